@@ -255,7 +255,7 @@ class KnowledgeBase:
 
         `fields` are any other frontmatter keys, such as `importance`. `tier` chooses the vault to save to: `user`,
         `project` or `team`; None is this one. `supersedes` are notes that this one replaces. `path` is its file in
-        `memories/` or `articles/`, such as `people/mara.md`, or a folder such as `people/`; a file that exists is not
+        the folder of its kind, such as `people/mara.md`, or a folder such as `people/`; a file that exists is not
         overwritten.
 
         If a note has the same text already, ignoring case, white space and punctuation, the outcome is `duplicate` and
@@ -302,7 +302,7 @@ class KnowledgeBase:
     def notes(
         self, source: str | Sequence[str] | None = None, limit: int | None = None, **filters: Any
     ) -> list[NoteSummary]:
-        """List notes, newest first: memories and articles, or these sources. Filters are those of `search`."""
+        """List notes, newest first: those of the vault, or these sources. Filters are those of `search`."""
         if limit is not None and limit < 1:
             raise InvalidInputError(f"limit is at least 1, not {limit}")
         options = Options(sources=source or OWN_SOURCES, **filters)

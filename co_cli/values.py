@@ -6,16 +6,16 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
-Source = Literal["memory", "article", "folder", "obsidian", "skill"]
-OwnSource = Literal["memory", "article"]
+Source = Literal["memory", "article", "conversation", "entity", "resource", "folder", "obsidian", "skill"]
+OwnSource = Literal["memory", "article", "conversation", "entity", "resource"]
 Backend = Literal["grep", "fts5", "hybrid"]
 State = Literal["found", "absent", "inconclusive"]
 Outcome = Literal["created", "updated", "unchanged", "duplicate", "restored"]
 OnConflict = Literal["skip", "overwrite", "error"]
 OnRelated = Literal["report", "keep", "supersede"]
 
-OWN_SOURCES: tuple[OwnSource, ...] = ("memory", "article")
-"""Notes in the vault."""
+OWN_SOURCES: tuple[OwnSource, ...] = ("memory", "article", "conversation", "entity", "resource")
+"""The kinds of notes in a vault."""
 SOURCES: tuple[Source, ...] = (*OWN_SOURCES, "folder", "obsidian", "skill")
 """And what is read in place, next to the vault."""
 BINARY = "binary"
@@ -57,6 +57,8 @@ class Passage(NamedTuple):
     """Its headings, outermost first: `Deploys > Rolling back`."""
     context: str = ""
     """Text around it that is searched with it: the nearest words, the header of a table."""
+    said: float | None = None
+    """When it was said, in a conversation; None: when its note was created."""
 
 
 class Filters(NamedTuple):
@@ -223,7 +225,7 @@ class Draft(NamedTuple):
     """Refs of notes that it replaces."""
     on_related: OnRelated = "report"
     path: str | None = None
-    """Its file in `memories/` or `articles/`, such as `people/mara.md`, or a folder: `people/`. None: by its title."""
+    """Its file in the folder of its kind, such as `people/mara.md`, or a folder: `people/`. None: by its title."""
 
 
 class Change(NamedTuple):

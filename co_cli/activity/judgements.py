@@ -18,6 +18,7 @@ from co_cli.activity.versions import document_id, vault_id
 from co_cli.index.sqlite.connection import fetch
 from co_cli.notes.files import change_json, read_json
 from co_cli.notes.refs import path_of, ref_of, source_ref, without_lines
+from co_cli.values import OWN_SOURCES
 
 LEARNED, MOST = "learned.json", 20_000
 """The file of learned weights, and how many ratings a vault keeps: the oldest are dropped first."""
@@ -78,7 +79,7 @@ def infer_judgements(connection: apsw.Connection, events: Sequence[Opened | Cite
         if isinstance(event, Cited):
             how, paths = "cited", [path_of(without_lines(ref)) for ref in event.refs]
         for path in dict.fromkeys(filter(None, paths)):
-            refs = [ref_of(path, source) for source in ("memory", "article")]
+            refs = [ref_of(path, source) for source in OWN_SOURCES]
             query = last_question(connection, event.root, refs, event.at, SHORTLY)
             if query is not None:
                 put(connection, event.root, (event.root, path), Judgement(source_ref(path), query, True, how), event.at)

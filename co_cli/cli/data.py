@@ -25,7 +25,7 @@ from co_cli.errors import InvalidInputError
 from co_cli.importers.export import export_notes
 from co_cli.importers.items import ImportReceipt
 from co_cli.importers.note_importer import READERS, ImportRequest, import_export
-from co_cli.values import ON_CONFLICT, masked_text
+from co_cli.values import ON_CONFLICT, OWN_SOURCES, masked_text
 
 OUTCOMES = ("created", "updated", "unchanged", "skipped", "forgotten", "failed")
 PLANNED = {"created": "new", "updated": "changed"}
@@ -138,7 +138,7 @@ def _show(screen: Screen, receipts: list[ImportReceipt], written: bool) -> None:
 
 
 def add_export(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("source", nargs="?", choices=("memory", "article"), help="only memories or only articles")
+    parser.add_argument("source", nargs="?", choices=OWN_SOURCES, help="only notes of this kind")
     parser.add_argument(
         "--to", metavar="DIR|FILE", help="a new or empty folder, a new .zip or .jsonl; - is standard output"
     )

@@ -39,7 +39,7 @@ from co_cli.notes.note import Note, excerpt, own_tags
 from co_cli.notes.refs import ENDINGS
 from co_cli.service.note_details import view_note
 from co_cli.service.vaults import TIERS
-from co_cli.values import ON_RELATED, SOURCES, NoteSummary, OnRelated
+from co_cli.values import ON_RELATED, OWN_SOURCES, SOURCES, NoteSummary, OnRelated
 
 DOCUMENTS = (*ENDINGS, ".txt", ".pdf", ".html", ".htm", ".docx", ".xlsx", ".pptx", ".odt", ".epub")
 """What `co open` opens. An added folder may hold scripts, which some systems run when they are opened."""
@@ -54,7 +54,9 @@ SORTS: dict[str, Callable[[NoteSummary], Any]] = {
 
 def add_remember(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("text", nargs="*", help="what to remember (default: your editor opens, or standard input)")
+    parser.add_argument("--kind", choices=OWN_SOURCES, default="memory", help="what it is (default memory)")
     parser.add_argument("--title", help="a title (default: the first sentence)")
+    parser.add_argument("--url", help="the link that it is about; for a resource")
     parser.add_argument("-t", "--tag", action="append", metavar="TAG", help="a tag (repeatable)")
     parser.add_argument("--category", help="preference, fact, decision, correction, procedure, ...")
     parser.add_argument("--provenance", default="user", help="who said it: user, agent, web, import (default user)")
@@ -74,10 +76,14 @@ def run_remember(options: argparse.Namespace) -> int:
     examples:
       co remember "Blue takes traffic first." --tag deploy --category decision
       pbpaste | co remember - --title 'Release checklist'
+      co remember "Leads the bridge team." --kind entity --title Mara
+      co remember "Explains vacuum best." --kind resource --url https://a.org/v
     """
     fields = _fields(options)
     if options.importance is not None:
         fields["importance"] = options.importance
+    if options.url is not None:
+        fields["url"] = options.url
     typing = not options.text and sys.stdin is not None and sys.stdin.isatty()  # pyright: ignore[reportUnnecessaryComparison]
     with (
         new_text() if typing else contextlib.nullcontext(_text(options.text)) as content,
@@ -89,6 +95,7 @@ def run_remember(options: argparse.Namespace) -> int:
             tags=options.tag,
             category=options.category,
             provenance=options.provenance,
+            source=options.kind,
             fields=fields,
             tier=options.tier,
             supersedes=options.supersedes or (),
@@ -122,8 +129,12 @@ def _ask(options: argparse.Namespace, kb: KnowledgeBase, content: str) -> OnRela
 
 def add_list(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "source", nargs="?", metavar="SOURCE", help="memory, article, or a source that `co source list` lists"
+        "source",
+        nargs="?",
+        metavar="SOURCE",
+        help="memory, article, entity, or another one that `co source list` lists",
     )
+    parser.add_argument("--kind", action="append", metavar="SOURCE", help="the same, repeatable")
     add_limit(parser, None)
     add_no_sync(parser)
     parser.add_argument("--sort", choices=tuple(SORTS), help="the order (default: newest first)")
@@ -142,7 +153,7 @@ def run_list(options: argparse.Namespace) -> int:
     if options.trash:
         return _list_trash(options)
     with open_synced(options) as kb:
-        wanted = options.source or SOURCES
+        wanted = options.kind or options.source or SOURCES
         notes = kb.notes(wanted, limit=None if options.sort else options.limit, **filters_of(options))
         filters = filters_text(options)
         if options.sort:

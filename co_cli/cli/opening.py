@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 SLOW_SECONDS = 2.0
 """How long a command may build vectors with a slow provider; `co index sync` finishes the work."""
-FILTERS = ("source", "tag", "category", "since", "until", "where")
+FILTERS = ("kind", "tag", "category", "since", "until", "where")
 INDEXED = "fts5"
 """A backend to sync for: the index must be fresh even if searches do not use it."""
 LAST_SEARCH = "last-search.json"
@@ -182,13 +182,13 @@ def _pair(text: str) -> tuple[str, str]:
 
 
 def filters_text(options: Any) -> str:
-    """The filters that were given: `--tag deploy and --since 7d`. SOURCE of `co list SOURCE` is not one."""
+    """The filters that were given: `--tag deploy and --since 7d`."""
     found: list[str] = []
     for name in FILTERS:
         value: list[str | tuple[str, str]] | str | None = getattr(options, name, None)
         if isinstance(value, list):
             found += [f"--{name} {one if isinstance(one, str) else '='.join(one)}" for one in value]
-        elif value and name != "source":
+        elif value:
             found.append(f"--{name} {value}")
     return " and ".join(found)
 

@@ -32,7 +32,7 @@ from co_cli.retrieval.profiles import PROFILES, check_weights
 from co_cli.retrieval.query import parse
 from co_cli.retrieval.results import make_snippet
 from co_cli.service.searching import learned_in_use
-from co_cli.values import Hit, SearchResult, without_weak, worth_showing
+from co_cli.values import OWN_SOURCES, Hit, SearchResult, without_weak, worth_showing
 
 if TYPE_CHECKING:
     from typing import Any
@@ -94,12 +94,12 @@ def run_search(options: argparse.Namespace) -> int:
     examples:
       co search "how do we deploy"
       co search '"blue pool" -green' --tag deploy --since 30d
-      co search latency --source article --where domain=billing --json
+      co search latency --kind article --where domain=billing --json
       co search deploy -0 | xargs -0 grep -n rollback
 
     `co show 2`, `co open 2` and `co edit 2` take the second result.
     """
-    return _answer(options, options.source)
+    return _answer(options, options.kind)
 
 
 def add_recall(parser: argparse.ArgumentParser) -> None:
@@ -128,10 +128,11 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
 
 def _add_source(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
+        "--kind",
         "--source",
         action="append",
         metavar="SOURCE",
-        help="only this: memory, article, folder, obsidian, or one that `co source list` lists (repeatable)",
+        help=f"only this: {', '.join(OWN_SOURCES)}, or one that `co source list` lists (repeatable)",
     )
 
 
@@ -325,7 +326,7 @@ def run_why(options: argparse.Namespace) -> int:
     query = query_of(options.query)
     with open_synced(options) as kb:
         ref = find_note(kb, options.ref).ref
-        limits = {"limit": options.limit, "sources": options.source}
+        limits = {"limit": options.limit, "sources": options.kind}
         found = kb.why(query, ref, **limits, **_ranking_of(options), **filters_of(options))
 
     def show(screen: Screen) -> None:

@@ -66,7 +66,7 @@ class Match(NamedTuple):
     score: float
 
 
-DERIVATION = 12
+DERIVATION = 13
 """Raise it when the same files would give other rows."""
 MOST_NAMED = 20
 """A name that more notes share, such as `Meeting`, identifies none of them."""

@@ -12,10 +12,10 @@ from typing import NamedTuple, cast
 from co_cli.errors import InvalidInputError
 from co_cli.notes.dates import read_moment
 from co_cli.notes.markdown import Heading, headings, inline_tags
-from co_cli.notes.refs import lines_of, ref_of, stem_of
+from co_cli.notes.refs import kind_in, lines_of, ref_of, stem_of
 from co_cli.notes.store import content_hash
 from co_cli.notes.wikilinks import find_links
-from co_cli.values import OwnSource, Source
+from co_cli.values import OWN_SOURCES, OwnSource, Source
 
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 DAY = re.compile(r"\d{4}-\d\d-\d\d(?!\d)")
@@ -151,14 +151,11 @@ def decode(data: bytes) -> tuple[str, str | None]:
 
 
 def source_of(path: str, metadata: dict[str, object]) -> OwnSource:
-    """What `kind` says, else memory in `memories/` and article everywhere else."""
-    match metadata.get("kind"):
-        case "memory":
-            return "memory"
-        case "article":
-            return "article"
-        case _:
-            return "memory" if path.startswith("memories/") else "article"
+    """What `kind` says, else what its folder is for."""
+    for kind in OWN_SOURCES:
+        if metadata.get("kind") == kind:
+            return kind
+    return kind_in(path)
 
 
 def _title(path: str, metadata: dict[str, object], body: str) -> str:

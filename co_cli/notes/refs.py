@@ -1,6 +1,6 @@
 """Names of notes: refs (`memory:slug`, `article:guides/deploy`) from paths and back, and file names from titles.
 
-A ref is the path below the source's own folder without `.md`. A note elsewhere is named from the root of the vault,
+A ref is the path below the folder of its kind without `.md`. A note elsewhere is named from the root of the vault,
 with a leading `/`: `article:/inbox/x`. So a ref is unique, and a file is opened without asking the index.
 """
 
@@ -9,7 +9,16 @@ from __future__ import annotations
 import re
 import unicodedata
 
-FOLDERS = {"memory": "memories", "article": "articles"}
+from co_cli.values import OWN_SOURCES, OwnSource
+
+FOLDERS = {
+    "memory": "memories",
+    "article": "articles",
+    "conversation": "conversations",
+    "entity": "entities",
+    "resource": "resources",
+}
+"""Where the notes of each kind are."""
 ENDINGS = (".md", ".markdown")
 REF = re.compile(r"([a-z]+):(.*?)(?:#L(\d+)(?:-L?(\d+))?)?\Z", re.S)
 LONGEST = 60
@@ -37,7 +46,16 @@ def ref_of(path: str, source: str) -> str:
 
 def source_ref(path: str) -> str:
     """The ref of a file by its folder alone, without its frontmatter."""
-    return ref_of(path, "memory" if path.startswith("memories/") else "article")
+    return ref_of(path, kind_in(path))
+
+
+def kind_in(path: str) -> OwnSource:
+    """The kind of a note that does not say: that of its folder, else article."""
+    top = path.partition("/")[0]
+    for kind in OWN_SOURCES:
+        if FOLDERS[kind] == top:
+            return kind
+    return "article"
 
 
 def path_of(ref: str) -> str | None:

@@ -79,7 +79,7 @@ class VaultWriter:
         if draft.on_related not in ON_RELATED:
             raise InvalidInputError(f"on_related is one of {', '.join(ON_RELATED)}, not {draft.on_related!r}")
         if draft.source not in OWN_SOURCES:
-            raise InvalidInputError(f"only memories and articles can be saved, not {draft.source!r}")
+            raise InvalidInputError(f"the kind of a note is one of {', '.join(OWN_SOURCES)}, not {draft.source!r}")
         superseded = [draft.supersedes] if isinstance(draft.supersedes, str) else list(draft.supersedes)
         if draft.tier is not None and draft.tier != tier_of(self.kb.settings):
             refs = [self._ref_in_tier(draft.tier, ref) for ref in superseded]

@@ -33,6 +33,8 @@ TIERS = ("user", "project", "team")
 TRUSTED_FILE = "trusted"
 SAMPLE_QUESTIONS = ("who decides what ships", "what went wrong with the bells", "is there a phone app")
 """To try on the sample vault."""
+HOMES = (FOLDERS["memory"], FOLDERS["article"])
+"""The folders that every vault has; those of other kinds are made when they are needed."""
 AT_FDCWD, STATX_BTIME = -100, 0x800
 
 
@@ -41,7 +43,7 @@ def make_vault(root: str, private: bool = False) -> bool:
     made = not os.path.isdir(os.path.join(root, FOLDERS["memory"]))
     try:
         make_folders(root, private)
-        for name in FOLDERS.values():
+        for name in HOMES:
             make_folders(os.path.join(root, name))
         with contextlib.suppress(FileExistsError):
             if made:
@@ -214,14 +216,14 @@ def vault_at(folder: str, known: Iterable[str]) -> str:
         return require_vault(named)
     own, itself = (os.path.realpath(path) for path in (project_vault(folder), folder))
     for vault in (own, itself):
-        if vault in known or any(os.path.isdir(os.path.join(vault, name)) for name in FOLDERS.values()):
+        if vault in known or any(os.path.isdir(os.path.join(vault, name)) for name in HOMES):
             return vault
     if os.path.isdir(own):
         return own
     if not os.path.isdir(itself):
         raise InvalidInputError(f"there is no folder {folder}: name a vault, or a project that has one")
     raise InvalidInputError(
-        f"{folder} is not a vault (it has no {' and no '.join(f'{name}/' for name in FOLDERS.values())}) and not a "
+        f"{folder} is not a vault (it has no {' and no '.join(f'{name}/' for name in HOMES)}) and not a "
         "project (it has no .co-cli/knowledge/): name the folder that the notes are in"
     )
 

@@ -15,6 +15,7 @@ from co_cli.errors import SettingsError
 from co_cli.notes.files import create_exclusively, locked, make_folders, replace
 from co_cli.notes.refs import path_of
 from co_cli.paths import permission_cure
+from co_cli.values import OWN_SOURCES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -100,9 +101,9 @@ class Kind:
 
 
 class VaultKind(Kind):
-    """A vault: Markdown files, which are memories and articles."""
+    """A vault: Markdown files, of the kinds that it has folders for."""
 
-    sources = ("memory", "article")
+    sources = OWN_SOURCES
 
     def path(self, origin: Origin, rest: str) -> str:
         return path_of(rest) or rest

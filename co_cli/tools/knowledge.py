@@ -34,12 +34,14 @@ OF_THE_USER = re.compile(r"(?:^|[.!?;:]\s)\W*(?:(?:The |the |This |this )?[Uu]se
 """A sentence that begins with the user."""
 CUT_TOKENS = 60
 """For the refs of hits that were left out."""
-DOCUMENTS = tuple(source for source in SOURCES if source not in ("memory", "skill"))
+ABOUT = ("memory", "entity")
+"""Kinds of notes about the user and what the user knows."""
+DOCUMENTS = tuple(source for source in SOURCES if source not in (*ABOUT, "conversation", "skill"))
 """Sources of longer texts. Skills have tools of their own."""
 if TYPE_CHECKING:
     SearchedSource = str
 else:
-    SearchedSource = Literal["memory", *DOCUMENTS]
+    SearchedSource = Literal[*(source for source in SOURCES if source != "skill")]
 
 Limit = Annotated[int, Field(ge=1, le=50)]
 
@@ -96,18 +98,16 @@ class Found:
 def search_knowledge(
     ctx: ToolContext,
     query: str,
-    sources: list[SearchedSource] | None = None,
+    kind: list[SearchedSource] | None = None,
     detail: Literal["scan", "full"] = "scan",
     limit: Limit = 8,
     **narrowing: Unpack[Ranking],
 ) -> ToolResult[Found]:
-    """Like recall_memory, in memories, articles and added folders together. detail=scan gives snippets: open the notes
-    that matter with read_note. detail=full gives whole passages."""
-    found, dropped = search(ctx, query, limit, sources, narrowing)
+    """Like recall_memory, in notes of every kind together, also conversations and added folders. detail=scan gives
+    snippets: open the notes that matter with read_note. detail=full gives whole passages."""
+    found, dropped = search(ctx, query, limit, kind, narrowing)
     searched = (
-        f"notes of {', '.join(sources)}"
-        if sources
-        else f"{found.searched.notes:,} note{'s' * (found.searched.notes != 1)}"
+        f"notes of {', '.join(kind)}" if kind else f"{found.searched.notes:,} note{'s' * (found.searched.notes != 1)}"
     )
     return render(ctx, found, dropped, ctx.budget if detail == "full" else 0, searched)
 
@@ -117,7 +117,7 @@ def recall(ctx: ToolContext, query: str, limit: int, sources: Sequence[str], nar
     found, dropped = search(ctx, query, limit, sources, narrowing)
     if "memory" in sources and PROFILE.search(query):
         found = _about_the_user(ctx, found, limit, narrowing)
-    searched, others = ("memories", DOCUMENTS) if "memory" in sources else ("longer documents", ["memory"])
+    searched, others = ("memories", DOCUMENTS) if "memory" in sources else ("longer documents", ABOUT)
     advice = ""
     unclear = found.state != "found" or confidence_word(found) == "low"
     if unclear and any(ctx.kb.notes(source, limit=1) for source in others):

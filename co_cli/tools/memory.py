@@ -15,16 +15,16 @@ from pydantic import Field
 from co_cli.errors import FrontmatterError, InvalidInputError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.note import Note
-from co_cli.notes.refs import lines_of, without_lines
+from co_cli.notes.refs import FOLDERS, lines_of, without_lines
 from co_cli.notes.secrets import redact
 from co_cli.notes.similarity import words_of
 from co_cli.service.feedback import judge
 from co_cli.service.searching import close_tags, unused_tags
 from co_cli.tools.budget import estimate_tokens
 from co_cli.tools.fencing import one_line, plain_ref
-from co_cli.tools.knowledge import Found, Limit, Ranking, recall
+from co_cli.tools.knowledge import ABOUT, Found, Limit, Ranking, recall
 from co_cli.tools.tool import ToolContext, ToolResult, tool
-from co_cli.values import Saved, masked_text, to_utf8
+from co_cli.values import OwnSource, Saved, masked_text, to_utf8
 
 PROOF_WORDS, CLOSE_ENOUGH = 12, 20
 """A receipt searches for a note by its longest words; it must be among so many hits."""
@@ -35,6 +35,7 @@ _short = partial(one_line, longest=LONGEST_TITLE)
 MOST_TAGS = 10
 """Tags that are suggested when none is similar to the one asked for."""
 
+SavedKind = Literal["memory", "entity", "resource"]
 Ref = Annotated[str, Field(description="memory:slug or article:slug#L10-24")]
 
 
@@ -58,7 +59,7 @@ class Receipt:
 def recall_memory(ctx: ToolContext, query: str, limit: Limit = 5, **narrowing: Unpack[Ranking]) -> ToolResult[Found]:
     """Look up what is known about the user: preferences, decisions, corrections, people, projects, how things are done
     here. Call it before you answer anything that may depend on that, and before you save."""
-    return recall(ctx, query, limit, ["memory"], narrowing)
+    return recall(ctx, query, limit, ABOUT, narrowing)
 
 
 @tool("Save a memory")
@@ -66,6 +67,8 @@ def save_memory(
     ctx: ToolContext,
     content: str,
     title: str | None = None,
+    kind: SavedKind = "memory",
+    url: str | None = None,
     tags: list[str] | None = None,
     category: Annotated[str | None, Field(description="Such as preference, fact or decision.")] = None,
     importance: Annotated[float | None, Field(ge=0, le=1, description="0 to 1")] = None,
@@ -75,17 +78,19 @@ def save_memory(
 ) -> ToolResult[Receipt]:
     """Remember one thing for later conversations: a preference, a decision, a correction, a fact. Call it when the user
     asks you to, corrects you, or says something that will matter again. Write sentences that stand alone: names, not
-    pronouns; dates, not `yesterday`. No secrets, no small talk. The answer names similar memories: if this replaces
-    one, save it again with `supersedes`."""
+    pronouns; dates, not `yesterday`. No secrets, no small talk. kind=entity says who or what its title is,
+    kind=resource why a link matters. The answer names similar memories: if this replaces one, save it again with
+    `supersedes`."""
     saved = ctx.kb.remember(
         content,
         title=title,
         tags=tags,
         category=category,
         provenance=ctx.provenance,
+        source=kind,
         fields={
             name: value
-            for name, value in (("importance", importance), ("valid_until", valid_until))
+            for name, value in (("url", url), ("importance", importance), ("valid_until", valid_until))
             if value is not None
         },
         path=path,
@@ -141,9 +146,10 @@ def list_memories(
     ctx: ToolContext,
     tags: list[str] | None = None,
     limit: Annotated[int, Field(ge=1, le=200)] = 20,
+    kind: OwnSource = "memory",
 ) -> ToolResult[dict[str, Any]]:
-    """List memories by title, newest first: all, or those with a tag."""
-    notes = ctx.kb.notes("memory", tags=tags)
+    """List memories, or notes of another kind, by title, newest first: all, or those with a tag."""
+    notes = ctx.kb.notes(kind, tags=tags)
     lines: list[str] = []
     room = ctx.budget
     for note in notes[:limit]:
@@ -163,9 +169,9 @@ def list_memories(
     total = None if tags else len(notes)
     more = len(notes) > len(lines)
     of = "" if total is None else f" of {total}"
-    head = f"{len(lines)}{of} {'memory' if total == 1 else 'memories'}, newest first{'; there are more' * more}"
+    head = f"{len(lines)}{of} {kind if total == 1 else FOLDERS[kind]}, newest first{'; there are more' * more}"
     if tags and not notes:
-        head = _none_tagged(tags, list(ctx.kb.tags("memory")))
+        head = _none_tagged(FOLDERS[kind], tags, list(ctx.kb.tags(kind)))
     text = [*(f"({one_line(problem)})" for problem in ctx.degraded), f"{head}."]
     text += ["<notes>", *lines, "</notes>"] if lines else []
     listed = [
@@ -248,7 +254,7 @@ def _says(note: Note, content: str) -> bool:
     return note.body.split() == to_utf8(content).replace("\0", "").split()
 
 
-def _none_tagged(tags: list[str], known: list[str]) -> str:
+def _none_tagged(what: str, tags: list[str], known: list[str]) -> str:
     close = [tag for one in unused_tags(tags, known) for tag in close_tags(one, known)] or known[:MOST_TAGS]
     there = f"; there is {', '.join(map(_short, close))}" if close else ""
-    return f"0 memories have {'the tag' if len(tags) == 1 else 'all of the tags'} {_short(', '.join(tags))}{there}"
+    return f"0 {what} have {'the tag' if len(tags) == 1 else 'all of the tags'} {_short(', '.join(tags))}{there}"

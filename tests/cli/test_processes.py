@@ -24,7 +24,7 @@ COMPLETED = {
     "search --source art": "article",
     "search --tag ": "deploy tree/old",
     "source tree fol": "folder:trees",
-    "list ": "memory article folder:trees",
+    "list ": "memory article conversation entity resource folder:trees",
     "config completion b": "bash",
     "config show knowledge_s": "knowledge_search_backend",
     "show memory:o": "memory:oak",

@@ -12,7 +12,7 @@ from co_cli.errors import InvalidInputError, KnowledgeError, NoteFileError
 from co_cli.index.sqlite.connection import vector_extension
 from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.sources.origin import Origin
-from co_cli.values import Filters
+from co_cli.values import OWN_SOURCES, Filters
 from tests.vault import Vault
 
 OAK = "---\ntitle: Oaks\ntags: [tree, tree/old]\ncategory: fact\n---\nOaks live for centuries.\n"
@@ -135,10 +135,10 @@ YOURS, ZOO, BOOK = (
 
 
 SOURCES = {
-    (): "vault/memory vault/article u/memory u/article zoo/folder book/folder",
+    (): " ".join([*(f"{vault}/{kind}" for vault in ("vault", "u") for kind in OWN_SOURCES), "zoo/folder book/folder"]),
     ("memory",): "vault/memory u/memory",
     ("folder:zoo",): "zoo/folder",
-    ("user",): "u/memory u/article",
+    ("user",): " ".join(f"u/{kind}" for kind in OWN_SOURCES),
     ("article", "folder:book"): "vault/article u/article book/folder",
     ("skill",): "",
 }

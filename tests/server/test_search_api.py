@@ -40,7 +40,7 @@ def test_filters_narrow_a_search(api: TestClient) -> None:
     tagged = ask(api, "GET", "/search", q="bell", tag=[tag])["hits"]
     articles = ask(api, "GET", "/search", q="bell", source=["article"])["hits"]
 
-    assert choices["sources"] == ["memory", "article"]
+    assert choices["sources"] == ["memory", "article", "conversation", "entity", "resource"]
     assert all(tag in hit["tags"] for hit in tagged)
     assert articles
     assert {hit["source"] for hit in articles} == {"article"}

@@ -56,7 +56,7 @@ REFUSED: list[tuple[str, dict[str, Any] | None, str]] = [
     ("recall_memory", {"query": "x", "profile": "best"}, "profile: Input should be 'default', .* or 'fresh'"),
     ("recall_memory", {"query": "x", "weights": {"words": "high"}}, "weights: Input should be a valid number"),
     ("save_memory", {"content": "x", "importance": "nan"}, "importance: Input should be a finite number"),
-    ("search_knowledge", {"query": "x", "sources": "web"}, "sources: Input should be 'memory', 'article'"),
+    ("search_knowledge", {"query": "x", "kind": "web"}, "kind: Input should be 'memory', 'article'"),
     ("save_memory", {"content": "x", "importance": 8}, "importance: Input should be less than or equal to 1"),
     ("save_article", {"content": "x"}, "save_article needs title"),
 ]

@@ -11,7 +11,7 @@ import apsw
 from co_cli.index.engine import Scope
 from co_cli.index.tokens import fold
 from co_cli.notes.dates import noon_shift
-from co_cli.values import Filters
+from co_cli.values import OWN_SOURCES, Filters
 
 NOTES_OF = "select id, doc_id from passages where id in (select value from json_each(:ids))"
 KIND = "select kind from vaults where id = ?"
@@ -69,11 +69,11 @@ def conditions(scope: Scope, vault: int) -> tuple[str, dict[str, apsw.SQLiteValu
 
 
 def is_narrow(connection: apsw.Connection, scope: Scope, vault: int) -> bool:
-    """Whether a search sees less than all of a vault. A vault has two sources, anything else has one."""
+    """Whether a search sees less than all of a vault: some of its kinds of notes, or filtered ones."""
     if scope.filters._replace(sources=(), roots=(), outdated=False) != Filters():
         return True
     sources = sum(one == vault for one, _ in scope.parts)
-    return sources < (2 if connection.execute(KIND, (vault,)).get == "vault" else 1)
+    return sources < (len(OWN_SOURCES) if connection.execute(KIND, (vault,)).get == "vault" else 1)
 
 
 def notes_of(connection: apsw.Connection, passages: Iterable[int]) -> dict[int, int]:

@@ -1,0 +1,44 @@
+"""Kinds of notes besides memories and articles: entities, resources and conversations, on the command line."""
+
+from __future__ import annotations
+
+from tests.command import Co
+from tests.vault import Vault
+
+
+def test_each_kind_is_saved_to_a_folder_of_its_own(co: Co, vault: Vault) -> None:
+    mara = co("remember", "Leads the bridge team.", "--kind", "entity", "--title", "Mara", "--set", "type=person")
+    page = co(
+        "remember", "Explains arches best.", "--kind", "resource", "--title", "Arches", "--url", "https://arch.es"
+    )
+
+    assert (mara.out, page.out) == ("created entity:mara\n", "created resource:arches\n")
+    assert "kind: entity\n" in vault.read("entities/mara.md")
+    assert "type: person\n" in vault.read("entities/mara.md")
+    assert "url: https://arch.es\n" in vault.read("resources/arches.md")
+    assert (
+        co("show", "entities/mara", "--json").json["ref"] == co("show", "Mara", "--json").json["ref"] == "entity:mara"
+    )
+    assert co("forget", "entity:mara").out.startswith("forgotten entity:mara;")
+    assert co("note", "restore", "entity:mara").out.startswith("restored entity:mara,")
+    wrong = co("remember", "x", "--kind", "poem")
+    assert (wrong.code, "poem" in wrong.err) == (2, True)
+
+
+def test_a_search_and_a_list_can_be_limited_to_kinds(co: Co, vault: Vault) -> None:
+    vault.write("memories/bridge.md", "The bridge opens in May.")
+    vault.write("entities/mara.md", "Mara builds the bridge.")
+    vault.write("inbox/arch.md", "---\nkind: resource\nurl: https://arch.es\n---\nBridge arches explained.")
+    vault.write("conversations/2026-11-02.md", "## Ben · 2026-11-02T09:00:00Z\n\nWhat about the bridge?\n")
+
+    def found(*options: str) -> list[str]:
+        return sorted(hit["ref"].partition("#")[0] for hit in co("search", "bridge", *options, "--json").json["hits"])
+
+    everything = ["conversation:2026-11-02", "entity:mara", "memory:bridge", "resource:/inbox/arch"]
+    assert found() == everything
+    assert found("--kind", "entity") == found("--kind", "entity", "--backend", "grep") == ["entity:mara"]
+    assert found("--kind", "resource", "--kind", "memory") == ["memory:bridge", "resource:/inbox/arch"]
+    assert sorted(note["ref"] for note in co("list", "--json").json) == everything
+    for listed in (co("list", "entity", "--json"), co("list", "--kind", "entity", "--json")):
+        assert [note["ref"] for note in listed.json] == ["entity:mara"]
+    assert co("data", "export", "entity", "--to", "-").out.count("\n") == 1
