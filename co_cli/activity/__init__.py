@@ -12,6 +12,7 @@ import time
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
+from co_cli.activity.database import ActivityDatabase
 from co_cli.activity.events import (
     FULL,
     SPOOL,
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any, Protocol, Self
 
-    from co_cli.activity.database import ActivityDatabase
     from co_cli.activity.events import Event, Spooled
     from co_cli.index.engine import NoteKey, StoredNote
     from co_cli.settings import Settings
@@ -77,8 +77,6 @@ class Activity:
     def database(self) -> ActivityDatabase:
         """activity.db, which may not have the latest events yet."""
         if self._database is None:
-            from co_cli.activity.database import ActivityDatabase  # a cold search does without
-
             self._database = ActivityDatabase(self.data_dir)
             self._database.on_set_aside = self.on_set_aside
         return self._database

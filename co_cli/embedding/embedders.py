@@ -10,15 +10,13 @@ import contextlib
 import os
 import threading
 import time
-from typing import TYPE_CHECKING
 
 from co_cli.embedding import static
+from co_cli.embedding.minilm import MiniLMEmbedder
+from co_cli.embedding.reader import MODELS, PassageReader
 from co_cli.embedding.space import MINILM, Embedder, VectorSpace
 from co_cli.errors import SettingsError
 from co_cli.notes.files import change_json, read_json
-
-if TYPE_CHECKING:
-    from co_cli.embedding.reader import PassageReader
 
 LOCAL_SPACES = {space.provider: space for space in (static.SPACE, MINILM)}
 """Providers with one model, which need no server."""
@@ -44,8 +42,6 @@ def reader_named(name: str) -> PassageReader | None:
     """The reader of this name; None for `off`."""
     if name == "off":
         return None
-    from co_cli.embedding.reader import MODELS, PassageReader  # only long-lived processes read
-
     return PassageReader(MODELS[name])
 
 
@@ -110,8 +106,6 @@ class Embedders:
         if known is static.SPACE:
             return static.shared_embedder()
         if known is MINILM:
-            from co_cli.embedding.minilm import MiniLMEmbedder  # its patterns take 4 ms to compile
-
             return MiniLMEmbedder()
         # with a local provider, a host in the settings belongs to the server that was used before
         is_theirs = self.space is None or self.space.provider in (space.provider, *LOCAL_SPACES)

@@ -33,7 +33,7 @@ MAX_TOKENS = 256
 BATCH_TEXTS = 16
 INSTALL = '`pip install "co-cli[minilm]"`'
 MAX_WORD_LENGTH = 100
-CHINESE = re.compile(
+CHINESE = (
     "([\u4e00-\u9fff\u3400-\u4dbf\U00020000-\U0002a6df\U0002a700-\U0002b73f\U0002b740-\U0002b81f\U0002b820-\U0002ceaf"
     "\uf900-\ufaff\U0002f800-\U0002fa1f])"
 )
@@ -131,7 +131,7 @@ class WordPieces:
 
 def words(text: str) -> list[str]:
     """Lower-case words without accents, each punctuation mark and Chinese character on its own."""
-    kept = CHINESE.sub(r" \1 ", text).translate(KEPT).lower()
+    kept = re.sub(CHINESE, r" \1 ", text).translate(KEPT).lower()
     return unicodedata.normalize("NFD", kept).translate(SEPARATED).split()
 
 

@@ -21,7 +21,6 @@ from typing import Any, BinaryIO
 
 from co_cli.errors import KnowledgeError
 from co_cli.notes.note import NotTextError
-from co_cli.sources.documents import MOST_TEXT, reason_of
 
 SECONDS_A_PART = 20.0
 SECONDS = 120.0
@@ -30,6 +29,8 @@ IDLE = 10.0
 """Seconds without a request after which the process ends itself. It gets no request after half of them."""
 MEMORY = 4_000_000_000
 """Bytes of address space, on systems that support such a limit."""
+MOST_TEXT = 5_000_000
+"""Characters of one document, about three thousand pages. The rest is left out, and `problem` says so."""
 TOO_LONG = "it takes too long"
 
 _lock = threading.Lock()
@@ -132,6 +133,16 @@ def _answers(parser: str, data: bytes, arguments: list[Any]) -> Iterator[Any]:
         yield str(error)
     except Exception as error:
         yield reason_of(error)
+
+
+def reason_of(error: Exception) -> str:
+    """One line about an exception of a parser, which can be anything for hostile input."""
+    if isinstance(error, RecursionError):
+        return "nested too deep to be read"
+    if isinstance(error, MemoryError):
+        return "it needs more memory than there is"
+    reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+    return f"broken, or not what its name says ({reason}): open it and save it again"
 
 
 def _watch(seconds: float) -> None:

@@ -9,7 +9,6 @@ import pytest
 from co_cli.knowledge_base import KnowledgeBase
 from tests.activity.conftest import rows
 from tests.command import Co
-from tests.house.test_cold_start import imported
 from tests.vault import Vault
 
 
@@ -41,12 +40,8 @@ def test_a_search_from_the_command_line_does_not_open_activity_db(co: Co, data_d
     (data_dir / "activity.db").unlink()
     (data_dir / "activity.spool").unlink()
 
-    ran = co.process("search", "oaks", "--no-sync", python=("-X", "importtime"))
+    assert co("search", "oaks", "--no-sync").code == 0
 
-    seen = imported(ran)
-    assert ran.code == 0
-    assert "co_cli.activity.events" in seen
-    assert not seen & {"co_cli.activity.database", "co_cli.activity.event_writer"}
     assert not (data_dir / "activity.db").exists()
     assert (data_dir / "activity.spool").read_bytes().count(b"\n") == 1
 

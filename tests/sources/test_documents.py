@@ -8,8 +8,9 @@ import sys
 import pytest
 
 from co_cli.notes.note import NotTextError
-from co_cli.sources.documents import MOST_TEXT, Document, is_binary_name, largest_size, read_document
+from co_cli.sources.documents import Document, is_binary_name, largest_size, read_document
 from co_cli.sources.folder import FolderKind
+from co_cli.sources.worker import MOST_TEXT
 
 
 def read(name: str, content: str | bytes) -> Document:

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from co_cli.notes.note import NotTextError
 from co_cli.sources import worker
-from co_cli.sources.documents import MOST_TEXT, Document, read_document
+from co_cli.sources.documents import Document, read_document
+from co_cli.sources.worker import MOST_TEXT
 from tests.sources.document_files import changed, lines_of, packed, pdf, slides, unpacked, word, workbook
 
 ENDINGS = """

@@ -13,6 +13,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, NamedTuple
 
 from co_cli.notes.note import NotTextError
+from co_cli.sources.worker import MOST_TEXT, reason_of, run_parser
 from co_cli.values import to_utf8
 
 if TYPE_CHECKING:
@@ -63,8 +64,6 @@ MB = 1_000_000
 LARGEST_TEXT = 10 * MB
 LARGEST_DOCUMENT = 100 * MB
 """For documents that may contain pictures, which are skipped."""
-MOST_TEXT = 5 * MB
-"""Characters of one document, about three thousand pages. The rest is left out, and `problem` says so."""
 LONGEST_TITLE = 200
 ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[@-Z\\-_])")
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ufffe\uffff]")
@@ -131,16 +130,6 @@ def read_document(name: str, data: bytes) -> Document:
         raise NotTextError(reason_of(error)) from error
 
 
-def reason_of(error: Exception) -> str:
-    """One line about an exception of a parser, which can be anything for hostile input."""
-    if isinstance(error, RecursionError):
-        return "nested too deep to be read"
-    if isinstance(error, MemoryError):
-        return "it needs more memory than there is"
-    reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
-    return f"broken, or not what its name says ({reason}): open it and save it again"
-
-
 def _read(name: str, ending: str, data: bytes) -> Document:
     """The readers are imported here: lxml and email would double the time of a search."""
     if ending in LIBRARIES:
@@ -151,8 +140,6 @@ def _read(name: str, ending: str, data: bytes) -> Document:
 
 
 def _read_in_worker(reader: str, data: bytes) -> Document:
-    from co_cli.sources.worker import run_parser
-
     if not data:
         raise NotTextError("empty file")
     answers, failure = run_parser(f"{__name__}.{reader}", data)
