@@ -201,6 +201,7 @@ class Site:
                 return await to_thread.run_sync(one.call, self.kb, asked)
             if one.role != "read":
                 return json_answer(ErrorAnswer(ApiError("read_only", "the sample vault cannot be changed")), 403)
+            CALLER.set(caller._replace(role="read"))
             return await to_thread.run_sync(lambda: one.call(self.sample, asked))
 
         return Route(API + one.path.replace(":path}", ":any}"), answer, methods=[one.method])

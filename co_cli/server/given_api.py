@@ -1,14 +1,18 @@
-"""What an agent would be given for a prompt, for the page: the same as `co note context --json`."""
+"""For agents that run elsewhere: their tools, and what they would be given for a prompt."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
 
 from pydantic import BaseModel, Field
 
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.server.routes import route
+from co_cli.server.routes import CALLER, route
 from co_cli.service.context import Context, WorkingSet, always_notes, matching_notes, untrusted_vaults
+from co_cli.tools import Toolbox, ToolResult
+from co_cli.tools.toolbox import EVERY_TOOL, RESULT_TOKENS
 
 
 class GivenFor(BaseModel):
@@ -27,6 +31,26 @@ class ContextFor(BaseModel):
     """Without one, the notes that are always added."""
     seen: Sequence[str] = ()
     """Refs of notes that the agent has already."""
+
+
+class ToolCall(BaseModel):
+    """A tool, and what a model sent to it."""
+
+    name: str
+    arguments: dict[str, Any] | None = None
+    tokens: int = Field(RESULT_TOKENS, ge=1)
+    """The maximum of the answer."""
+
+
+@lru_cache(2)  # it remembers when it last looked for changed files
+def toolbox_of(kb: KnowledgeBase, may_write: bool) -> Toolbox:
+    return Toolbox(kb, names=[one.name for one in EVERY_TOOL], read_only=not may_write, with_skills=True)
+
+
+@route("POST", "/tools/{name}", role="read")
+def call_tool(kb: KnowledgeBase, asked: ToolCall) -> ToolResult[dict[str, Any]]:
+    """Call a tool of agents, such as `recall_memory`: the text for a model, and the same as data."""
+    return toolbox_of(kb, CALLER.get().may("write")).call(asked.name, asked.arguments, asked.tokens)
 
 
 @route("POST", "/context", role="read")

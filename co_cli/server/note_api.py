@@ -16,7 +16,7 @@ from co_cli.notes.refs import lines_of
 from co_cli.notes.store import NoteStore
 from co_cli.notes.wikilinks import Attachments, find_links
 from co_cli.server.rendering import PICTURES, render
-from co_cli.server.routes import CALLER, ApiError, ErrorAnswer, json_answer, route
+from co_cli.server.routes import CALLER, ApiError, ErrorAnswer, json_answer, model_of, route
 from co_cli.service.note_details import (
     Comparison,
     NoteHistory,
@@ -29,7 +29,7 @@ from co_cli.service.note_details import (
 )
 from co_cli.service.vaults import vaults_for_prompts
 from co_cli.sources.walk import is_listed
-from co_cli.values import SOURCES, Forgotten, NoteSummary, OnRelated, OwnSource, Saved
+from co_cli.values import SOURCES, Change, Draft, Forgotten, NoteSummary, Saved
 
 LARGEST_FILE = 50_000_000
 
@@ -66,36 +66,15 @@ class Preview(BaseModel):
     """The note that it is for, so that links are resolved from there."""
 
 
-class NewText(BaseModel):
-    """A new note."""
-
-    content: str
-    title: str | None = None
-    tags: Sequence[str] = ()
-    category: str | None = None
-    source: OwnSource = "memory"
-    provenance: str = "user"
-    fields: dict[str, object] | None = None
-    """Other fields of the frontmatter."""
-    supersedes: str | Sequence[str] = ()
-    """Refs of notes that it replaces."""
-    on_related: OnRelated = "report"
-    path: str | None = None
-    """Its file in `memories/` or `articles/`, such as `people/mara.md`."""
+class NewText(model_of(Draft, "tier")):
+    """A new note, as `KnowledgeBase.remember` takes it."""
 
 
-class NewVersion(OneNote):
-    """A change of a note. What is not given stays as it is."""
+class NewVersion(OneNote, model_of(Change)):
+    """A change of a note, as `KnowledgeBase.update` takes it. What is not given stays as it is.
 
-    content: str | None = None
-    title: str | None = None
-    tags: Sequence[str] | None = None
-    category: str | None = None
-    fields: dict[str, object] | None = None
-    """Other fields of the frontmatter; null removes one."""
-    version: str | None = None
-    """The version that the change is based on. Another one now is a conflict (409), with the present text. Without it
-    the present text is replaced, and kept in the trash."""
+    If the note has another `version` now, that is a conflict (409), and the answer has the present text.
+    """
 
 
 class OldVersion(OneNote):

@@ -16,9 +16,10 @@ from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import fields, is_dataclass
 from functools import cached_property
+from inspect import signature
 from typing import Any, NamedTuple, get_type_hints
 
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError, create_model
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema, to_jsonable_python
 from starlette.requests import Request
@@ -127,6 +128,17 @@ def route(method: str, path: str, role: Role | None = None) -> Callable[[Callabl
         return function
 
     return register
+
+
+def model_of(kind: type, *without: str) -> type[BaseModel]:
+    """A model with the fields of a NamedTuple or a dataclass."""
+    hints = get_type_hints(kind)
+    fields: dict[str, Any] = {
+        name: (hints[name], ... if one.default is one.empty else one.default)
+        for name, one in signature(kind).parameters.items()
+        if name not in without
+    }
+    return create_model(kind.__name__, **fields)
 
 
 async def read_body(request: Request) -> dict[str, Any]:

@@ -11,8 +11,9 @@ from pydantic import BaseModel, ConfigDict
 from co_cli.activity.judgements import Judgement
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.retrieval.explain import Explanation
-from co_cli.server.routes import route
+from co_cli.server.routes import model_of, route
 from co_cli.service import feedback
+from co_cli.service.searching import Options
 from co_cli.values import OWN_SOURCES, SearchResult
 
 LONE_LETTER = r"(?<=\s)[a-zA-Z]$"
@@ -34,28 +35,10 @@ class Search(BaseModel):
         return {"limit": self.limit, "sources": self.source, "tags": self.tag, "since": self.since or None}
 
 
-class FullSearch(BaseModel):
+class FullSearch(model_of(Options, "reranker")):
     """A search with every option of `KnowledgeBase.search`."""
 
     q: str
-    limit: int = 10
-    sources: Sequence[str] | str | None = None
-    tags: Sequence[str] | str | None = None
-    any_tag: bool = False
-    category: str | None = None
-    since: str | float | None = None
-    until: str | float | None = None
-    fields: dict[str, str] | None = None
-    as_of: str | float | None = None
-    outdated: bool = False
-    backend: str | None = None
-    profile: str | None = None
-    weights: dict[str, float] | None = None
-    words: bool = True
-    meaning: bool = True
-    min_score: float | None = None
-    prefix: bool = False
-    read: bool | None = None
     track: bool = True
     """Log it, and count its hits as recalled."""
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import calendar
 import os
 import time
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote
 
@@ -18,7 +19,7 @@ from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.note import Note
 from co_cli.notes.refs import without_lines
 from co_cli.settings import load_settings
-from co_cli.values import Forgotten, NoteSummary, Saved, SearchResult, Status, SyncReport
+from co_cli.values import OWN_SOURCES, Forgotten, NoteSummary, Saved, SearchResult, Status, SyncReport
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,7 +34,6 @@ SECONDS = 60.0
 """How long an answer may take."""
 TRIES = 5
 """Of a request that the server's limit refuses."""
-MOST_KEPT = 1_000
 ELSEWHERE = "this is not available over a server: run it where the vault is"
 
 
@@ -49,19 +49,23 @@ class ServerKnowledgeBase(KnowledgeBase):
         if not token or not token.isascii() or " " in token:
             raise InvalidInputError(f"{url} needs a token, which its admin makes with `co token create`: set CO_TOKEN")
         self.settings, self.root, self._token = load_settings(), url.rstrip("/"), token
-        self.front_end, self.short_lived, self._outdated = "python", False, dict[tuple[str, str], str | None]()
+        self.front_end, self.short_lived = "python", False
         self._http = httpx2.Client(
             base_url=f"{self.root}/api/v1",
             headers={"Authorization": f"Bearer {token}"},
             timeout=SECONDS,
             verify=url.startswith("https"),  # loading certificates takes time
         )
-        self._vault = str(self.ask("GET", "/session", dict[str, object])["vault"])
 
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("_"):
             raise AttributeError(name)
         raise InvalidInputError(ELSEWHERE)
+
+    @cached_property
+    def _vault(self) -> str:
+        """The folder of the vault there."""
+        return str(self.ask("GET", "/session", dict[str, object])["vault"])
 
     def __reduce__(self) -> tuple[object, ...]:
         return ServerKnowledgeBase, (self.root, self._token)
@@ -140,12 +144,8 @@ class ServerKnowledgeBase(KnowledgeBase):
 
     def note(self, ref: str, track: bool = False) -> Note:
         told = self.ask("GET", _path(without_lines(ref)), dict[str, Any], opened=track)
-        file = str(told["path"])
-        if len(self._outdated) > MOST_KEPT:
-            self._outdated.clear()
-        self._outdated[told["ref"], told["version"]] = told["outdated"]
         fields = {name: told[name] for name in Note._fields} | {
-            "path": file.removeprefix(f"{self._vault}/"),
+            "path": told["path"].removeprefix(f"{self._vault}/"),
             "links": [link["target"] for link in told["links"]],
             "created": _seconds(told["created"]),
             "updated": _seconds(told["updated"]),
@@ -158,15 +158,14 @@ class ServerKnowledgeBase(KnowledgeBase):
         """The filters of KnowledgeBase, except `as_of` and `outdated`."""
         tags, fields = filters.pop("tags", None), dict[str, str](filters.pop("fields", None) or ())
         where = [f"{name}={value}" for name, value in fields.items()] or None
-        given = {"source": source or ("memory", "article"), "limit": limit or 0, "tag": tags, "where": where}
+        given = {"source": source or OWN_SOURCES, "limit": limit or 0, "tag": tags, "where": where}
         return self.ask("GET", "/notes", list[NoteSummary], **given, **filters)
 
     def tags(self, source: str | None = None) -> dict[str, int]:
         return self.ask("GET", "/tags", dict[str, int], source=source)
 
     def outdated(self, note: Note) -> str | None:
-        """As it was when the note was read."""
-        return self._outdated.get((note.ref, note.version))
+        return self.view(note.ref, dict[str, Any])["outdated"]
 
     def view(self, ref: str, view: type[Answer]) -> Answer:
         """Everything about a note that the API shows."""
@@ -185,9 +184,6 @@ class Elsewhere:
     """Stands for the parts that are next to the files."""
 
     linked = ()
-
-    def trees(self) -> list[Any]:
-        return []
 
     def injected(self, *_: object) -> None:
         """What agents are given unasked is recorded only next to the files."""

@@ -9,6 +9,7 @@ from typing import Any, cast
 from co_cli.errors import InvalidInputError, KnowledgeError, NoteConflictError, NoteMissingError, UnknownRefError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.service.freshness import Freshener
+from co_cli.service.server_client import ServerKnowledgeBase
 from co_cli.tools.article_tools import read_note, recall_article, save_article
 from co_cli.tools.context_tools import context_refresh, context_tree, next_step
 from co_cli.tools.fencing import one_line
@@ -67,16 +68,24 @@ class Toolbox:
             self.tools = select_tools(names, read_only, False)
         self.freshener = Freshener(kb)
 
-    def call(self, name: str, arguments: Mapping[str, Any] | None = None) -> ToolResult[dict[str, Any]]:
-        """Run one tool. A KnowledgeError says in one line what is wrong and how to fix it."""
+    def call(
+        self, name: str, arguments: Mapping[str, Any] | None = None, tokens: int | None = None
+    ) -> ToolResult[dict[str, Any]]:
+        """Run one tool, where the vault is. A KnowledgeError says in one line what is wrong and how to fix it.
+
+        `tokens` is the maximum of this answer, if it is not that of all.
+        """
         tool = next((tool for tool in self.tools if tool.name == name), None)
         if tool is None:
             known = ", ".join(tool.name for tool in self.tools)
             raise InvalidInputError(f"there is no tool {name[:MAX_REF]!r} here; there are {known}")
+        if isinstance(self.kb, ServerKnowledgeBase):
+            told = self.kb.ask("POST", f"/tools/{name}", dict[str, Any], arguments=arguments, tokens=self.result_tokens)
+            return ToolResult(told["text"], told["data"])
         values, ignored = tool.read_arguments(arguments)
         try:
             degraded = [] if tool in SKILL_TOOLS else self.freshener.ensure(self.patience)
-            text, data = tool.function(ToolContext(self.kb, self.result_tokens, degraded), **values)
+            text, data = tool.function(ToolContext(self.kb, tokens or self.result_tokens, degraded), **values)
         except NoteMissingError:
             raise
         except NoteConflictError as error:

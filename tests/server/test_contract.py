@@ -74,6 +74,7 @@ def test_every_answer_of_every_route_fits_its_description(contract: Contract) ->
     ask("POST", "/search", q="who decides what ships", tags="ships", weights={"words": 1.0}, track=False)
     ask("POST", "/context")
     ask("POST", "/context", prompt="who has the last word on what ships: Odalys?")
+    ask("POST", "/tools/{name}", name="recall_memory", arguments={"query": "who decides what ships"})
     ask("GET", "/status")
     ask("GET", "/notes", source="memory", limit=3)
     ask("POST", "/ratings", ref=REF, good=True, q="who decides what ships")

@@ -39,6 +39,8 @@ def test_the_sample_vault_cannot_be_changed(empty: Server) -> None:
         assert client.get("/api/v1/session").json()["sample"]
         saved = client.post("/api/v1/notes", json={"content": "Mine."})
         assert (saved.status_code, saved.json()["error"]["message"]) == (403, "the sample vault cannot be changed")
+        saved = client.post("/api/v1/tools/save_memory", json={"arguments": {"content": "Mine."}})
+        assert saved.json()["error"]["message"].startswith("there is no tool 'save_memory' here")
 
 
 def test_a_page_shows_within_a_second_what_happened_to_a_file(

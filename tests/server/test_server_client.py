@@ -101,8 +101,14 @@ def test_it_saves_changes_forgets_and_restores(remote: KnowledgeBase, kb: Knowle
     assert unknown.value.closest[0] == saved.ref
 
 
-def test_agent_tools_give_the_same_answers_over_a_server(remote: KnowledgeBase, kb: KnowledgeBase) -> None:
+def test_agent_tools_give_the_same_answers_over_a_server_in_one_request(
+    remote: KnowledgeBase, kb: KnowledgeBase, team: Server
+) -> None:
     here, there = Toolbox(kb, with_skills=False), Toolbox(remote, with_skills=False)
+    assert there.call("recall_memory", {"query": "oaks live long, elms like water"}).data["hits"][1:], "more than one"
+    with team.client() as asking:
+        counted = [line for line in asking.get("/metrics").text.splitlines() if line.startswith("co_requests_total")]
+    assert counted == ['co_requests_total{method="POST",route="/api/v1/tools/{name}",status="200"} 1']
     for name, arguments in (
         ("recall_memory", {"query": "how long do oaks live"}),
         ("search_knowledge", {"query": "pond", "detail": "full"}),
