@@ -32,6 +32,7 @@ from co_cli.index.links import Backlink, Link, links_from, links_to
 from co_cli.index.sqlite.sqlite_engine import SqliteEngine
 from co_cli.index.tokens import fold
 from co_cli.notes.files import is_empty_folder, sweep_temporary
+from co_cli.notes.store import hash_of_file
 from co_cli.retrieval.pipeline import SearchRequest, Trace, search
 from co_cli.sources.origin import VAULT, Origin, kind_of
 from co_cli.sources.walk import odd_entries, place_of, scan_origin, would_list
@@ -470,15 +471,16 @@ class KnowledgeIndex:
 
     def waiting(self) -> int:
         """How many files were changed, added or removed since they were indexed."""
-        from co_cli.index.verify import differs  # parsers
-
         stored, unlisted = self._read(lambda reader, vault: reader.listings(vault), ({}, []))
         changes = compare(stored, scan_origin(self.origin, self.exclude).listings, unlisted, recheck=False)
         look, gone = changes.look, changes.gone
         known = self.hashes() if look or gone else {}
         if len(look) <= MOST_COMPARED:
-            look = [path for path in look if path not in known or differs(self.root, path, known[path])]
+            look = [path for path in look if path not in known or self._hash(path) != known[path]]
         return len(look) + sum(path in known for path in gone)
+
+    def _hash(self, path: str) -> str | None:
+        return hash_of_file(os.path.join(self.root, path))
 
     def files(self) -> list[str]:
         """Every file that a sync would look at, by a walk now."""

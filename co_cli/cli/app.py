@@ -12,7 +12,7 @@ import time
 from typing import TYPE_CHECKING
 
 from co_cli.cli.parsing import COMMANDS, GROUPS, make_parser, print_help, split_command, unknown_command
-from co_cli.cli.terminal import printable
+from co_cli.cli.terminal import logbook, printable
 from co_cli.errors import KnowledgeError, SecretError
 from co_cli.index.sqlite.database_files import no_room
 from co_cli.notes.files import discard_unfinished
@@ -55,12 +55,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             sys.stdout = None  # type: ignore[assignment]  # it cannot be flushed at the end either
             return _complain(f"the output cannot be written: {error.strerror}", 3)
         full = no_room(os.fsdecode(error.filename), error)
-        return _complain(f"it cannot be written: {full}; free some space" if full else _crashed(error), 3)
+        return _complain(f"it cannot be written: {full}; free some space" if full else logbook().crashed(error), 3)
     except KeyboardInterrupt:
         discard_unfinished()
         return _complain("stopped; nothing is broken, run it again to finish", 130)
     except Exception as error:
-        return _complain(_crashed(error), 3)
+        return _complain(logbook().crashed(error), 3)
     finally:
         this_process.command = None
 
@@ -91,17 +91,11 @@ def _run(arguments: list[str]) -> int:
     code: int = options.run(options)
     sys.stdout.flush()
     if this_process.chatty:
-        from co_cli.logbook import logger
-
         fields = {"code": code, "ms": round((time.perf_counter() - started) * 1000, 1)}
-        logger("cli").info("co %s ended with %d after %s ms", name, *fields.values(), extra={"fields": fields})
+        logbook().logger("cli").info(
+            "co %s ended with %d after %s ms", name, *fields.values(), extra={"fields": fields}
+        )
     return code
-
-
-def _crashed(error: Exception) -> str:
-    from co_cli.logbook import crashed  # imports logging, which a search does without
-
-    return crashed(error)
 
 
 def _complain(message: str, code: int) -> int:

@@ -10,7 +10,7 @@ import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from co_cli.cli.terminal import ProgressBar, Screen, printable
+from co_cli.cli.terminal import ProgressBar, Screen, logbook, printable
 from co_cli.errors import IndexUnavailableError, InvalidInputError, UnknownRefError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.service.searching import close_tags, unused_tags
@@ -71,9 +71,7 @@ def open_synced(options: Any, backend: str | None = None) -> KnowledgeBase:
 def log_info(text: str, *values: object) -> None:
     """For co.log and `--verbose`. Never log what was asked or written."""
     if this_process.chatty:
-        from co_cli.logbook import logger  # imports logging, which a search does without
-
-        logger("cli").info(text, *values)
+        logbook().logger("cli").info(text, *values)
 
 
 def sync_first(kb: KnowledgeBase, backend: str | None = None) -> SyncReport | None:

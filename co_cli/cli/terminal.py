@@ -271,3 +271,9 @@ def read_key(prompt: str, allowed: str) -> str:
         pressed = line.strip().lower()[:1]
         if not line or (pressed and pressed in allowed):
             return pressed or "q"
+
+
+def logbook():
+    from co_cli import logbook  # imports logging, 13 ms, which a search does without
+
+    return logbook

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import socket
 import sys
 import threading
 import webbrowser
@@ -32,13 +31,19 @@ def run_web(options: argparse.Namespace) -> int:
       co web --vault ~/handbook
       co web --no-open --port 9000
     """
-    from co_cli.http_server import serve  # imports uvicorn
+    from co_cli import http_server  # imports uvicorn
     from co_cli.server.app import Access, Site
 
     def show(code: str) -> None:
         print(f"co web: for another browser: {address}/#code={code}", file=sys.stderr, flush=True)
 
-    with open_knowledge_base(options, "web") as kb, _listen(options.port) as listening:
+    try:
+        listening = http_server.listen(HOST, PORT if options.port is None else options.port)
+    except InvalidInputError:
+        if options.port is not None:
+            raise
+        listening = http_server.listen(HOST, 0)
+    with listening, open_knowledge_base(options, "web") as kb:
         port = listening.getsockname()[1]
         address, access = f"http://{HOST}:{port}", Access(show)
         site = Site(kb, access, [f"{name}:{port}" for name in (HOST, "localhost")])
@@ -46,16 +51,5 @@ def run_web(options: argparse.Namespace) -> int:
         print(f"co web: {printable(kb.root)} is at {first}", file=sys.stderr, flush=True)
         if not options.no_open:  # in a thread, because a browser that runs in the terminal would block
             threading.Thread(target=webbrowser.open, args=(first,), daemon=True).start()
-        serve(site, listening, site.events.stop_streams)
+        http_server.serve(site, listening, site.events.stop_streams)
     return 0
-
-
-def _listen(port: int | None) -> socket.socket:
-    from co_cli.http_server import listen  # imports uvicorn
-
-    try:
-        return listen(HOST, PORT if port is None else port)
-    except InvalidInputError:
-        if port is not None:
-            raise
-        return listen(HOST, 0)

@@ -14,14 +14,11 @@ from co_cli.errors import VaultError
 from co_cli.index.derivation import stored_text
 from co_cli.index.engine import StoredPassage
 from co_cli.index.sync import Unreadable, read_file
-from co_cli.notes.store import content_hash
-from co_cli.paths import open_regular
 from co_cli.values import Passage
 
 if TYPE_CHECKING:
     from co_cli.knowledge_index import KnowledgeIndex
 
-LARGEST = 100_000_000
 Progress = Callable[[int, int], None]
 
 
@@ -126,21 +123,6 @@ def compare(index: KnowledgeIndex, progress: Progress | None = None, cut_by_mode
     there = {path: note.hash for path, note in notes.items() if note.missing is None}
     counts = len(hashes), size, len(notes), sum(map(len, stored.values())), skipped, len(missing)
     return Compared(origin.label, origin.path, "", *counts, _digest(hashes), _digest(there), differing)
-
-
-def differs(root: str, path: str, known: str | None) -> bool:
-    """Whether a file has another content than the indexed one, or cannot be read."""
-    found = hash_of_file(os.path.join(root, path))
-    return found is None or found != known
-
-
-def hash_of_file(path: str) -> str | None:
-    """The hash of its content; None if it cannot be read."""
-    try:
-        with open_regular(path, follow=False) as stream:
-            return content_hash(stream.read(LARGEST + 1))
-    except OSError:
-        return None
 
 
 def _same(stored: list[StoredPassage], passages: Sequence[Passage]) -> bool:

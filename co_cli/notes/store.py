@@ -29,6 +29,7 @@ from co_cli.notes.secrets import without_secrets
 from co_cli.paths import NO_ROOM, open_regular, permission_cure
 from co_cli.values import moment_text, to_utf8
 
+MOST_HASHED = 100_000_000
 TRASH = ".trash"
 TRASH_FOLDER = re.compile(r"(\d{8}T\d{6}Z)(?:-(\d+))?(-copy)?")
 """When, a number that counts up whatever the clock says, and whether it holds a copy: the note was not forgotten."""
@@ -36,6 +37,15 @@ TRASH_FOLDER = re.compile(r"(\d{8}T\d{6}Z)(?:-(\d+))?(-copy)?")
 
 def content_hash(data: bytes) -> str:
     return hashlib.blake2b(data, digest_size=16).hexdigest()
+
+
+def hash_of_file(path: str) -> str | None:
+    """The hash of its content; None if it cannot be read."""
+    try:
+        with open_regular(path, follow=False) as stream:
+            return content_hash(stream.read(MOST_HASHED))
+    except OSError:
+        return None
 
 
 class NoteStore:

@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from co_cli.errors import SettingsError
 from co_cli.notes.files import create_exclusively, locked, make_folders, replace
+from co_cli.notes.note import Note, read_note
 from co_cli.notes.refs import path_of
 from co_cli.paths import permission_cure
 from co_cli.values import OWN_SOURCES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-
-    from co_cli.notes.note import Note
 
 VAULT = "vault"
 REGISTRY = "sources.toml"
@@ -109,8 +108,6 @@ class VaultKind(Kind):
         return path_of(rest) or rest
 
     def read(self, origin: Origin, path: str, data: bytes) -> Note:
-        from co_cli.notes.note import read_note  # a search of an unchanged vault reads no file
-
         note = read_note(path, data)
         return note._replace(ref=f"{origin.tier}:{note.ref}") if origin.tier else note
 

@@ -47,7 +47,7 @@ def test_freshness_is_checked_without_a_parser(co: Co, vault: Vault) -> None:
     ran = co.process("search", "oaks", python=("-X", "importtime"))
 
     assert ran.code == 0
-    assert not imported(ran) & {"co_cli.notes.note", "co_cli.notes.frontmatter", "co_cli.index.sync", "yaml"}
+    assert not imported(ran) & {"co_cli.notes.frontmatter", "co_cli.index.sync", "yaml"}
 
 
 def test_import_co_cli_alone_imports_nothing_slow_and_no_module_of_ours() -> None:
