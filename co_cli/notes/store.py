@@ -81,6 +81,14 @@ class NoteStore:
                 raise VaultError(empty_vault(self.root, known))
             yield
 
+    def touch(self, *paths: str) -> None:
+        """Called before files change, inside `lock`."""
+
+    @property
+    def last_seq(self) -> int | None:
+        """The number of this thread's last save, in a team vault."""
+        return None
+
     def absolute(self, path: str) -> str:
         """Where a path is on disk. Refuses everything outside the vault, also through a symbolic link."""
         parts = path.split("/")
@@ -132,7 +140,10 @@ class NoteStore:
             hashes = (f"-{content_hash(data + bytes([number]))[:8]}" for number in range(100))
             for ending in itertools.chain(endings, hashes):
                 path = f"{folder}/{slug}{ending}.md"
-                if not is_taken(path) and create_exclusively(self.absolute(path), data):
+                if is_taken(path):
+                    continue
+                self.touch(path)
+                if create_exclusively(self.absolute(path), data):
                     return path
         raise NoteConflictError(f"{folder}/ has too many notes named {slug!r}; choose another title")
 
@@ -142,6 +153,7 @@ class NoteStore:
         data = self.safe(data)
         with _reporting("write", path):
             make_folders(os.path.dirname(self.absolute(path)))
+            self.touch(path)
             if not create_exclusively(self.absolute(path), data):
                 raise NoteConflictError(f"{path} exists already; nothing was written")
 
@@ -152,6 +164,7 @@ class NoteStore:
             raise conflict
         data = self.safe(data, based_on)
         with _reporting("write", path):
+            self.touch(path)
             if not replace_text(self.absolute(path), data, based_on):  # looks again at the last moment
                 raise conflict
 
@@ -159,6 +172,7 @@ class NoteStore:
         """Move a note to the vault's trash. Returns its path there."""
         with _reporting("move", path):
             kept = self._free_in_trash(path)
+            self._touch_both(path, kept)
             if not move(self.absolute(path), self.absolute(kept)):
                 raise NoteConflictError(f"another copy of {path} was put into the trash at the same time; try again")
             return kept
@@ -172,6 +186,7 @@ class NoteStore:
         with _reporting("copy", path):
             kept, note = self._free_in_trash(path, "-copy"), self.absolute(path)
             make_folders(os.path.dirname(self.absolute(kept)))
+            self.touch(kept)
             if create_exclusively(self.absolute(kept), data, through=self.root, like=note):  # every sync sweeps there
                 return kept
         raise NoteConflictError(f"another copy of {path} was put into the trash at the same time; try again")
@@ -211,9 +226,15 @@ class NoteStore:
         source = self.absolute(kept)
         with _reporting("restore", path):
             open_regular(source, follow=False).close()  # refuses what is no regular file
+            self.touch(kept, path)
             if not move(source, self.absolute(path)):
                 raise NoteConflictError(f"{path} exists again; rename it before restoring {kept}")
             self._drop_empty_folders(os.path.dirname(source))
+
+    def move(self, old: str, new: str) -> bool:
+        """Rename a file, or a folder with all that is in it. False if the name is taken."""
+        self._touch_both(old, new)
+        return move(self.absolute(old), self.absolute(new))
 
     def sweep(self) -> list[str]:
         """Remove temporary files that killed writers left in the folders we write to."""
@@ -223,6 +244,13 @@ class NoteStore:
                 for inner, _, _ in os.walk(os.path.join(self.root, folder)):
                     swept += sweep_temporary(inner)
         return swept
+
+    def _touch_both(self, old: str, new: str) -> None:
+        """Before a file, or every file of a folder, is moved."""
+        top = self.absolute(old)
+        files = [os.path.join(folder, name) for folder, _, names in os.walk(top) for name in names]
+        inside = [f"/{os.path.relpath(file, top).replace(os.sep, '/')}" for file in files] or [""]
+        self.touch(*(place + end for end in inside for place in (old, new)))
 
     def _taken_in(self, folder: str) -> Callable[[str], bool]:
         keys = {name_key(f"{folder}/{name}") for name in os.listdir(self.absolute(folder))}

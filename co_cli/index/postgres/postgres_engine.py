@@ -161,6 +161,19 @@ class PostgresEngine:
             finally:
                 self._open.writer = None
 
+    @contextlib.contextmanager
+    def asking(self) -> Generator[Connection]:
+        """A connection to the database that is written to, where each statement stands alone. Waits for no lock.
+
+        Inside `transaction()` of the same thread, its connection.
+        """
+        current: PostgresWriter | None = getattr(self._open, "writer", None)
+        if current is not None:
+            yield current.connection
+            return
+        with self._connection() as connection:
+            yield connection
+
     def rebuild(self, fill: Callable[[Engine], None], catch_up: Callable[[Engine], None]) -> None:
         with self._connection() as connection, _locked(connection, REBUILD_LOCK):
             for (unused,) in fetch(connection, UNUSED):

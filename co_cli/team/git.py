@@ -1,0 +1,283 @@
+"""A git repository through the git command: trees, texts, merges, commits and the remote.
+
+No call asks a question, runs a hook of the clone or waits longer than its deadline. Nothing here touches files of the
+work tree. Paths that are not UTF-8, symbolic links and submodules are left out: nothing here can be a note.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+from co_cli.errors import KnowledgeError
+from co_cli.values import to_utf8
+
+SECONDS, REMOTE_SECONDS = 60, 45
+"""Deadlines of local calls, and of those that talk to the remote."""
+OPTIONS = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "core.quotePath=false")
+ELSEWHERE = ("GIT_INDEX_FILE", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY", "GIT_NAMESPACE")
+"""Variables that would lead to another repository, as where a hook starts a program."""
+PLAIN_FILES = ("100644", "100755")
+OUTGOING = "refs/co-cli/outgoing"
+"""Commits that are not pushed yet."""
+
+
+class GitError(KnowledgeError):
+    """A git command that failed."""
+
+    exit_code = 3
+
+
+class GitFile(NamedTuple):
+    """A file in a tree."""
+
+    mode: str
+    blob: str
+
+
+class GitChange(NamedTuple):
+    """A path that differs between two trees. None: it is not in that tree."""
+
+    path: str
+    before: GitFile | None
+    after: GitFile | None
+
+
+class Group(NamedTuple):
+    """The texts of one commit; None removes a file."""
+
+    author: str
+    moment: int
+    texts: Mapping[str, bytes | None]
+
+
+class Repository:
+    """The git repository of one vault."""
+
+    def __init__(self, root: str) -> None:
+        self.root = root
+
+    @cached_property
+    def branch(self) -> str:
+        return self._text("symbolic-ref", "--short", "HEAD")
+
+    @cached_property
+    def remote(self) -> str | None:
+        remotes = self._text("remote").split()
+        return "origin" if "origin" in remotes else next(iter(remotes), None)
+
+    @property
+    def name(self) -> str:
+        """`git config co.vault`, else the last part of the remote's address, else the folder's name."""
+        chosen = self._run("config", "co.vault", check=False).stdout.decode().strip()
+        address = self._text("remote", "get-url", self.remote) if self.remote and not chosen else self.root
+        return chosen or address.rstrip("/").replace(":", "/").rpartition("/")[2].removesuffix(".git")
+
+    @property
+    def person(self) -> str:
+        """Who commits here by hand, as git is configured."""
+        return self._run("config", "user.name", check=False).stdout.decode("utf-8", "replace").strip()
+
+    @property
+    def tip(self) -> str | None:
+        """The newest commit of the branch: at the remote, as far as it was fetched, or here if there is none."""
+        place = f"refs/remotes/{self.remote}" if self.remote else "refs/heads"
+        return self._commit(f"{place}/{self.branch}")
+
+    @property
+    def head(self) -> str | None:
+        return self._commit("HEAD")
+
+    def first_commits(self, commit: str) -> list[str]:
+        """What clones of one repository have in common; nothing in a clone without the whole history."""
+        if self._text("rev-parse", "--is-shallow-repository") == "true":
+            return []
+        return self._text("rev-list", "--max-parents=0", commit).split()
+
+    def common(self, one: str | None, other: str | None) -> str | None:
+        """The newest commit that both contain."""
+        if one is None or other is None:
+            return None
+        return self._run("merge-base", one, other, check=False).stdout.decode().strip() or None
+
+    def has(self, commit: str) -> bool:
+        return self._commit(commit) is not None
+
+    def fetch(self) -> None:
+        if self.remote:
+            self._run("fetch", "--quiet", "--no-tags", self.remote, seconds=REMOTE_SECONDS)
+
+    def count(self, old: str | None, new: str) -> int:
+        """How many commits `new` has that `old` lacks."""
+        return int(self._text("rev-list", "--count", new, *([f"^{old}"] if old else [])))
+
+    def author_of(self, commit: str) -> str:
+        return self._text("show", "-s", "--format=%an", commit)
+
+    def files(self, commit: str | None) -> dict[str, GitFile]:
+        """Every plain file of a commit; nothing before the first one."""
+        if commit is None:
+            return {}
+        found: dict[str, GitFile] = {}
+        for entry in self._run("ls-tree", "-r", "-z", commit).stdout.split(b"\0")[:-1]:
+            about, _, name = entry.partition(b"\t")
+            mode, _, blob = about.decode().split(" ")
+            if mode in PLAIN_FILES and (path := _readable(name)):
+                found[path] = GitFile(mode, blob)
+        return found
+
+    def changes(self, old: str | None, new: str) -> list[GitChange]:
+        """The paths in which two commits differ."""
+        before, after = self.files(old), self.files(new)
+        paths = sorted(path for path in before.keys() | after.keys() if before.get(path) != after.get(path))
+        return [GitChange(path, before.get(path), after.get(path)) for path in paths]
+
+    def texts(self, blobs: Iterable[str]) -> dict[str, bytes]:
+        """What these blobs hold."""
+        wanted = sorted(set(blobs))
+        out = self._run("cat-file", "--batch", given="".join(f"{blob}\n" for blob in wanted).encode()).stdout
+        found: dict[str, bytes] = {}
+        place = 0
+        for blob in wanted:
+            end = out.index(b"\n", place)
+            about = out[place:end].split()
+            if len(about) != 3:
+                raise GitError(f"{self.root} lacks the object {blob}: `git fsck` says what else is missing")
+            found[blob] = out[end + 1 : end + 1 + int(about[2])]
+            place = end + 2 + int(about[2])
+        return found
+
+    def own_files(self) -> list[str]:
+        """Every file that git tracks here or would add."""
+        out = self._run("ls-files", "-z", "--cached", "--others", "--exclude-standard").stdout
+        return sorted({path for name in out.split(b"\0")[:-1] if (path := _readable(name))})
+
+    def merge(self, ours: bytes, base: bytes, theirs: bytes) -> bytes | None:
+        """A three-way merge; None if it does not merge."""
+        with tempfile.TemporaryDirectory() as folder:
+            names = [os.path.join(folder, name) for name in ("ours", "base", "theirs")]
+            for name, data in zip(names, (ours, base, theirs), strict=True):
+                with open(name, "wb") as stream:
+                    stream.write(data)
+            done = self._run("merge-file", "-p", "-q", *names, check=False)
+        return done.stdout if done.returncode == 0 else None
+
+    def commit(self, parent: str | None, groups: Sequence[Group]) -> list[str | None]:
+        """One commit for each group, one on top of another; none where nothing changes. Returns the tip after each.
+
+        The same groups on the same parent give the same commits, wherever they are made.
+        """
+        files = self.files(parent)
+        stream, tips = bytearray(), list[int]()
+        for group in groups:
+            lines = bytearray()
+            for path, data in sorted(group.texts.items()):
+                mode = files[path].mode if path in files else PLAIN_FILES[0]
+                if data is None and files.pop(path, None):
+                    lines += b"D %s\n" % _quoted(path)
+                if data is not None and files.get(path) != (file := GitFile(mode, blob_name(data, parent))):
+                    files[path] = file
+                    lines += b"M %s inline %s\ndata %d\n%s\n" % (mode.encode(), _quoted(path), len(data), data)
+            mark = tips[-1] if tips else 0
+            if lines:
+                stream += _commit_header(group, mark + 1, f":{mark}" if mark else parent)
+                stream += lines
+                mark += 1
+            tips.append(mark)
+        if not stream:
+            return [parent for _ in groups]
+        stream += b"".join(b"get-mark :%d\n" % mark for mark in range(1, tips[-1] + 1))
+        said = self._run("fast-import", "--quiet", "--force", "--done", given=bytes(stream) + b"done\n").stdout
+        commits = [parent, *said.decode().split()]
+        return [commits[mark] for mark in tips]
+
+    def push(self, commit: str) -> bool:
+        """Whether the remote took it. False: others pushed before. Raises GitError if it cannot be reached."""
+        assert self.remote
+        target = f"{commit}:refs/heads/{self.branch}"
+        done = self._run("push", "--porcelain", self.remote, target, check=False, seconds=REMOTE_SECONDS)
+        if done.returncode and b"[rejected]" not in done.stdout:
+            raise self._failure("push", done)
+        return done.returncode == 0
+
+    def move_branch(self, new: str, old: str | None) -> bool:
+        """Move the branch, and what git takes for checked out. False if the branch is not at `old`."""
+        moved = self._run("update-ref", f"refs/heads/{self.branch}", new, old or "0" * len(new), check=False)
+        if moved.returncode == 0:
+            self._run("read-tree", new)
+        return moved.returncode == 0
+
+    def follow(self, commit: str | None) -> None:
+        """Move the branch of a clone forward to what the remote has, unless somebody has committed here."""
+        head = self.head
+        if self.remote and commit and head != commit and (head is None or self.common(head, commit) == head):
+            self.move_branch(commit, head)
+
+    def _commit(self, name: str) -> str | None:
+        done = self._run("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}", check=False)
+        return done.stdout.decode().strip() or None
+
+    def _text(self, *arguments: str) -> str:
+        return self._run(*arguments).stdout.decode("utf-8", "replace").strip()
+
+    def _run(
+        self, *arguments: str, given: bytes = b"", check: bool = True, seconds: float = SECONDS
+    ) -> subprocess.CompletedProcess[bytes]:
+        environment = {name: value for name, value in os.environ.items() if name not in ELSEWHERE}
+        environment |= {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C", "GIT_DIR": os.path.join(self.root, ".git")}
+        try:
+            done = subprocess.run(
+                ["git", *OPTIONS, *arguments],
+                input=given,
+                capture_output=True,
+                cwd=self.root,
+                env=environment,
+                timeout=seconds,
+                start_new_session=True,  # without a terminal that ssh could ask questions in
+            )
+        except subprocess.TimeoutExpired:
+            raise GitError(f"git {arguments[0]} in {self.root} took longer than {seconds} s") from None
+        except FileNotFoundError:
+            raise GitError(f"cannot run git in {self.root}: is it installed, and is the folder there?") from None
+        if check and done.returncode:
+            raise self._failure(arguments[0], done)
+        return done
+
+    def _failure(self, what: str, done: subprocess.CompletedProcess[bytes]) -> GitError:
+        said = " ".join((done.stderr or done.stdout).decode("utf-8", "replace").split())
+        return GitError(f"git {what} in {self.root} failed: {said[:300]}")
+
+
+def _readable(name: bytes) -> str | None:
+    """A path as text; None if it is not UTF-8 or leads into a git folder."""
+    path = name.decode("utf-8", "surrogateescape")
+    parts = path.casefold().split("/")
+    return path if to_utf8(path) == path and not {".git", "..", ".", ""} & set(parts) else None
+
+
+def _quoted(path: str) -> bytes:
+    text = path.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{text}"'.encode()
+
+
+def blob_name(data: bytes, commit: str | None) -> str:
+    """The name that git gives to a text: by SHA-256 where commits have such names."""
+    how = hashlib.sha256 if commit and len(commit) == 64 else hashlib.sha1
+    return how(b"blob %d\0%s" % (len(data), data)).hexdigest()
+
+
+def _commit_header(group: Group, mark: int, parent: str | None) -> bytes:
+    name = "".join(" " if letter in "<>\n" else letter for letter in group.author).strip() or "co-cli"
+    address = name if "@" in name else f"{name.replace(' ', '.')}@co-cli"
+    kept = sorted(group.texts)
+    message = f"{'Save' if group.texts[kept[0]] is not None else 'Remove'} {kept[0]}".encode()
+    message += f" and {len(kept) - 1} more".encode() if kept[1:] else b""
+    when = f"{group.moment} +0000"
+    head = f"commit {OUTGOING}\nmark :{mark}\nauthor {name} <{address}> {when}\n"
+    head += f"committer co-cli <co-cli@co-cli> {when}\ndata {len(message)}\n"
+    return head.encode() + message + b"\n" + (f"from {parent}\n".encode() if parent else b"")

@@ -1,0 +1,260 @@
+"""The keeper of a team vault: turns saves into commits, pushes them, and takes over what others pushed.
+
+One server keeps a vault at a time: the one that holds its lease, a lock that ends with a database session. Each new
+keeper raises the vault's epoch, and one with an older epoch may not write. A remote that others pushed to refuses our
+push; then their changes are merged first, one file at a time. Texts that do not merge are both kept, as two notes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import threading
+import time
+from collections.abc import Generator
+from itertools import count, groupby
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import psycopg
+
+from co_cli.errors import FrontmatterError, KnowledgeError
+from co_cli.index.postgres.conditions import Connection, fetch
+from co_cli.logbook import logger
+from co_cli.notes.editing import set_fields
+from co_cli.notes.refs import ENDINGS, slugify, source_ref
+from co_cli.team.git import GitChange, GitError, Group
+from co_cli.team.schema import CHANNEL
+
+if TYPE_CHECKING:
+    from co_cli.team.team_vault import TeamVault
+
+LEASE_LOCK = 716_506_475
+"""Advisory locks with this number and the vault's."""
+EVERY, RETRY = 5.0, 2.0
+"""Seconds between two looks at the remote, and after a failure."""
+LEASE_SECONDS = 150
+"""A keeper that says nothing for so long, longer than git may take, loses its lease."""
+DAY = 86_400.0
+MOST_TRIES = 5
+"""How often a push that was refused is repeated at once."""
+log = logger("team")
+
+TRY_LEASE = "select pg_try_advisory_lock(%(key)s, %(vault)s)"
+TAKE_OVER = "update team.vaults set epoch = epoch + 1, keeper = %(name)s where id = %(vault)s returning epoch"
+FENCE = "select commit from team.vaults where id = %(vault)s and epoch = %(epoch)s for no key update"
+OUTBOX = """
+select seq, path, data, author, saved_at, commit, merged from team.changes
+where vault_id = %(vault)s and not pushed order by seq
+"""
+OURS = """
+select path, (array_agg(data order by seq desc))[1], (array_agg(author order by seq desc))[1],
+    coalesce(array_agg(data) filter (where not pushed and not merged), '{}')
+from team.changes where vault_id = %(vault)s and path = any(%(paths)s) group by path
+"""
+MERGED = "update team.changes set merged = true where vault_id = %(vault)s and path = %(path)s and not pushed"
+COMMITTED = "update team.changes set commit = %(commit)s where vault_id = %(vault)s and seq = any(%(seqs)s)"
+PUSHED = """
+update team.changes set pushed = true where vault_id = %(vault)s and seq <= %(last)s and not pushed
+"""
+ADVANCE = "update team.vaults set commit = %(commit)s where id = %(vault)s"
+REPORT = """
+update team.vaults set checked_at = %(now)s, problem = %(problem)s, behind = %(behind)s where id = %(vault)s
+"""
+TRIM = """
+with old as (
+    delete from team.changes where vault_id = %(vault)s and seq < all (
+        select seq from team.changes where vault_id = %(vault)s and (not pushed or saved_at > %(before)s)
+    ) returning seq
+)
+update team.vaults set trimmed = (select max(seq) from old) where id = %(vault)s and exists (select from old)
+"""
+
+
+class LeaseLostError(KnowledgeError):
+    """Another server keeps the vault now."""
+
+    exit_code = 3
+
+
+class Lease(NamedTuple):
+    """The right to write as the keeper."""
+
+    connection: Connection
+    epoch: int
+
+
+class Keeper:
+    """Keeps one vault as long as this server holds the lease."""
+
+    def __init__(self, team: TeamVault) -> None:
+        self.team, self.repository = team, team.repository
+
+    def run(self, stop: threading.Event) -> None:
+        """Work until told to stop. What goes wrong is logged, told by `TeamVault.state()`, and tried again."""
+        while not stop.is_set():
+            try:
+                with self.lease() as lease:
+                    while lease and not stop.is_set():
+                        self.round(lease)
+                        self._wait(lease, stop)
+            except (KnowledgeError, psycopg.Error, OSError) as error:
+                log.warning("keeping %s stopped: %s", self.team.root, " ".join(str(error).split())[:300])
+            stop.wait(RETRY)
+
+    @contextlib.contextmanager
+    def lease(self) -> Generator[Lease | None]:
+        """The lease, or None if another has it."""
+        vault = self.team.id
+        with psycopg.connect(self.team.engine.address, autocommit=True, connect_timeout=10) as connection:
+            fetch(connection, f"set idle_session_timeout = '{LEASE_SECONDS}s'; listen {CHANNEL}")
+            if not fetch(connection, TRY_LEASE, {"key": LEASE_LOCK, "vault": vault})[0][0]:
+                yield None
+                return
+            name = f"{socket.gethostname()}:{os.getpid()}"
+            with self.team.engine.transaction() as writing:
+                ((epoch,),) = fetch(writing, TAKE_OVER, {"vault": vault, "name": name})
+            yield Lease(connection, epoch)
+
+    def round(self, lease: Lease) -> None:
+        """Take over, commit and push once. A remote that cannot be reached is no error: the outbox waits."""
+        problem = None
+        try:
+            for _ in range(MOST_TRIES):
+                self.repository.fetch()
+                self._take_over(lease)
+                if self._send(lease):
+                    break
+        except GitError as error:
+            problem = str(error)
+            log.warning("%s", problem)
+            if self.repository.remote:
+                with contextlib.suppress(GitError):
+                    self._commit(lease)  # so that receipts say so
+        self._report(lease, problem)
+
+    def _take_over(self, lease: Lease) -> None:
+        """Merge what others pushed into the vault, in one transaction with the index."""
+        theirs, before = self.repository.tip, self._fenced(lease)
+        if theirs is None or theirs == before:
+            return
+        with self.team.lock() as save:
+            before = self._fence(save.connection, lease)
+            changes, author = self.repository.changes(before, theirs), self.repository.author_of(theirs)
+            blobs = [file.blob for change in changes for file in (change.before, change.after) if file]
+            texts = self.repository.texts(blobs)
+            found = fetch(save.connection, OURS, {"vault": self.team.id, "paths": [change.path for change in changes]})
+            ours: dict[str, tuple[bytes | None, str, list[bytes | None]]] = {path: tuple(rest) for path, *rest in found}
+            for change in changes:
+                base, new = (file and texts[file.blob] for file in (change.before, change.after))
+                own, who, saved = ours.get(change.path, (base, "", []))
+                if new not in (own, *saved):  # otherwise they have what we pushed before
+                    self._merge(save.connection, change, (base, own, new), who, (author, theirs))
+            fetch(save.connection, ADVANCE, {"vault": self.team.id, "commit": theirs})
+        self.repository.follow(theirs)
+
+    def _merge(
+        self,
+        connection: Connection,
+        change: GitChange,
+        texts: tuple[bytes | None, bytes | None, bytes | None],
+        who: str,
+        received: tuple[str, str],
+    ) -> None:
+        """Decide about one file that is new to us: take it, merge it, or keep both."""
+        path, (base, ours, theirs) = change.path, texts
+        if ours == base or ours is None:
+            self.team.write(path, theirs, ours, received)
+        elif theirs is None:
+            return  # they removed what we changed: it stays
+        else:
+            merged = self.repository.merge(ours, base or b"", theirs)
+            if merged is None:
+                self.team.write(*_conflict_copy(self.team.root, path, ours, who), None)
+                self.team.write(path, theirs, ours, received)
+            else:
+                self.team.write(path, merged, ours)
+        fetch(connection, MERGED, {"vault": self.team.id, "path": path})
+
+    def _send(self, lease: Lease) -> bool:
+        """Commit the outbox and push it. False if others pushed, or committed, meanwhile."""
+        before, tip, last = self._commit(lease)
+        if not last:
+            return True
+        if tip and tip != before:
+            self._fenced(lease)
+            if not (self.repository.push(tip) if self.repository.remote else self.repository.move_branch(tip, before)):
+                return False
+        with self.team.engine.transaction() as connection:
+            self._fence(connection, lease)
+            about: dict[str, Any] = {"vault": self.team.id, "commit": tip, "last": last}
+            fetch(connection, ADVANCE, about)
+            fetch(connection, PUSHED, about)
+        self.repository.follow(tip)
+        return True
+
+    def _commit(self, lease: Lease) -> tuple[str | None, str | None, int]:
+        """Make commits of the outbox, one for each run of changes of one author.
+
+        Returns the vault's commit, the newest of the new ones, and the number of the last change in it. What was one
+        commit before, which could not be pushed, is one again.
+        """
+        with self.team.engine.transaction() as connection:
+            before = self._fence(connection, lease)
+            rows = fetch(connection, OUTBOX, {"vault": self.team.id})
+        made = rows[-1][5] if rows and all(row[5] for row in rows) else None
+        if made and self.repository.has(made) and self.repository.common(before, made) == before:
+            return before, made, rows[-1][0]
+        runs = [list(run) for _, run in groupby((row for row in rows if not row[6]), key=lambda row: (row[3], row[5]))]
+        groups = [Group(run[-1][3], int(run[-1][4]), {row[1]: row[2] for row in run}) for run in runs]
+        tips = self.repository.commit(before, groups)
+        tip = tips[-1] if tips else before
+        with self.team.engine.transaction() as connection:
+            self._fence(connection, lease)
+            runs.append([row for row in rows if row[6]])
+            for run, commit in zip(runs, [*tips, tip], strict=True):
+                seqs = [row[0] for row in run if row[5] != commit]
+                if seqs:
+                    fetch(connection, COMMITTED, {"vault": self.team.id, "commit": commit, "seqs": seqs})
+        return before, tip, rows[-1][0] if rows else 0
+
+    def _report(self, lease: Lease, problem: str | None) -> None:
+        theirs = self.repository.tip
+        with self.team.engine.transaction() as connection:
+            commit = self._fence(connection, lease)
+            behind = self.repository.count(commit, theirs) if theirs else 0
+            now = time.time()
+            fetch(connection, REPORT, {"vault": self.team.id, "now": now, "problem": problem, "behind": behind})
+            fetch(connection, TRIM, {"vault": self.team.id, "before": now - DAY})
+
+    def _fenced(self, lease: Lease) -> str | None:
+        with self.team.engine.transaction() as connection:
+            return self._fence(connection, lease)
+
+    def _fence(self, connection: Connection, lease: Lease) -> str | None:
+        """The vault's commit, which stays until the transaction ends. Raises LeaseLostError in an older epoch."""
+        found = fetch(connection, FENCE, {"vault": self.team.id, "epoch": lease.epoch})
+        if not found:
+            raise LeaseLostError(f"another server keeps {self.team.root} now")
+        return found[0][0]
+
+    def _wait(self, lease: Lease, stop: threading.Event) -> None:
+        """Until somebody has saved or asks for it, or for some seconds. Raises if the lease is lost."""
+        fetch(lease.connection, "select 1")
+        end = time.monotonic() + EVERY
+        while not stop.is_set() and (left := end - time.monotonic()) > 0:
+            for heard in lease.connection.notifies(timeout=min(left, 0.5), stop_after=1):
+                if heard.payload == str(self.team.id):
+                    return
+
+
+def _conflict_copy(root: str, path: str, text: bytes, author: str) -> tuple[str, bytes]:
+    """The second note for a text that does not merge, and what it says: which note it is about."""
+    stem, ending = os.path.splitext(path)
+    names = (f"{stem}-conflict-{slugify(author)}{f'-{number}' if number > 1 else ''}{ending}" for number in count(1))
+    free = next(name for name in names if not os.path.lexists(os.path.join(root, name)))
+    if path.lower().endswith(ENDINGS):
+        with contextlib.suppress(FrontmatterError):  # what cannot be edited safely stays as it is
+            plain = set_fields(text.decode("utf-8", "surrogateescape"), {"conflict_with": source_ref(path)}, path)
+            return free, plain.encode("utf-8", "surrogateescape")
+    return free, text

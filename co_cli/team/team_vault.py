@@ -1,0 +1,469 @@
+"""A team vault on one server: the folder is a copy of the truth, and a save changes both in one transaction.
+
+The truth is the tree of the vault's commit, and over it the newest row of each path in `team.changes`. Before a request
+and before a save, the folder gets what others saved. What a save replaces is written down first, so that a save that
+fails, or a process that is killed, leaves the folder as it was. Whoever makes a change indexes it in the same
+transaction. A text in the folder that nobody saved is moved to `.git/co-kept` when its place is needed.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import getpass
+import json
+import os
+import threading
+import time
+from collections.abc import Callable, Collection, Generator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from co_cli.activity import acting
+from co_cli.errors import IndexUnavailableError, InvalidInputError, VaultError
+from co_cli.index.postgres.conditions import Connection, fetch
+from co_cli.index.postgres.postgres_engine import PostgresEngine
+from co_cli.logbook import logger
+from co_cli.notes.files import create_exclusively, locked, make_folders, read_json, replace
+from co_cli.notes.store import NoteStore, content_hash
+from co_cli.paths import open_regular
+from co_cli.sources.origin import GIT_FILE, IGNORE_FILE
+from co_cli.team.git import GitError, Repository, blob_name
+from co_cli.team.keeper import Keeper
+from co_cli.team.schema import CHANNEL, connect_team
+from co_cli.values import SyncReport
+
+if TYPE_CHECKING:
+    from co_cli.knowledge_index import KnowledgeIndex, Progress
+
+VAULT_LOCK = 716_506_474
+"""Advisory locks with this number and the vault's: one save at a time."""
+POLL = 0.05
+log = logger("team")
+
+LOCK = "select pg_advisory_xact_lock(%(key)s, %(vault)s)"
+NOTIFY = "select pg_notify(%(channel)s, %(vault)s::text)"
+NEWEST = """
+select greatest(trimmed, (select max(seq) from team.changes where vault_id = vaults.id)), trimmed from team.vaults
+where id = %(vault)s
+"""
+VAULT = "select first_commit, commit from team.vaults where id = %(vault)s"
+ADOPT = "update team.vaults set commit = %(commit)s, first_commit = %(first)s where id = %(vault)s"
+NEWER = """
+select max(seq), path, (array_agg(data order by seq desc))[1], array_agg(before) from team.changes
+where vault_id = %(vault)s and seq > %(after)s group by path
+"""
+ADD_CHANGE = """
+insert into team.changes (vault_id, path, data, before, author, saved_at, commit, pushed)
+values (%(vault)s, %(path)s, %(data)s, %(before)s, %(author)s, %(now)s, %(commit)s, %(commit)s::text is not null)
+returning seq
+"""
+ADD_AUDIT = """
+insert into team.audit (vault_id, moment, who, action, path, hash)
+values (%(vault)s, %(now)s, %(author)s, %(action)s, %(path)s, %(hash)s)
+"""
+RECEIPT = """
+select vaults.commit, changes.commit, pushed, %(seq)s <= trimmed
+from team.vaults left join team.changes on vault_id = vaults.id and seq = %(seq)s where vaults.id = %(vault)s
+"""
+STATE = """
+select commit, epoch, keeper, behind, checked_at, problem,
+    (select count(*) from team.changes where vault_id = vaults.id and not pushed),
+    (select min(saved_at) from team.changes where vault_id = vaults.id and not pushed)
+from team.vaults where id = %(vault)s
+"""
+
+
+class SaveReceipt(NamedTuple):
+    """How far a save has come."""
+
+    seq: int
+    indexed: bool
+    committed: str | None
+    """The commit that has it. It may be made anew, with another name, until it is pushed."""
+    pushed: bool
+    """Whether it is at the remote; without a remote, whether it is committed."""
+
+
+class TeamState(NamedTuple):
+    """What is known about a vault's way into git."""
+
+    commit: str | None
+    epoch: int
+    keeper: str | None
+    behind: int
+    """Commits of the remote that were not taken over yet."""
+    checked_at: float | None
+    """When the keeper last finished."""
+    problem: str | None
+    """Why the remote could not be reached."""
+    outbox: int
+    """Changes that are not pushed yet."""
+    oldest: float | None
+    """When the first of them was saved."""
+
+
+@dataclass(slots=True)
+class Save:
+    """One transaction that changes the vault."""
+
+    connection: Connection
+    before: dict[str, bytes | None] = field(default_factory=dict[str, bytes | None])
+    """The texts of the files that it changes; None for new ones."""
+    received: dict[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
+    """Files that came from git: the author and the commit."""
+    seq: int = 0
+    """Of its last change."""
+
+
+class TeamVault:
+    """One vault on this server. Safe to share between threads; several processes may share the folder."""
+
+    def __init__(self, engine: PostgresEngine, index: KnowledgeIndex, repository: Repository) -> None:
+        self.engine, self.index, self.repository = engine, index, repository
+        self.root, self.files = index.root, NoteStore(index.root)
+        self._place = os.path.join(index.root, ".git", "co-cli")
+        self._local = threading.local()
+        self._joining = threading.Lock()
+        self._id: int | None = None
+
+    @property
+    def id(self) -> int:
+        """Its number in the database."""
+        with self._joining:
+            if self._id is None:
+                make_folders(self._place)
+                self._id = connect_team(self.engine, self.engine.roots[self.root])
+            return self._id
+
+    @property
+    def last_seq(self) -> int | None:
+        """The number of the last save of this thread."""
+        return getattr(self._local, "seq", None)
+
+    def store(
+        self, known: Callable[[], int] | None = None, largest: int | None = None, secrets: str = "refuse"
+    ) -> TeamStore:
+        return TeamStore(self, known, largest, secrets)
+
+    # -- what front ends ask -------------------------------------------------------------------------------------------
+
+    def receipt(self, seq: int) -> SaveReceipt:
+        """How far a save has come. Raises InvalidInputError if there was none with this number."""
+        ((newest, commit, pushed, trimmed),) = self._ask(RECEIPT, seq=seq)
+        if pushed is None and not trimmed:
+            raise InvalidInputError(f"there is no save {seq}")
+        return SaveReceipt(seq, True, newest if trimmed else commit, bool(trimmed or pushed))
+
+    def wait_pushed(self, seq: int, seconds: float) -> SaveReceipt:
+        """The receipt as soon as a save is pushed, or after this many seconds."""
+        end = time.monotonic() + seconds
+        while not (receipt := self.receipt(seq)).pushed and time.monotonic() < end:
+            time.sleep(POLL)
+        return receipt
+
+    def state(self) -> TeamState:
+        return TeamState(*self._ask(STATE)[0])
+
+    def wake(self) -> None:
+        """Let the keeper look at the outbox and at the remote now, wherever it runs."""
+        self._ask(NOTIFY, channel=CHANNEL)
+
+    def keeper(self, stop: threading.Event) -> None:
+        """Commit, push and take over what others pushed, whenever this server is the one to do it, until `stop`."""
+        Keeper(self).run(stop)
+
+    # -- the folder follows the truth ----------------------------------------------------------------------------------
+
+    def catch_up(self) -> None:
+        """Write what others saved to the folder. Where the database or git cannot say what, the folder stays."""
+        try:
+            ((newest, trimmed),) = self._ask(NEWEST)
+            applied = self._applied
+            if applied is None or applied < trimmed:
+                with self.lock():
+                    return
+            if applied != newest:
+                with self._folder():
+                    self._apply_newer()
+        except IndexUnavailableError:
+            return  # whoever needs the index says why
+        except GitError as error:
+            log.warning("the folder stays behind: %s", error)
+
+    def sync(self, progress: Progress | None = None, seconds: float | None = None) -> SyncReport:
+        """Catch up. Every save indexes its change, so files are compared only with an index that is new."""
+        self.catch_up()
+        state = self.index.state()
+        if state.synced_at is None:
+            return self.index.sync(progress=progress, seconds=seconds)
+        self.index.embed_waiting(progress, seconds)
+        return SyncReport(unchanged=state.notes)
+
+    def differences(self, repair: bool = False) -> list[str]:
+        """Files of the folder that differ from the truth; `repair` puts them right."""
+        with self.lock():
+            found = self._differing()
+            if repair:
+                self._put_right(found)
+        return sorted(found)
+
+    # -- saving --------------------------------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def lock(self) -> Generator[Save]:
+        """One transaction: the folder is the truth when it begins, and what was touched is saved when it ends.
+
+        An error takes everything back. Inside another one of the same thread, that one.
+        """
+        current: Save | None = getattr(self._local, "save", None)
+        if current is not None:
+            yield current
+            return
+        vault = self.id  # before the locks: it may have to be made
+        with locked(self.root):
+            with self._folder():
+                self._undo()
+            try:
+                with self.engine.transaction() as connection:
+                    fetch(connection, LOCK, {"key": VAULT_LOCK, "vault": vault})
+                    with self._folder():
+                        self._apply()
+                    save = self._local.save = Save(connection)
+                    yield save
+                    self._record(save)
+            except BaseException:
+                with self._folder():
+                    self._undo()
+                raise
+            finally:
+                self._local.save = None
+            with self._folder():
+                if save.before:
+                    os.unlink(self._undo_file)  # first: what is undone is applied again
+                if save.seq:
+                    self._set_applied(save.seq)
+                    self._local.seq = save.seq
+
+    def touch(self, *paths: str) -> None:
+        """Write down what these files are before they change. Only inside `lock`."""
+        save: Save = self._local.save
+        fresh = [path for path in paths if path not in save.before]
+        save.before |= {path: self._read(path) for path in fresh}
+        if fresh:
+            texts = {path: data and base64.b64encode(data).decode() for path, data in save.before.items()}
+            _write(self._undo_file, json.dumps({"applied": self._applied, "texts": texts}).encode())
+
+    def write(
+        self, path: str, data: bytes | None, known: bytes | None, received: tuple[str, str] | None = None
+    ) -> None:
+        """Write or remove a file inside `lock` that has the text `known`. `received`: its author and commit in git."""
+        self.touch(path)
+        self._put(path, data, [] if known is None else [content_hash(known)])
+        if received:
+            self._local.save.received[path] = received
+
+    def _record(self, save: Save) -> None:
+        """Add what was changed, and index it."""
+        now = {path: self._read(path) for path in save.before}
+        changed = {path: data for path, data in now.items() if data != save.before[path]}
+        if not changed:
+            return
+        self._index(changed)
+        person = self.person
+        for path, data in changed.items():
+            author, commit = save.received.get(path, (person, None))
+            save.seq = self._add(path, data, save.before[path], author, commit)
+        self._ask(NOTIFY, channel=CHANNEL)
+
+    def _add(self, path: str, data: bytes | None, before: bytes | None, author: str, commit: str | None = None) -> int:
+        action = "create" if before is None else "remove" if data is None else "change"
+        about = {"path": path, "author": author, "now": time.time()}
+        old, new = (None if text is None else content_hash(text) for text in (before, data))
+        self._ask(ADD_AUDIT, **about, action=action, hash=new)
+        return self._ask(ADD_CHANGE, **about, data=data, before=old, commit=commit)[0][0]
+
+    def _index(self, texts: Mapping[str, bytes | None]) -> None:
+        """Index what the writer has not: files that came from git, and those of importers."""
+        if any(os.path.basename(path) in (IGNORE_FILE, GIT_FILE) for path in texts):
+            self.index.sync(seconds=0)  # other files may be notes now
+            return
+        notes = {
+            path: content_hash(data) for path, data in texts.items() if data is not None and self.index.opens(path)
+        }
+        with self.engine.reading() as reader:
+            vault = reader.vault(self.index.origin)
+            known = reader.files(vault.id, list(texts)) if vault else {}
+        self.index.forget_files([path for path in known if path not in notes])
+        for path, hashed in notes.items():
+            if path not in known or known[path].hash != hashed:
+                self.index.index_file(None, path, embed=False)
+
+    @property
+    def person(self) -> str:
+        """Who saves: the owner of the token that was used, else whoever git is configured for here."""
+        return acting.get().partition(":")[2] or self._person
+
+    @cached_property
+    def _person(self) -> str:
+        return self.repository.person or getpass.getuser()
+
+    # -- inside --------------------------------------------------------------------------------------------------------
+
+    def _ask(self, statement: str, **values: object) -> Any:
+        vault = self.id
+        with self.engine.asking() as connection:
+            return fetch(connection, statement, {"vault": vault, **values})
+
+    def _apply(self) -> None:
+        """Make the folder the truth. The vault is locked."""
+        ((first, _),), ((newest, trimmed),) = self._ask(VAULT), self._ask(NEWEST)
+        applied = self._applied
+        if first is None:
+            self._adopt()
+            ((newest, trimmed),) = self._ask(NEWEST)
+        elif applied is None or applied < trimmed:
+            self._require_same_repository(first)
+            self._put_right(self._differing())
+        else:
+            self._apply_newer()
+            return
+        self._set_applied(newest)
+
+    def _apply_newer(self) -> None:
+        """Write the changes that the folder lacks."""
+        applied = self._applied
+        rows = self._ask(NEWER, after=applied)
+        for _, path, data, before in sorted(rows, key=lambda row: row[2] is not None):  # a folder may take a name
+            self._put(path, data, before)
+        if rows:
+            self._set_applied(max(seq for seq, *_ in rows))
+
+    def _adopt(self) -> None:
+        """Make this folder the first copy of a new team vault. What is not committed or pushed is the first change."""
+        self.repository.fetch()
+        head, tip = self.repository.head, self.repository.tip
+        newest = tip or head
+        roots = self.repository.first_commits(newest) if newest else []
+        self._ask(ADOPT, commit=self.repository.common(head, tip), first=roots[-1] if roots else "")
+        for path, wanted in self._differing(everything=True).items():
+            self._add(path, self._read(path), wanted, self.person)
+
+    def _require_same_repository(self, first: str) -> None:
+        head = self.repository.head
+        found = self.repository.first_commits(head) if head else []
+        if first and found and first not in found:
+            name = self.engine.roots[self.root]
+            raise VaultError(
+                f"{self.engine.path} has another vault named {name}: `git config co.vault OTHER-NAME` in {self.root}"
+            )
+
+    def _differing(self, everything: bool = False) -> dict[str, bytes | None]:
+        """Files of the folder that are not as the truth says, with what they should be.
+
+        Files that are neither known nor notes are left alone, unless `everything` is asked for.
+        """
+        repository, (_, commit) = self.repository, self._ask(VAULT)[0]
+        if commit and not repository.has(commit):
+            repository.fetch()
+        files, rows = repository.files(commit), self._ask(NEWER, after=0)
+        newest: dict[str, bytes | None] = {path: data for _, path, data, _ in rows}
+        here = {path: self._read(path) for path in {*repository.own_files(), *files, *newest}}
+        wanted: dict[str, bytes | None] = {}
+        unread: dict[str, str] = {}
+        for path, data in here.items():
+            file = files.get(path)
+            if path in newest:
+                wanted |= {path: newest[path]} if newest[path] != data else {}
+            elif file is not None:
+                unread |= {path: file.blob} if data is None or blob_name(data, file.blob) != file.blob else {}
+            elif data is not None and (everything or self.index.opens(path)):
+                wanted[path] = None
+        texts = repository.texts(unread.values())
+        return wanted | {path: texts[blob] for path, blob in unread.items()}
+
+    def _put_right(self, wanted: Mapping[str, bytes | None]) -> None:
+        checked_out = self.repository.files(self.repository.head)
+        blobs = {path: checked_out[path].blob for path in wanted if path in checked_out}
+        texts = self.repository.texts(blobs.values())
+        for path, data in sorted(wanted.items(), key=lambda item: item[1] is not None):
+            self._put(path, data, [content_hash(texts[blobs[path]])] if path in blobs else [])
+
+    def _put(self, path: str, data: bytes | None, known: Collection[str | None]) -> None:
+        """Write or remove a file. A text that is not of these hashes is nobody's save: it is kept."""
+        full, now = self.files.absolute(path), self._read(path)
+        if now == data:
+            return
+        if now is not None and content_hash(now) not in known:
+            when = f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{content_hash(now)[:8]}"
+            kept = os.path.join(self.root, ".git", "co-kept", when, path)
+            make_folders(os.path.dirname(kept))
+            create_exclusively(kept, now)
+            log.warning("a text of %s that was not saved is now in %s", path, kept)
+        if data is None:
+            os.unlink(full)
+            with contextlib.suppress(OSError):  # not empty
+                os.removedirs(os.path.dirname(full))
+        else:
+            make_folders(os.path.dirname(full))
+            _write(full, data)
+
+    def _read(self, path: str) -> bytes | None:
+        try:
+            with open_regular(self.files.absolute(path), follow=False) as stream:
+                return stream.read()
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+
+    @contextlib.contextmanager
+    def _folder(self) -> Generator[None]:
+        """Hold the folder against other threads and processes that catch up. Nothing waits for a save inside."""
+        with locked(os.path.join(self._place, "lock")):
+            yield
+
+    def _undo(self) -> None:
+        """Take back what a failed or killed save changed. If it was committed after all, it is applied again."""
+        kept = read_json(self._undo_file)
+        if kept:
+            for path, text in kept["texts"].items():
+                self._put(path, None if text is None else base64.b64decode(text), [])
+            self._set_applied(kept["applied"])
+            os.unlink(self._undo_file)
+
+    @property
+    def _undo_file(self) -> str:
+        return os.path.join(self._place, "undo.json")
+
+    @property
+    def _applied(self) -> int | None:
+        """The number of the last change that the folder has; None if it was never compared with the truth."""
+        return read_json(os.path.join(self._place, "state.json")).get("applied")
+
+    def _set_applied(self, seq: int | None) -> None:
+        _write(os.path.join(self._place, "state.json"), json.dumps({"applied": seq}).encode())
+
+
+class TeamStore(NoteStore):
+    """The files of a team vault: a lock is a transaction, and what changes inside is saved with it."""
+
+    def __init__(self, team: TeamVault, known: Callable[[], int] | None, largest: int | None, secrets: str) -> None:
+        super().__init__(team.root, known, largest, secrets)
+        self.team = team
+
+    @contextlib.contextmanager
+    def lock(self) -> Generator[None]:
+        with self.team.lock():
+            yield
+
+    def touch(self, *paths: str) -> None:
+        self.team.touch(*paths)
+
+    @property
+    def last_seq(self) -> int | None:
+        return self.team.last_seq
+
+
+def _write(path: str, data: bytes) -> None:
+    if not create_exclusively(path, data):
+        replace(path, data)
