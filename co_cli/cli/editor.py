@@ -8,12 +8,12 @@ import shlex
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Generator
 
 from co_cli.cli.opening import sync_first
+from co_cli.cli.terminal import reads_terminal
 from co_cli.errors import InvalidInputError, KnowledgeError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.secrets import count_masked
@@ -89,7 +89,7 @@ def new_text() -> Generator[str]:
 def open_editor(file: str, instead: str, unchanged: str) -> None:
     """Run the editor on a file, and wait. The texts say what to do without an editor, and what its failure means."""
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
-    if not editor and sys.stdin is not None and sys.stdin.isatty():  # a script would wait for vi forever
+    if not editor and reads_terminal():  # a script would wait for vi forever
         editor = next(filter(shutil.which, DEFAULT_EDITORS), None)
     if not editor:
         raise InvalidInputError(f"set EDITOR, or {instead}")

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 from typing import cast
 
 from co_cli.cli.editor import edit_note
 from co_cli.cli.opening import open_knowledge_base, print_json, sync_first
-from co_cli.cli.terminal import Screen, count_of, printable, read_key
+from co_cli.cli.terminal import Screen, count_of, printable, read_key, reads_terminal
 from co_cli.errors import InvalidInputError, KnowledgeError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.service.decisions import Action, decide, require_unchanged
@@ -49,7 +48,7 @@ def run_review(options: argparse.Namespace) -> int:
             print_json({**about, "findings": findings})
             return 0
         screen = Screen()
-        asking = screen.interactive and sys.stdin is not None and sys.stdin.isatty() and not options.list
+        asking = screen.interactive and reads_terminal() and not options.list
         for problem in found.degraded:
             screen.wrapped(problem, style="dim")
         if asking and found.items:

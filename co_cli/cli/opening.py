@@ -10,7 +10,7 @@ import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from co_cli.cli.terminal import ProgressBar, Screen, logbook, printable
+from co_cli.cli.terminal import ProgressBar, Screen, logbook, printable, reads_terminal
 from co_cli.errors import IndexUnavailableError, InvalidInputError, UnknownRefError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.service.searching import close_tags, unused_tags
@@ -211,7 +211,7 @@ def confirm_clear(options: argparse.Namespace, question: str) -> bool:
     """Ask before --clear deletes something, unless there is --yes."""
     if options.yes:
         return True
-    if sys.stdin is None or not sys.stdin.isatty():  # pyright: ignore[reportUnnecessaryComparison]
+    if not reads_terminal():
         raise InvalidInputError("--clear asks before it deletes, and there is no terminal: add --yes")
     print(f"{question} [y/N] ", end="", flush=True)
     yes = sys.stdin.readline().strip().lower() in ("y", "yes")

@@ -14,10 +14,10 @@ import tomllib
 
 from co_cli.cli.opening import add_limit, open_knowledge_base, print_result, settings_of
 from co_cli.cli.search import query_of, show_result
-from co_cli.cli.terminal import ProgressBar, Screen, count_of, printable, read_key
+from co_cli.cli.terminal import ProgressBar, Screen, count_of, printable, read_key, reads_terminal
 from co_cli.errors import SettingsError
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.notes.files import create_exclusively, is_empty_folder, locked, make_folders, replace
+from co_cli.notes.files import is_empty_folder, locked, make_folders, replace
 from co_cli.paths import project_of, project_settings_file, project_vault, sample_vault, user_settings_file
 from co_cli.service.vaults import (
     SAMPLE_QUESTIONS,
@@ -73,7 +73,7 @@ def _offer_notes(options: argparse.Namespace, vault: str, project: str) -> None:
     if not notes:
         return
     there = f"{count_of(notes, 'note')} {'is' if notes == 1 else 'are'} in {project} already"
-    if not (sys.stdin and sys.stdin.isatty() and sys.stdout.isatty()):
+    if not (reads_terminal() and sys.stdout.isatty()):
         print(printable(f"{there}: `co add {shlex.quote(project)}` makes them searchable"))
         return
     print(printable(f"{there}."))
@@ -201,9 +201,7 @@ def write_setting(file: str, name: str, value: object) -> None:
     file = os.path.realpath(file)  # it may be a link to a folder of dotfiles
     make_folders(os.path.dirname(file))
     with locked(os.path.dirname(file)):  # before it is read, so that no other change is lost
-        after = _edited(file, name, value)
-        if not create_exclusively(file, after):
-            replace(file, after)
+        replace(file, _edited(file, name, value))
 
 
 def _edited(file: str, name: str, value: object) -> bytes:

@@ -128,10 +128,10 @@ class Screen:
             for line in (*shown, "  " + self.paint(printable(ref), "cyan")):
                 self.line(line)
 
-    def wrapped(self, text: str, indent: str = "", marks: tuple[tuple[int, int], ...] = (), style: str = "") -> None:
-        """Print a text in lines that fit, or on one line when not on a terminal. `marks` are highlighted."""
+    def wrapped(self, text: str, indent: str = "", style: str = "") -> None:
+        """Print a text in lines that fit, or on one line when not on a terminal."""
         for start, end in self._lines(text, self.width - len(indent)):
-            line = self._marked(text, start, end, marks)
+            line = printable(text[start:end])
             self.line(indent + (self.paint(line, style) if style else line))
 
     def snippet(self, text: str, indent: str, marks: tuple[tuple[int, int], ...]) -> None:
@@ -261,6 +261,11 @@ def terminal_width() -> int:
     except (ValueError, OSError):
         columns = 0
     return max(NARROWEST, min(columns or 80, WIDEST))  # a terminal may report 0
+
+
+def reads_terminal() -> bool:
+    """Whether standard input is a terminal. It is None if the parent process closed it."""
+    return sys.stdin is not None and sys.stdin.isatty()  # pyright: ignore[reportUnnecessaryComparison]
 
 
 def read_key(prompt: str, allowed: str) -> str:

@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple
 
 from co_cli.errors import SettingsError
-from co_cli.notes.files import create_exclusively, locked, make_folders, replace
+from co_cli.notes.files import locked, make_folders, replace
 from co_cli.notes.note import Note, read_note
 from co_cli.notes.refs import path_of
 from co_cli.paths import permission_cure
@@ -176,9 +176,7 @@ def change_registry(data_dir: str, change: Callable[[list[Added]], Sequence[Adde
     make_folders(data_dir)
     file = registry_file(data_dir)
     with locked(data_dir):
-        data = _render(change(read_registry(data_dir))).encode()
-        if not create_exclusively(file, data):
-            replace(file, data)
+        replace(file, _render(change(read_registry(data_dir))).encode())
 
 
 def _entry(table: dict[str, object], file: str) -> Added:
