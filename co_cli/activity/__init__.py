@@ -32,7 +32,6 @@ from co_cli.values import to_utf8
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
-    from types import TracebackType
     from typing import Any, Protocol, Self
 
     from co_cli.activity.events import Event, Spooled
@@ -90,9 +89,7 @@ class Activity:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def searched(self, found: SearchResult, sources: Sequence[str] = ()) -> None:

@@ -174,14 +174,14 @@ def run_git(root: str, arguments: list[str], seconds: float = SECONDS, stdin: by
     return ran.stdout
 
 
-def commits_of(root: str, path: str, limit: int, seconds: float = SECONDS) -> tuple[list[Commit], str | None]:
+def commits_of(root: str, path: str, limit: int) -> tuple[list[Commit], str | None]:
     """The commits of a file, newest first, followed across renames; and why they may be incomplete."""
     if not in_repository(root):
         return [], None
     command = ["log", "--follow", "--numstat", "--no-color", "--no-ext-diff", "--no-textconv"]
     command += [f"--format={FORMAT}", f"--max-count={limit}", "--", path]
     try:
-        printed = run_git(root, command, seconds).decode("utf-8", "replace")
+        printed = run_git(root, command).decode("utf-8", "replace")
     except GitError as error:
         return [], f"{error}: commits are left out"
     commits: list[Commit] = []
