@@ -59,7 +59,7 @@ COMMANDS = {
     "skill": Command("skill", "list, find and show skills for agents"),
     "feedback give": Command("ratings", "rate a note as an answer to a question"),
     "feedback tune": Command("ratings", "show what feedback changes in ranking, and apply it"),
-    "feedback stats": Command("stats", "show search statistics"),
+    "feedback stats": Command("ratings", "show search statistics"),
     "data import": Command("data", "import notes and chats from other services"),
     "data export": Command("data", "export your notes as Markdown or JSONL"),
     "data backup": Command("data", "back up activity.db (history and feedback)"),

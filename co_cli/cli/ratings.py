@@ -1,13 +1,22 @@
-"""`co feedback give` and `co feedback tune`."""
+"""`co feedback give`, `co feedback tune` and `co feedback stats`."""
 
 from __future__ import annotations
 
 import argparse
+import textwrap
+from collections.abc import Iterator
 
-from co_cli.cli.opening import confirm_clear, find_note, open_knowledge_base, print_result, sync_first
+from co_cli.activity.query_log import clear_log
+from co_cli.cli.opening import add_limit, confirm_clear, find_note, open_knowledge_base, print_result, sync_first
 from co_cli.cli.terminal import count_of
+from co_cli.errors import InvalidInputError
+from co_cli.knowledge_base import KnowledgeBase
 from co_cli.service import feedback
 from co_cli.service.feedback import weights_of
+from co_cli.service.usage import Usage, usage_of
+from co_cli.values import moment_text
+
+WIDEST = 74
 
 
 def add_give(parser: argparse.ArgumentParser) -> None:
@@ -82,3 +91,81 @@ def run_tune(options: argparse.Namespace) -> int:
 
 def _text(weights: dict[str, float]) -> str:
     return f"meaning {weights['meaning']:.2f}, words {weights['words']:.2f}"
+
+
+def add_stats(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--days", type=int, default=30, metavar="N", help="of the last N days (default 30)")
+    add_limit(parser, 10, "rows in each list")
+    parser.add_argument("--clear", action="store_true", help="delete the query log of this vault; asks first")
+    parser.add_argument("-y", "--yes", action="store_true", help="do not ask")
+
+
+def run_stats(options: argparse.Namespace) -> int:
+    """
+    Shows what was searched, what found nothing, what took long, and which notes
+    are found often or never. Searches with `co`, by agents, over MCP and in chats
+    count; those of `co eval` do not. Nothing of this leaves your machine. The
+    setting query_log turns it off, or leaves out the words (no-text).
+
+    examples:
+      co feedback stats --days 7
+      co feedback stats --json
+      co feedback stats --clear
+    """
+    if options.yes and not options.clear:
+        raise InvalidInputError("--yes is for --clear")
+    with open_knowledge_base(options) as kb:
+        if options.clear:
+            return _clear(options, kb)
+        usage, query_log = usage_of(kb, options.days, options.limit), kb.settings.query_log
+    code = 0 if usage.searches.logged or usage.notes.recalled else 1
+    return print_result(options, usage.as_object(), _lines(usage, query_log), code)
+
+
+def _clear(options: argparse.Namespace, kb: KnowledgeBase) -> int:
+    if not confirm_clear(options, "Delete what was searched for in this vault? Notes and their history stay."):
+        return 1
+    database = kb.activity.written()
+    with database.writing() as connection:
+        cleared = clear_log(connection, kb.root)
+    database.shrink()
+    return print_result(options, {"cleared": cleared}, [f"deleted from the query log: {count_of(cleared, 'search')}"])
+
+
+def _lines(usage: Usage, query_log: str) -> Iterator[str]:
+    searches, notes, total = usage.searches, usage.notes, usage.total("searches")
+    by = ", ".join(f"{name} {n:,}" for name, n in searches.front_ends.items())
+    span = f"in the last {count_of(len(searches.days), 'day')}" if len(searches.days) > 1 else "today"
+    yield f"{count_of(total, 'search')} {span}{f' ({by})' if ', ' in by else ''}."
+    if query_log != "on":
+        yield f"The query log is {query_log}: {'nothing more' if query_log == 'off' else 'no text'} is recorded."
+    if total:
+        took = f"Median {_ms(searches.median_ms)}, 95 % within {_ms(searches.p95_ms)}."
+        yield f"{usage.total('unanswered'):,} found nothing. {took}"
+    if usage.turns.turns:
+        given = f"{count_of(usage.turns.notes, 'note')}, about {usage.turns.tokens:,} tokens"
+        yield f"Agents were given {given}, unasked, in {count_of(usage.turns.turns, 'turn')}."
+    if usage.saves:
+        yield f"Notes changed by: {', '.join(f'{name} {n:,}' for name, n in usage.saves.items())}."
+    yield from _table("Asked most often", [(f"{one.times:,}", one.text) for one in searches.common])
+    yield from _table("Found nothing", [(f"{one.times:,}", one.text) for one in searches.unanswered])
+    slow = [(_ms(one.took_ms), f"{one.text or '(no text)'}, {moment_text(one.at)[:10]}") for one in searches.slow]
+    yield from _table("Took longest", slow)
+    rows = [(f"{one.recalls:,}", f"{one.ref}  {one.title}") for one in notes.recalled[: usage.limit]]
+    yield from _table("Notes recalled most often", rows)
+    if notes.recalled:
+        title = f"Never recalled: {len(notes.never_recalled):,} of {count_of(notes.notes, 'note')}"
+        yield from _table(title, [("", f"{one.ref}  {one.title}") for one in usage.never_recalled()])
+
+
+def _table(title: str, rows: list[tuple[str, str]]) -> Iterator[str]:
+    wide = max((len(number) for number, _ in rows), default=0)
+    yield from ["", title] if rows else []
+    for number, text in rows:
+        yield f"  {number:>{wide}}  {textwrap.shorten(text, WIDEST - wide, placeholder=' …')}"
+
+
+def _ms(value: float | None) -> str:
+    if value is None:
+        return "-"
+    return f"{value / 1000:,.1f} s" if value >= 1000 else f"{value:,.0f} ms" if value >= 10 else f"{value:.1f} ms"
