@@ -241,7 +241,7 @@ class Change(NamedTuple):
 
 
 class Related(NamedTuple):
-    """A memory that is similar to a new one, and why, such as `82% the same words`."""
+    """A note that is similar to a new one, and why, such as `82% the same words`."""
 
     ref: str
     title: str

@@ -29,7 +29,7 @@ from co_cli.cli.opening import (
     result_ref,
     show_unused_tags,
 )
-from co_cli.cli.terminal import Screen, age, note_url, paged, printable, read_key
+from co_cli.cli.terminal import Screen, age, count_of, note_url, paged, printable, read_key
 from co_cli.errors import InvalidInputError, KnowledgeError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.editing import require_field_name
@@ -274,6 +274,12 @@ def _show(screen: Screen, kb: KnowledgeBase, ref: str, note: Note) -> None:
         if refs:
             screen.line()
             screen.wrapped(f"{name}: {', '.join(refs)}", style="dim")
+    for place, hit in enumerate(view.mentions):
+        if place == 0:
+            screen.line()
+            screen.line(screen.paint(f"named in {count_of(len(view.mentions), 'note')}:", "bold"))
+        screen.titled(hit.title, hit.ref, hit.path)
+        screen.snippet(hit.snippet, "  ", hit.marks)
 
 
 def add_edit(parser: argparse.ArgumentParser) -> None:

@@ -1,4 +1,4 @@
-"""Links between the notes of one origin: what a note links to, and which notes link to it.
+"""Links between the notes of one origin: what a note links to, and which notes link to it or name it.
 
 Links are stored by the name that they give, and resolved when they are read. So a note that is added, removed or moved
 changes no other note's rows.
@@ -7,12 +7,16 @@ changes no other note's rows.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from co_cli.index.engine import Reader, StoredNote
+from co_cli.index.engine import Reader, Scope, StoredNote, WordQuery
 from co_cli.index.names import fold_name
+from co_cli.index.tokens import tokens
 from co_cli.notes.wikilinks import link_key, resolve_link
-from co_cli.values import to_utf8
+from co_cli.values import OWN_SOURCES, to_utf8
+
+MOST_NAMING = 50
+"""Notes that are looked for by each name of an entity."""
 
 
 class Link(NamedTuple):
@@ -67,8 +71,18 @@ def links_to(reader: Reader, vault: int, path: str) -> list[Backlink]:
     return found
 
 
+def naming(reader: Reader, entity: StoredNote) -> set[int]:
+    """The other notes of its vault that have the title or an alias of an entity."""
+    scope = Scope(tuple((entity.vault, source) for source in OWN_SOURCES))
+    aliases: Any = entity.frontmatter.get("aliases", entity.frontmatter.get("alias"))
+    names: list[Any] = [entity.title, *(aliases if isinstance(aliases, list) else [aliases])]
+    phrases = {tuple(tokens(name)) for name in names if isinstance(name, str)} - {()}
+    found = (reader.words(scope, WordQuery(phrases=(phrase,)), MOST_NAMING) for phrase in phrases)
+    return {match.note for matches in found for match in matches} - {entity.id}
+
+
 def links_around(reader: Reader, notes: Mapping[int, StoredNote]) -> list[tuple[int, int]]:
-    """Links of which one end is among these notes, as pairs of note ids: from, to."""
+    """Links of which one end is among these notes, as pairs of note ids: from, to. Naming an entity links to it."""
     found: set[tuple[int, int]] = set()
     for vault in {note.vault for note in notes.values()}:
         own = [note for note in notes.values() if note.vault == vault]
@@ -80,4 +94,5 @@ def links_around(reader: Reader, notes: Mapping[int, StoredNote]) -> list[tuple[
             found |= {
                 (note.id, one.id) for one in meant if one and one.id != note.id and {note.id, one.id} & notes.keys()
             }
+        found |= {(other, note.id) for note in own if note.source == "entity" for other in naming(reader, note)}
     return sorted(found)

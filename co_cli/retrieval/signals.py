@@ -18,7 +18,7 @@ from co_cli.retrieval.score import Scored, best_first
 
 DAY = 86_400.0
 NEUTRAL = 0.5
-"""The importance of a note that nobody rated or mentions."""
+"""The importance of a note that nobody rated, and few mention."""
 SEVERITY = {"critical": 1.0, "warning": 0.7, "suggestion": 0.4}
 MUCH_USED, OPENED = 50, 3
 """Recalls after which more of them say nothing new, and recalls that one opening is worth."""
@@ -80,7 +80,7 @@ def _importance(material: Material, ranked: Sequence[Scored]) -> dict[int, float
     found: dict[int, float] = {}
     for note, facts in material.facts.items():
         said = _number(facts.frontmatter.get("importance"))
-        mentioned = min(1.0, log1p(mentions[note]) / log1p(MENTIONED)) if mentions[note] else NEUTRAL
+        mentioned = max(NEUTRAL, min(1.0, log1p(mentions[note]) / log1p(MENTIONED)))
         found[note] = mentioned if said is None else min(1.0, max(0.0, said))
     return found
 

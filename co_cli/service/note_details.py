@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from co_cli.errors import IndexUnavailableError, InvalidInputError, NoteMissingError, UnknownRefError
@@ -15,10 +16,12 @@ from co_cli.notes.store import NoteStore
 from co_cli.notes.wikilinks import Attachments
 from co_cli.service.history import GitError, NoteChange, history_of, run_git
 from co_cli.service.server_client import ServerKnowledgeBase
-from co_cli.values import moment_text
+from co_cli.values import OWN_SOURCES, Hit, moment_text
 
 if TYPE_CHECKING:
     from co_cli.knowledge_base import KnowledgeBase
+
+MOST_MENTIONS = 20
 
 
 class NoteLink(NamedTuple):
@@ -56,6 +59,8 @@ class NoteView(NamedTuple):
     outdated: str | None
     """Why it is not valid now."""
     linked_from: list[Backlink]
+    mentions: list[Hit]
+    """Of an entity: the notes that name it, with what they say there."""
 
 
 class NoteHistory(NamedTuple):
@@ -98,7 +103,19 @@ def view_note(kb: KnowledgeBase, ref: str, note: Note) -> NoteView:
         "created": None if note.created is None else moment_text(note.created),
         "updated": None if note.updated is None else moment_text(note.updated),
     }
-    return NoteView(**fields, outdated=kb.outdated(note), linked_from=linked_from)
+    mentions = mentions_of(kb, note)
+    return NoteView(**fields, outdated=kb.outdated(note), linked_from=linked_from, mentions=mentions)
+
+
+def mentions_of(kb: KnowledgeBase, note: Note, sources: Sequence[str] = OWN_SOURCES) -> list[Hit]:
+    """Other notes that have the title or an alias of an entity, best first; none if it is no entity."""
+    names = [name.replace('"', " ") for name in (note.title, *note.aliases)] if note.source == "entity" else []
+    found: dict[str, Hit] = {}
+    for name in names:
+        named = kb.search(f'"{name}"', limit=MOST_MENTIONS, sources=sources, backend="fts5", track=False)
+        for hit in named.hits:
+            found.setdefault(without_lines(hit.ref), hit)
+    return [hit for ref, hit in found.items() if ref != note.ref]
 
 
 def links_of(kb: KnowledgeBase, ref: str, note: Note) -> tuple[list[NoteLink], list[Backlink]]:

@@ -22,6 +22,7 @@ from co_cli.errors import (
     NoteConflictError,
     SecretError,
 )
+from co_cli.index.names import fold_name
 from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.notes.editing import Tags, set_body, set_fields
 from co_cli.notes.frontmatter import read_frontmatter
@@ -184,8 +185,10 @@ class VaultWriter:
         index = self.kb.working_index()
         with count_masked() as masked:
             new.remove_secrets(self.store.secrets)
-            look = on_related != "keep" and new.source == "memory"
-            related = self._related(index, new) if index and look else []
+            look = (
+                {"memory": self._related, "entity": self._namesakes}.get(new.source) if on_related != "keep" else None
+            )
+            related = look(index, new) if index and look else []
             with self.store.lock():
                 twin = self._find_twin(index, new) if index else None
                 saved = self._repeat(new, *twin) if twin else self._create(index, new, related, on_related)
@@ -223,6 +226,12 @@ class VaultWriter:
 
         Under another title it is another note: "Likes tea." of Mara is not that of Bex.
         """
+    def _namesakes(self, index: KnowledgeIndex, new: NewNote) -> list[Related]:
+        """Entities that a new one shares its title with."""
+        same = [note for note in index.own_notes("name", fold_name(new.title)) if note.source == "entity"]
+        others = [note for note in same if note.ref not in new.supersedes]
+        return [Related(note.ref, note.title, "has the same name") for note in others[:MOST_RELATED]]
+
         wanted = fingerprint(new.content)
         for path in index.exact_twins(new.source, wanted):
             found = self._open(path)

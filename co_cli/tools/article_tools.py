@@ -10,9 +10,10 @@ from pydantic_core import to_jsonable_python
 
 from co_cli.notes.note import excerpt
 from co_cli.notes.refs import lines_of, without_lines
+from co_cli.service.note_details import mentions_of
 from co_cli.tools.budget import estimate_tokens, whole_lines
 from co_cli.tools.fencing import fence_note, one_line, plain_ref
-from co_cli.tools.knowledge import DOCUMENTS, Found, Limit, Narrowing, Ranking, recall
+from co_cli.tools.knowledge import DOCUMENTS, Found, FoundNote, Limit, Narrowing, Ranking, fitting, recall
 from co_cli.tools.memory import Receipt, Ref, saved_receipt
 from co_cli.tools.tool import ToolContext, ToolResult, tool
 from co_cli.values import moment_text
@@ -36,6 +37,7 @@ class OpenedNote:
     lines: Annotated[list[int], Field(description="First and last line of the file that `text` covers.")]
     rest: Annotated[str | None, Field(description="Ref of the next part, if it was cut.")]
     problem: str | None
+    mentions: Annotated[list[FoundNote], Field(description="Of an entity: what other notes say about it.")]
 
 
 @tool("Recall articles", read_only=True)
@@ -92,8 +94,10 @@ def read_note(ctx: ToolContext, ref: Ref) -> ToolResult[OpenedNote]:
     )
     about = (note.ref, note.title, note.source, kept, list(note.tags), note.category, created, updated)
     fields = json_fields(note.metadata)
-    data = OpenedNote(*about, note.provenance, note.version, fields, [first, last], rest, note.problem)
-    return ToolResult(text + cut, data)
+    mentions, said, _ = fitting(ctx, mentions_of(ctx.kb, note), 0, ctx.budget - estimate_tokens(text))
+    data = OpenedNote(*about, note.provenance, note.version, fields, [first, last], rest, note.problem, mentions)
+    known = "\n".join(("\nNamed in other notes:", *said)) if said else ""
+    return ToolResult(text + cut + known, data)
 
 
 def json_fields(metadata: dict[str, Any]) -> dict[str, Any]:

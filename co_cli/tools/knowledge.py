@@ -12,6 +12,8 @@ from typing_extensions import TypedDict
 
 from co_cli.errors import KnowledgeError
 from co_cli.notes.note import excerpt
+from co_cli.notes.refs import without_lines
+from co_cli.service.note_details import mentions_of
 from co_cli.tools.budget import estimate_tokens, within
 from co_cli.tools.fencing import fence_note, one_line
 from co_cli.tools.tool import ToolContext, ToolResult, tool
@@ -30,6 +32,10 @@ PROFILE = re.compile(
 """A question about the user. "How do I ..." is one about something else."""
 FIRST_PERSON = re.compile(r"\b(?:i|me|my|mine|myself)\b", re.IGNORECASE)
 WHO_AM_I = re.compile(r"\bwho am i\b|\b(?:know|remember|noted?|tell me) (?:\w+ )?(?:about|of) me\b", re.IGNORECASE)
+ASKS_ABOUT = re.compile(
+    r"(?:\b(?:know|remember|noted?|tell me) (?:\w+ )?(?:about|of)|\bwho(?:'s| is| was)) (.+?)[\s?!.]*$", re.IGNORECASE
+)
+"""A question about somebody or something, with the name."""
 OF_THE_USER = re.compile(r"(?:^|[.!?;:]\s)\W*(?:(?:The |the |This |this )?[Uu]ser\b|I\b|[Mm]y\b)")
 """A sentence that begins with the user."""
 CUT_TOKENS = 60
@@ -115,7 +121,11 @@ def search_knowledge(
 def recall(ctx: ToolContext, query: str, limit: int, sources: Sequence[str], narrowing: Ranking) -> ToolResult[Found]:
     """Search some sources and show short notes whole. If nothing clearly matches, say where else to look."""
     found, dropped = search(ctx, query, limit, sources, narrowing)
-    if "memory" in sources and PROFILE.search(query):
+    asked = ASKS_ABOUT.search(query) if "entity" in sources else None
+    known = _about_an_entity(ctx, asked[1], limit) if asked and not narrowing else []
+    if known:
+        found = found._replace(state="found", confidence=1.0, hits=known)
+    elif "memory" in sources and PROFILE.search(query):
         found = _about_the_user(ctx, found, limit, narrowing)
     searched, others = ("memories", DOCUMENTS) if "memory" in sources else ("longer documents", ABOUT)
     advice = ""
@@ -123,6 +133,14 @@ def recall(ctx: ToolContext, query: str, limit: int, sources: Sequence[str], nar
     if unclear and any(ctx.kb.notes(source, limit=1) for source in others):
         advice = f" Only {searched} were searched: search_knowledge searches the rest, too."
     return render(ctx, found, dropped, SHORT, searched, advice)
+
+
+def _about_an_entity(ctx: ToolContext, name: str, limit: int) -> list[Hit]:
+    """The entities of this name, then what memories and other entities say about them."""
+    named = [hit for hit in ctx.kb.search(name, limit=limit, sources=["entity"]).hits if "name" in hit.signals]
+    said = [hit for one in named for hit in mentions_of(ctx.kb, ctx.kb.note(one.ref), ABOUT)]
+    hits = [*(hit._replace(score=min(hit.score, 1.0)) for hit in named), *said]
+    return list({without_lines(hit.ref): hit for hit in reversed(hits)}.values())[::-1][:limit]
 
 
 def _about_the_user(ctx: ToolContext, found: SearchResult, limit: int, narrowing: Ranking) -> SearchResult:
@@ -160,11 +178,25 @@ def render(
     state = "inconclusive" if found.state != "found" and degraded else found.state
     shown = ((name, value if isinstance(value, str) else ", ".join(value)) for name, value in dropped.items())
     without = " and ".join(f"{name}={one_line(value)}" for name, value in shown)
-    lines = [_headline(found, state, searched, degraded, without) + advice]
+    head = _headline(found, state, searched, degraded, without) + advice
+    hits, lines, cut = fitting(ctx, worth_showing(found), most, ctx.budget - estimate_tokens(head) - CUT_TOKENS)
+    if cut:
+        refs, left_out = within(", ".join(map(one_line, cut)), CUT_TOKENS - PART_TOKENS)
+        lines.append(f"Found too, left out to keep this short: {refs}{' …' if left_out else ''} read_note opens them.")
+    return ToolResult(
+        "\n".join((head, *lines)),
+        Found(state, found.searched._asdict(), degraded, found.confidence, hits, cut, [*dropped], found.meta),
+    )
+
+
+def fitting(
+    ctx: ToolContext, found: Sequence[Hit], most: int, left: int
+) -> tuple[list[FoundNote], list[str], list[str]]:
+    """The hits that fit into so many tokens, at least one; their fenced texts; and the refs of the others."""
     hits: list[FoundNote] = []
+    lines: list[str] = []
     cut: list[str] = []
-    left = ctx.budget - estimate_tokens(lines[0]) - CUT_TOKENS
-    for hit in worth_showing(found):
+    for hit in found:
         if hits and left < MIN_TOKENS:
             cut.append(hit.ref)
             continue
@@ -175,13 +207,7 @@ def render(
         hits.append(note)
         lines.append(fenced)
         left -= estimate_tokens(fenced)
-    if cut:
-        refs, left_out = within(", ".join(map(one_line, cut)), CUT_TOKENS - PART_TOKENS)
-        lines.append(f"Found too, left out to keep this short: {refs}{' …' if left_out else ''} read_note opens them.")
-    return ToolResult(
-        "\n".join(lines),
-        Found(state, found.searched._asdict(), degraded, found.confidence, hits, cut, [*dropped], found.meta),
-    )
+    return hits, lines, cut
 
 
 def _shown(ctx: ToolContext, hit: Hit, most: int) -> FoundNote:

@@ -68,6 +68,8 @@ def save_memory(
     content: str,
     title: str | None = None,
     kind: SavedKind = "memory",
+    type: Annotated[str | None, Field(description="Of an entity: person, project or thing.")] = None,
+    aliases: list[str] | None = None,
     url: str | None = None,
     tags: list[str] | None = None,
     category: Annotated[str | None, Field(description="Such as preference, fact or decision.")] = None,
@@ -81,6 +83,7 @@ def save_memory(
     pronouns; dates, not `yesterday`. No secrets, no small talk. kind=entity says who or what its title is,
     kind=resource why a link matters. The answer names similar memories: if this replaces one, save it again with
     `supersedes`."""
+    given = {"type": type, "aliases": aliases, "url": url, "importance": importance, "valid_until": valid_until}
     saved = ctx.kb.remember(
         content,
         title=title,
@@ -88,11 +91,7 @@ def save_memory(
         category=category,
         provenance=ctx.provenance,
         source=kind,
-        fields={
-            name: value
-            for name, value in (("url", url), ("importance", importance), ("valid_until", valid_until))
-            if value is not None
-        },
+        fields={name: value for name, value in given.items() if value is not None},
         path=path,
         supersedes=[without_lines(plain_ref(ref)) for ref in supersedes or ()],
     )

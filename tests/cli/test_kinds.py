@@ -42,3 +42,41 @@ def test_a_search_and_a_list_can_be_limited_to_kinds(co: Co, vault: Vault) -> No
     for listed in (co("list", "entity", "--json"), co("list", "--kind", "entity", "--json")):
         assert [note["ref"] for note in listed.json] == ["entity:mara"]
     assert co("data", "export", "entity", "--to", "-").out.count("\n") == 1
+
+
+def test_an_entity_lists_the_notes_that_name_it(co: Co, vault: Vault) -> None:
+    vault.write("entities/mara-lind.md", "---\naliases: [ML]\n---\nLeads the bridge team. See [[arches]].")
+    vault.write("memories/noon.md", "Mara Lind wants reviews before noon.")
+    vault.write("memories/steel.md", "Ask ML about steel.")
+    vault.write("memories/marathon.md", "A marathon of Mara's cousin.")
+    vault.write("articles/arches.md", "# Arches\n\nSigned by mara lind.\n")
+
+    shown = co("show", "Mara Lind").out.partition("named in 3 notes:")[2]
+
+    assert {word for word in shown.split() if ":" in word} == {"article:arches#L1-3", "memory:noon", "memory:steel"}
+    assert co("show", "memory:noon", "--json").json["mentions"] == []
+    assert vault.read("entities/mara-lind.md").endswith("See [[arches]].")
+
+
+def test_an_entity_that_many_notes_name_is_important_to_agents(co: Co, vault: Vault) -> None:
+    for name in ("Ada", "Bea"):
+        vault.write(f"entities/{name.lower()}.md", "Leads the bridge team.")
+    for number in range(10):
+        vault.write(f"articles/{number}.md", f"Day {number}: Bea called.")
+
+    def found(profile: str) -> dict[str, float]:
+        hits = co("search", "bridge team", "--kind", "entity", "--profile", profile, "--json").json["hits"]
+        return {hit["title"]: hit["signals"].get("importance", 0.0) for hit in hits}
+
+    assert list(found("agent")) == ["Bea", "Ada"]
+    assert found("agent")["Bea"] > found("agent")["Ada"] > 0
+    assert found("default") == {"Ada": 0.0, "Bea": 0.0}
+
+
+def test_an_entity_of_the_same_name_is_reported(co: Co) -> None:
+    co("remember", "Leads the bridge team.", "--kind", "entity", "--title", "Mara")
+    co("remember", "Mara", "--title", "Mara")
+
+    again = co("remember", "Sells steel.", "--kind", "entity", "--title", "mara", "--json").json
+
+    assert [(one["ref"], one["why"]) for one in again["related"]] == [("entity:mara", "has the same name")]

@@ -104,13 +104,13 @@ def test_importance_is_what_the_note_says() -> None:
 
 def test_importance_falls_back_to_how_often_a_note_is_mentioned() -> None:
     known = {1: facts(), 2: facts(), 3: facts(), 4: facts(importance=0.1)}
-    links = [(5, 1), *((other, 2) for other in range(10, 20)), (5, 4), (6, 4)]
+    links = [*((other, 1) for other in range(5)), *((other, 2) for other in range(10, 20)), (5, 3), (5, 4), (6, 4)]
 
     found = added("importance", Material("", NOW, 365, known, links), dict.fromkeys(known, 0.5))
 
     assert found[2] == pytest.approx(1.0), "ten notes mention it"
-    assert found[1] < found[2]
-    assert found[3] == 0.5, "nobody rates or mentions it"
+    assert 0.5 < found[1] < found[2]
+    assert found[3] == 0.5, "one mention is no reason to rank it lower than a note without any"
     assert found[4] == pytest.approx(0.1), "what it says itself counts more"
 
 

@@ -214,7 +214,7 @@ export const page = {
       <form class="edit" @submit=${save} @keydown=${keyInEditor}>
         <div class="row"><div class="grow field"><label for="title">Title</label><input id="title" .value=${edit.title} @input=${(event) => type("title", event)} placeholder=${isNew ? "made from the first sentence" : ""}></div>
           <div class="field"><label for="tags">Tags</label><input id="tags" .value=${edit.tags} @input=${(event) => type("tags", event)} placeholder="deploy, ops"></div>
-          ${isNew ? html`<div class="field"><label for="kind">Kind</label><select id="kind" @change=${(event) => { edit.source = event.target.value; }}><option value="memory">memory (short)</option><option value="article">article (long)</option></select></div>` : nothing}</div>
+          ${isNew ? html`<div class="field"><label for="kind">Kind</label><select id="kind" @change=${(event) => { edit.source = event.target.value; }}><option value="memory">memory (short)</option><option value="article">article (long)</option><option value="entity">entity (who or what)</option><option value="resource">resource (a link)</option></select></div>` : nothing}</div>
         ${edit.present === undefined ? nothing : html`<div class="problem" role="alert"><strong>This note was changed while you edited it.</strong> Nothing was written, and both texts are here.</div>`}
         <div class="split"><div class="field"><label for="text">${edit.present === undefined ? "Text" : "Your text"}</label>
             <textarea id="text" .value=${edit.text} @input=${(event) => type("text", event)} required></textarea></div>
@@ -232,7 +232,7 @@ export const page = {
       const broken = note.links.filter((one) => !one.there);
       const list = (name, notes) => notes.length ? html`<h3>${name}</h3><ul>${notes.map((one) => html`<li>${noteLink(one.ref, one.title)}</li>`)}</ul>` : nothing;
       return html`<section class="card"><h2>Links</h2>${out.length + back.length ? ring(note.title, [...out, ...back], go) : html`<p class="soft small">No note is linked with this one.</p>`}
-        ${list("Links to", out)}${list("Linked from", back)}
+        ${list("Links to", out)}${list("Linked from", back)}${list("Named in", note.mentions)}
         ${broken.length ? html`<h3>Not there</h3><ul>${broken.map((one) => html`<li class="soft">${one.target}</li>`)}</ul>` : nothing}</section>`;
     };
 
