@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from co_cli.values import Backend
 
-    Kind = Literal["text", "path", "paths", "choice", "number", "share", "bytes", "list", "engine"]
+    Kind = Literal["text", "path", "paths", "choice", "number", "share", "bytes", "count", "list", "engine"]
     Value = str | float | int | tuple[str, ...] | None
 
 MAX_FILE_BYTES = 1_000_000
@@ -133,6 +133,13 @@ class Settings(NamedTuple):
         "bytes", 1_000, "maximum size of the notes that are added to an agent's prompt, in tokens", project_most=4_000
     )
     chat_history: Literal["on", "off"] = _switch("keep what you type in `co chat` for the arrow keys")
+    capture: Literal["off", "keep", "propose", "save"] = _choice(
+        "off keep propose save",
+        "off",
+        "conversations of agents and chats: off, keep them, keep them and propose memories, or save memories, too",
+        project="off",
+    )
+    capture_days: int = _own("count", 0, "days after which a kept conversation goes to the trash; 0: never")
     query_log: Literal["on", "off", "no-text"] = _choice(
         "on off no-text",
         "on",
@@ -332,7 +339,7 @@ def _refuse_undecodable(name: str, path: str, origin: str) -> None:
 def _checked(setting: Setting, raw: object, origin: str, base: str) -> Value:
     """`raw` as this setting's type, or a SettingsError that says what is expected."""
     wrong = f"{origin}: {setting.name} is"
-    if setting.kind in ("number", "share", "bytes"):
+    if setting.kind in ("number", "share", "bytes", "count"):
         return _number(setting, raw, wrong)
     if setting.kind in ("list", "paths"):
         parts: Any = raw.split(",") if isinstance(raw, str) else raw
@@ -370,7 +377,7 @@ def _number(setting: Setting, raw: object, wrong: str) -> float | int:
         if isinstance(raw, bool) or not isinstance(raw, str | int | float):
             raise ValueError
         number = float(raw)
-        if kind == "bytes" and not number.is_integer():
+        if kind in ("bytes", "count") and not number.is_integer():
             raise ValueError
     except (ValueError, OverflowError):
         raise SettingsError(f"{wrong} a number, not {raw!r}") from None
@@ -380,4 +387,6 @@ def _number(setting: Setting, raw: object, wrong: str) -> float | int:
         raise SettingsError(f"{wrong} above 0 and below 1,000,000, not {number:g}")
     if kind == "bytes" and number < 1:
         raise SettingsError(f"{wrong} at least 1, not {number:g}")
-    return int(number) if kind == "bytes" else number
+    if kind == "count" and number < 0:
+        raise SettingsError(f"{wrong} at least 0, not {number:g}")
+    return int(number) if kind in ("bytes", "count") else number

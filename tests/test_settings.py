@@ -84,6 +84,8 @@ VALUES = {
     "knowledge_exclude": ("drafts/, *.tmp.md,", ("drafts/", "*.tmp.md")),
     "model": ("ollama:qwen3", "ollama:qwen3"),
     "chat_history": ("off", "off"),
+    "capture": ("propose", "propose"),
+    "capture_days": ("0", 0),
     "query_log": ("no-text", "no-text"),
     "count_use": ("off", "off"),
     "log_level": ("info", "info"),

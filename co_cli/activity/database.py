@@ -32,11 +32,12 @@ from co_cli.notes.files import locked, make_folders
 FILE_NAME = "activity.db"
 APPLICATION = 0x636F6163
 """Marks our files (`coac`)."""
-VERSION = 6
+VERSION = 7
 """Raise it when schema.sql changes, and convert older files: their content exists nowhere else."""
 OLDEST = 5
 """The oldest version that is converted."""
-CONVERT = """
+CONVERT = {
+    5: """
 alter table versions add column front_end text;
 create table turns (
     id integer primary key, vault_id integer not null references vaults (id), at real not null,
@@ -45,8 +46,27 @@ create table turns (
 ) strict;
 create index turns_by_time on turns (vault_id, at);
 pragma user_version = 6
-"""
-"""A file of version 5 into one of version 6."""
+""",
+    6: """
+create table conversations (
+    document_id integer primary key references documents (id), line integer not null, hash text not null,
+    failures integer not null
+) strict;
+create table facets (
+    id text primary key, document_id integer not null references documents (id), at real not null,
+    kind text not null, text text not null, folded text not null, first_line integer not null,
+    last_line integer not null, detail text not null, state text not null, ref text
+) strict;
+create index facets_by_document on facets (document_id, kind, folded);
+create table extractions (
+    id integer primary key, vault_id integer not null references vaults (id), at real not null, model text not null,
+    tokens integer not null, facets integer not null, refused integer not null, problem text
+) strict;
+create index extractions_by_time on extractions (vault_id, at);
+pragma user_version = 7
+""",
+}
+"""A file of each older version into one of the next."""
 SCHEMA_FILE = os.path.join(os.path.dirname(__file__), "schema.sql")
 CACHE_KB = 16_000
 
@@ -188,10 +208,11 @@ def _connect(path: str) -> FileConnection | None:
 
 def _convert(connection: FileConnection) -> None:
     """Convert an older file, unless another process does so first. An error closes the connection, which rolls back."""
-    if connection.pragma("user_version") == OLDEST:
+    while connection.pragma("user_version") in CONVERT:
         connection.execute("begin immediate")
-        if connection.pragma("user_version") == OLDEST:
-            connection.execute(CONVERT)
+        statements = CONVERT.get(int(connection.pragma("user_version") or 0))
+        if statements:
+            connection.execute(statements)
         connection.execute("commit")
 
 

@@ -49,7 +49,7 @@ class Judgement(NamedTuple):
     """None: about the note alone, or the log leaves texts out."""
     good: bool
     how: str = "said"
-    """said, opened or cited"""
+    """said, heard, opened or cited"""
 
 
 def put(connection: apsw.Connection, root: str, place: tuple[str, str], judgement: Judgement, at: float) -> None:

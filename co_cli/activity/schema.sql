@@ -86,13 +86,52 @@ create table judgements (
     folded text not null default '',     -- the question; '': none, or the log leaves texts out
     query text,                          -- as typed
     good integer not null check (good in (0, 1)),
-    how text not null,                   -- said, opened, cited
+    how text not null,                   -- said, heard, opened, cited
     at real not null,
     ref text not null,
     unique (vault_id, document_id, folded)
 ) strict;
 
 create index judgements_by_document on judgements (document_id);
+
+-- How far each conversation was read for facets.
+create table conversations (
+    document_id integer primary key references documents (id),
+    line integer not null,               -- of its text, the last that was read
+    hash text not null,                  -- of everything up to that line
+    failures integer not null            -- in a row, with the turns that follow
+) strict;
+
+-- What was understood from conversations. A facet is found once, and keeps its row whatever was decided about it.
+create table facets (
+    id text primary key,                 -- a hash of the conversation, the lines, the kind and the words
+    document_id integer not null references documents (id),  -- the conversation
+    at real not null,
+    kind text not null,                  -- preference, fact, decision, correction, procedure, person, feedback
+    text text not null,
+    folded text not null,                -- without differences of case, spacing and punctuation
+    first_line integer not null,
+    last_line integer not null,
+    detail text not null,                -- JSON: validity, confidence, speaker, relation to a known memory
+    state text not null,                 -- waiting, proposed, saved, known, noted, dismissed
+    ref text                             -- the memory that it became, or that says it already
+) strict;
+
+create index facets_by_document on facets (document_id, kind, folded);
+
+-- What extraction cost: a row for each request of a model, or for each that failed.
+create table extractions (
+    id integer primary key,
+    vault_id integer not null references vaults (id),
+    at real not null,
+    model text not null,
+    tokens integer not null,
+    facets integer not null,
+    refused integer not null,            -- facets that their lines do not support
+    problem text                         -- null: none
+) strict;
+
+create index extractions_by_time on extractions (vault_id, at);
 
 -- The spool file that was read last: after a crash before the file is removed, its searches are not counted again.
 create table spool (

@@ -46,6 +46,8 @@ MERGE = (
     """,
     "delete from uses where document_id = :other",
     "update or replace judgements set document_id = :id where document_id = :other",
+    "update or replace conversations set document_id = :id where document_id = :other",
+    "update facets set document_id = :id where document_id = :other",
     "delete from documents where id = :other",
 )
 
@@ -83,6 +85,7 @@ MOVE_VAULT = (
     "delete from judgements where vault_id = :old",
     "update searches set vault_id = :new where vault_id = :old",
     "update turns set vault_id = :new where vault_id = :old",
+    "update extractions set vault_id = :new where vault_id = :old",
     "update vaults set seen = (select seen from vaults where id = :old) where id = :new and seen is null",
     "delete from vaults where id = :old",
 )

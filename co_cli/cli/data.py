@@ -49,7 +49,10 @@ def add_import(parser: argparse.ArgumentParser) -> None:
 
 def run_import(options: argparse.Namespace) -> int:
     """
-    chatgpt, claude  conversations become articles, memories become memories
+    chatgpt, claude  conversations, projects and memories
+    claude-code, codex
+                     sessions, from ~/.claude/projects and ~/.codex/sessions
+    jsonl            turns, one a line: speaker or role, text, time, session
     mem0             memories: JSON, JSON Lines, or the zip of OpenMemory
     obsidian, basic-memory
                      the notes are copied into articles/, names and text as they are

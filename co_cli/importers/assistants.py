@@ -1,8 +1,7 @@
 """The exports of assistants: conversations, projects and memories of ChatGPT, Claude and mem0.
 
 A conversation is a tree of messages. Only the branch that the person saw last is read, without system messages, hidden
-messages, tool calls and thoughts. It becomes an article with one heading for each question, so that question and answer
-are one passage.
+messages, tool calls and thoughts.
 
 Of memories, the services agree on little but a text and perhaps an id, dates and categories. Everything else is kept
 together under `import_metadata`, where it cannot pass for a field of ours.
@@ -13,15 +12,15 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator
-from itertools import groupby
 
 from co_cli.importers import items
 from co_cli.importers.archive import TEXTS, Export, Member
 from co_cli.importers.items import Entry, Item, as_list, as_object, as_text, first_text, id_of
-from co_cli.notes.markdown import FENCE, headings
-from co_cli.notes.new_note import title_from
+from co_cli.importers.sessions import conversation
+from co_cli.notes.dates import read_moment
 from co_cli.notes.note import read_note
 from co_cli.notes.refs import slugify
+from co_cli.notes.transcripts import USER, SpokenTurn
 from co_cli.values import to_utf8
 
 MEMORIES = r"(?:[^/]*[-_ ])?memor(?:y|ies)(?:[-_ ][^/]*)?"  # saved_memories, not memorandum
@@ -43,9 +42,6 @@ MEM0_FILE = re.compile(r"\.(?:json|jsonl|ndjson)$", re.I)
 TEXT_KEYS = ("memory", "content", "text", "value", "data")
 KEPT_KEYS = ("user_id", "agent_id", "app_id", "run_id", "app", "actor_id", "memory_type", "source_type")
 LINE = re.compile(r"\s*(?:[-*+\u2022]\s+|\d{1,4}[.)]\s+)?(?:\[(\d{4}-\d\d-\d\d|unknown)\][\s:-]*)?(.*)")
-YOU = "You"
-TITLE_LETTERS = 500  # of a question, searched for a title
-Turns = Iterable[tuple[str, str]]  # who said what
 
 
 def read_chatgpt(export: Export) -> Iterator[Entry]:
@@ -60,7 +56,7 @@ def read_chatgpt(export: Export) -> Iterator[Entry]:
                 place, "conversation", first_text(found, "title"), "“do not remember” is set in ChatGPT"
             )
         elif "mapping" in found:
-            yield _conversation(found, _chatgpt_turns(found), "chatgpt", place)
+            yield _conversation(found, _chatgpt_turns(found), "ChatGPT", place)
         else:
             yield _memory(value, place)
 
@@ -70,7 +66,7 @@ def read_claude(export: Export) -> Iterator[Entry]:
     for place, value in export.values(CLAUDE_FILE):
         found = as_object(value)
         if "chat_messages" in found:
-            yield _conversation(found, _claude_turns(found), "claude", place)
+            yield _conversation(found, _claude_turns(found), "Claude", place)
         elif any(key in found for key in REMEMBERED):
             yield from _remembered(found, place)
         elif "docs" in found or "prompt_template" in found:
@@ -90,30 +86,11 @@ def read_mem0(export: Export) -> Iterator[Entry]:
         yield _memory(value, place)
 
 
-def _conversation(found: dict[str, object], turns: Turns, folder: str, place: str) -> Item:
-    said = [turn for turn in turns if turn[1].strip()]
-    texts: list[str] = []
-    for speaker, messages in groupby(said, lambda turn: turn[0]):  # consecutive messages of one speaker are one turn
-        text = "\n\n".join(message.replace("\r\n", "\n").strip() for _, message in messages)
-        if speaker == YOU:
-            title = title_from(text[:TITLE_LETTERS])
-            mark = "?" if f"{title}?" in text else ""
-            texts.append(f"## {re.sub(r'[][]', '', title).strip('# ') or '…'}{mark}")
-        texts += [f"**{speaker}:**", _nested(text)]
-    title, identity = first_text(found, "title", "name"), id_of(found, str(said))
-    fields = {**items.dates_of(found), "model": first_text(found, "default_model_slug", "model")}
-    return Item(place, identity, "conversation", "\n\n".join(texts), title, folder=folder, fields=fields)
-
-
-def _nested(text: str) -> str:
-    """A message with its headings below ours, and without an open code block, which would swallow the rest."""
-    lines = text.split("\n")
-    for heading in headings(lines):
-        lines[heading.line] = lines[heading.line].replace("#", "#" * min(3, 7 - heading.level), 1)
-    fence = ""
-    for mark in filter(None, map(FENCE.match, lines)):
-        fence = mark[1] if not fence else "" if mark[1].startswith(fence) else fence
-    return "\n".join([*lines, fence] if fence else lines)
+def _conversation(found: dict[str, object], turns: Iterable[SpokenTurn], agent: str, place: str) -> Item:
+    said = list(turns)
+    identity = id_of(found, "".join(turn.text for turn in said))
+    fields = {**items.dates_of(found), "model": first_text(found, "default_model_slug", "model"), "agent": agent}
+    return conversation(place, identity, agent.lower(), said, first_text(found, "title", "name"), **fields)
 
 
 def _branch(parents: dict[str, object], last: object) -> list[str]:
@@ -125,14 +102,14 @@ def _branch(parents: dict[str, object], last: object) -> list[str]:
     return [*found][::-1]
 
 
-def _chatgpt_turns(found: dict[str, object]) -> Turns:
+def _chatgpt_turns(found: dict[str, object]) -> Iterator[SpokenTurn]:
     mapping = {key: as_object(node) for key, node in as_object(found["mapping"]).items()}
     current = first_text(found, "current_node")
     current = current if current in mapping else next(reversed(mapping), None)
     for node in _branch({key: node.get("parent") for key, node in mapping.items()}, current):
         message = as_object(mapping[node].get("message"))
         metadata, content = as_object(message.get("metadata")), as_object(message.get("content"))
-        speaker = {"user": YOU, "assistant": "ChatGPT"}.get(first_text(as_object(message.get("author")), "role"))
+        speaker = {"user": USER, "assistant": "ChatGPT"}.get(first_text(as_object(message.get("author")), "role"))
         if speaker is None or content.get("content_type") not in SPOKEN or any(map(metadata.get, HIDDEN)):
             continue
         if message.get("recipient") not in (None, "", "all") or message.get("channel") == "analysis":
@@ -142,10 +119,11 @@ def _chatgpt_turns(found: dict[str, object]) -> Turns:
             object_part = as_object(part)  # an image, or the text of what was said aloud
             image = as_text(object_part.get("content_type")).startswith("image")
             parts.append("*(an image)*" if image else as_text(part) or as_text(object_part.get("text")))
-        yield speaker, MARKS.sub("", "\n\n".join(part for part in parts if part.strip()))
+        text = MARKS.sub("", "\n\n".join(part for part in parts if part.strip()))
+        yield SpokenTurn(speaker, text, read_moment(items.moment_of(message.get("create_time"))))
 
 
-def _claude_turns(found: dict[str, object]) -> Turns:
+def _claude_turns(found: dict[str, object]) -> Iterator[SpokenTurn]:
     """Without answers that were regenerated: the branch shown last. All messages, if it has no beginning."""
     messages = [as_object(message) for message in as_list(found["chat_messages"])]
     by_id = {as_text(message.get("uuid")): message for message in messages}
@@ -158,8 +136,9 @@ def _claude_turns(found: dict[str, object]) -> Turns:
         for file in map(as_object, (*as_list(message.get("attachments")), *as_list(message.get("files")))):
             name, content = first_text(file, "file_name"), first_text(file, "extracted_content")
             parts.append(content if content and PASTED.match(name) else f"*(attached: {name})*" if name else "")
-        if speaker := {"human": YOU, "user": YOU, "assistant": "Claude"}.get(as_text(message.get("sender"))):
-            yield speaker, "\n\n".join(filter(None, parts))
+        if speaker := {"human": USER, "user": USER, "assistant": "Claude"}.get(as_text(message.get("sender"))):
+            moment = read_moment(items.moment_of(message.get("created_at")))
+            yield SpokenTurn(speaker, "\n\n".join(filter(None, parts)), moment)
 
 
 def _project(found: dict[str, object], place: str) -> Iterator[Item]:

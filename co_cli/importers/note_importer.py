@@ -21,6 +21,7 @@ from co_cli.importers.archive import Export, reason
 from co_cli.importers.assistants import read_chatgpt, read_claude, read_mem0
 from co_cli.importers.folders import read_basic_memory, read_obsidian, read_own
 from co_cli.importers.items import Entry, ImportOutcome, ImportReceipt, Item, Progress, hash_of
+from co_cli.importers.sessions import read_claude_code, read_codex, read_jsonl
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.editing import set_fields
 from co_cli.notes.files import create_exclusively, locked, make_folders
@@ -37,7 +38,10 @@ READERS: dict[str, Callable[[Export], Iterator[Entry]]] = {
     "basic-memory": read_basic_memory,
     "mem0": read_mem0,
     "claude": read_claude,
+    "claude-code": read_claude_code,
     "chatgpt": read_chatgpt,
+    "codex": read_codex,
+    "jsonl": read_jsonl,
     "co": read_own,
 }
 TRUSTABLE = ("obsidian", "basic-memory", "co")  # formats whose files may be the person's own words
@@ -78,11 +82,11 @@ def import_export(
     try:
         os.makedirs(kb.settings.data_dir, exist_ok=True)
         with locked(os.path.join(kb.settings.data_dir, "import.lock")):  # a second import sees what the first one wrote
-            kb.index.sync(progress=stages and stages("indexing"), seconds=EMBEDDING_SECONDS)
+            kb.sync_origin(kb.index.origin, stages and stages("indexing"), EMBEDDING_SECONDS)
             receipts = _run(kb, request._replace(write=False), stages and stages("reading"))
             if request.write and any(receipt.outcome in WRITTEN for receipt in receipts):
                 receipts = _run(kb, request, stages and stages("writing"))
-                kb.index.sync(progress=stages and stages("indexing"), seconds=EMBEDDING_SECONDS)
+                kb.sync_origin(kb.index.origin, stages and stages("indexing"), EMBEDDING_SECONDS)
             return receipts
     except OSError as error:
         raise IndexUnavailableError(f"the import stopped: {error}; check {kb.settings.data_dir} and the disk") from None
@@ -166,7 +170,7 @@ class NoteImporter:
             raise NoteConflictError(f"{source_ref(path)} was changed here, and differs in the export; {hint}")
         details: list[str] = []
         new, body = _split(data)
-        taken = {key: new[key] for key in (HASH, "provenance", "updated") if key in new}
+        taken = {key: new[key] for key in (HASH, "kind", "provenance", "updated") if key in new}
         keep_fields = self.request.origin != OWN
         if item.path and keep_fields:
             keep_fields = front != _hash_fields(fields)
@@ -200,6 +204,7 @@ class NoteImporter:
             self._names.add(name_key(path))
             if self.request.write:
                 make_folders(os.path.dirname(full))
+                self.store.touch(path)
                 if not create_exclusively(full, data):
                     raise NoteConflictError(f"another program just wrote {path}; import again")
                 if item.modified is not None:
@@ -220,7 +225,9 @@ class NoteImporter:
         else:
             fields = {**item.fields, **stamp}
             draft = NewNote(Draft(item.text, item.title, item.tags, item.category, "import", item.source, fields))
-            draft.remove_secrets(self.store.secrets)
+            # nobody can take a password out of what was said: a conversation is kept without it
+            masks = item.source == "conversation" and self.store.secrets == "refuse"
+            draft.remove_secrets("redact" if masks else self.store.secrets)
             data = draft.render(time.time())
         largest = self.kb.settings.knowledge_max_note_bytes
         if len(data) > largest:

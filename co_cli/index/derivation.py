@@ -34,7 +34,7 @@ WEIGHTS = {
 OWN_COLUMN = frozenset(
     """
     title tags tag aliases alias description context kind created updated modified date provenance valid_from
-    valid_until superseded_by loading
+    valid_until superseded_by loading agent participants session user
     """.split()
 )
 """Frontmatter that is searched elsewhere, or says nothing that people search for."""
@@ -123,12 +123,16 @@ def _passages(note: Note, passages: Sequence[Passage]) -> Iterator[tuple[Row, di
         "path": [token for token in tokens(_spoken_path(note)) if token not in title],
         "fields": _tokens(" ".join(_strings(note.metadata))),
     }
+    spoken = note.source == "conversation"
     for passage in passages:
-        context = "\n".join(part for part in (stored_text(passage.context), around) if part)
+        context = "\n".join(part for part in (spoken and note.title, stored_text(passage.context), around) if part)
         heading, body = stored_text(passage.heading), stored_text(passage.text)
         row: Row = {"heading": heading, "body": body, "context": context}
-        row |= {"first_line": passage.first_line, "last_line": passage.last_line}
-        yield row, {**of_note, "heading": _tokens(heading), "body": _tokens(body), "context": _tokens(context)}
+        row |= {"first_line": passage.first_line, "last_line": passage.last_line, "said": passage.said}
+        columns = {**of_note, "heading": _tokens(heading), "body": _tokens(body), "context": _tokens(context)}
+        if spoken:  # who says it when tells more about a turn than what the conversation began with
+            columns |= {"title": columns["heading"], "heading": []}
+        yield row, columns
 
 
 def _tokens(text: str) -> list[str]:

@@ -76,10 +76,19 @@ MOST_OF_A_NOTE = 5
 DEEPER = 10
 
 
-def spread(find: Callable[[int], list[Match]], limit: int) -> list[Match]:
-    """What is found, best first. When these are passages of a few long notes, a few of each make room for others."""
+def spread(
+    find: Callable[[int], list[Match]], limit: int, conversations: Callable[[Sequence[int]], set[int]]
+) -> list[Match]:
+    """What is found, best first. When these are passages of a few long notes, a few of each make room for others.
+
+    Each turn of a conversation stands for itself.
+    """
     found = find(limit)
-    if len(found) < limit or len({one.note for one in found}) * MOST_OF_A_NOTE >= limit:
+    notes = {one.note for one in found}
+    if len(found) < limit or len(notes) * MOST_OF_A_NOTE >= limit:
+        return found
+    talks = conversations([*notes])
+    if len({(one.note, one.passage if one.note in talks else 0) for one in found}) * MOST_OF_A_NOTE >= limit:
         return found
     kept: dict[int, list[Match]] = {}
     for one in find(limit * DEEPER):
@@ -372,6 +381,10 @@ class Reader(Protocol):
 
     def passages(self, ids: Sequence[int] = (), *, notes: Sequence[int] = ()) -> dict[int, StoredPassage]:
         """Passages by their own ids and by those of their notes, in the order of the text."""
+        ...
+
+    def conversations(self, notes: Sequence[int]) -> set[int]:
+        """Those of these notes that are conversations: each of their passages is a hit of its own."""
         ...
 
     def standings(self, notes: Sequence[int], now: float) -> dict[int, Standing]:

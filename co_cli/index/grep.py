@@ -128,14 +128,18 @@ def grep(
             count += 1
             created = note.created if note.created is not None else mtime
             succession.add(origin.root, note, created)
-            if note.source in wanted and admits(filters, note, created):
-                match = _best(origin, note, created, (words, phrases, refused))
+            if note.source in wanted and admits(filters, note):
+                match = _best(origin, note, created, (words, phrases, refused), filters)
                 found += [match] if match else []
     return sorted(found, key=lambda match: (-match.share, -match.created)), count, succession
 
 
 def _best(
-    origin: Origin, note: Note, created: float, wanted: tuple[list[str], list[re.Pattern[str]], list[str]]
+    origin: Origin,
+    note: Note,
+    created: float,
+    wanted: tuple[list[str], list[re.Pattern[str]], list[str]],
+    filters: Filters,
 ) -> GrepMatch | None:
     words, phrases, refused = wanted
     around = " ".join((note.title, note.path, *note.aliases, *note.tags, note.description)).casefold()
@@ -143,13 +147,15 @@ def _best(
         return None
     best: GrepMatch | None = None
     for passage in passages_of(note):
+        if not _in_time(filters, created, passage.said):
+            continue
         text = f"{passage.heading}\n{passage.text}".casefold()
         if not all(phrase.search(text) or phrase.search(around) for phrase in phrases):
             continue
         total = len(words) + len(phrases)
         share = (len(phrases) + sum(word in text or word in around for word in words)) / total if total else 0.0
         if share > (best.share if best else 0):
-            best = GrepMatch(origin, note, passage, share, created)
+            best = GrepMatch(origin, note, passage, share, created if passage.said is None else passage.said)
     return best
 
 
@@ -165,8 +171,17 @@ def _notes(origin: Origin, is_vault: bool, exclude: Sequence[str], limit: int) -
             raise  # any other may be on a drive that is not mounted
 
 
-def admits(filters: Filters, note: Note, created: float) -> bool:
-    """The same answer as an engine's filters, for a note in hand that is of a wanted source."""
+def _in_time(filters: Filters, created: float, said: float | None) -> bool:
+    day, moment = (as_local_day(created), created) if said is None else (said, said)
+    return (
+        (filters.since is None or day >= filters.since)
+        and (filters.until is None or day <= filters.until)
+        and (filters.as_of is None or moment <= filters.as_of)
+    )
+
+
+def admits(filters: Filters, note: Note) -> bool:
+    """The same answer as an engine's filters but for times, for a note in hand that is of a wanted source."""
     if filters.tags:
         wanted = [fold(tag.lstrip("#")) for tag in filters.tags]
         has = [any(tag == want or tag.startswith(want + "/") for tag in note.tags) for want in wanted]
@@ -176,12 +191,6 @@ def admits(filters: Filters, note: Note, created: float) -> bool:
     if not all(fold(text) in path for text in filters.paths):
         return False
     if not all(fold(text) in path.rpartition("/")[2] for text in filters.files):
-        return False
-    if filters.since is not None and as_local_day(created) < filters.since:
-        return False
-    if filters.until is not None and as_local_day(created) > filters.until:
-        return False
-    if filters.as_of is not None and created > filters.as_of:
         return False
     fields = filters.fields if filters.category is None else (("category", filters.category), *filters.fields)
     return all(_has_field(note.metadata.get(key), fold(value)) for key, value in fields)

@@ -60,7 +60,7 @@ def explain_note(index: SearchedIndex, request: SearchRequest, ref: str, title: 
         step = Step("index", None, 0, text)
         return Explanation(request.query, ref, title, None, request.limit, None, {}, "index", [step], [text])
     limit, steps = trace.limit, _steps(trace, subject)
-    order = best_of_each_note(trace.ranked)
+    order = best_of_each_note(trace.ranked, trace.conversations)
     place = next((number for number, one in enumerate(order, 1) if one.note == subject.note), None)
     rank = place if place is not None and place <= limit else None
     hints: list[str] = []

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
@@ -102,6 +102,7 @@ class Trace:
     ranked: list[Scored]  # at the end, every passage
     left: Mapping[int, str]  # notes that were found and left out, and why
     read: Mapping[int, float]  # the reader's scores of passages
+    conversations: Collection[int] = ()  # notes of which every passage is a hit
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,6 +234,7 @@ class _Work:
         self.material = Material(asked, self.now, request.profile.half_life or request.half_life)
         self.standings: Mapping[int, Standing] = {}
         self.left: dict[int, str] = {}
+        self.conversations: set[int] = set()
         self.sure: float | None = None
         self.logits: dict[int, float] = {}
         """What the reader says of passages."""
@@ -251,10 +253,10 @@ class _Work:
         if overfetch and matches < FEW_MATCHES and self.limit < matches / 2:
             self.limit = len(self.candidates.notes)
         self.ranked = self._rank(self.scored)
-        notes = best_of_each_note(self.ranked)
+        notes = self._best(self.ranked)
         if self.limit > len(notes) and depth in (matches, len(self.candidates.near)):
             notes = self._read_deeper(reader)
-        read = best_of_each_note(self.scored)[:READ] if self._is_read() else []
+        read = self._best(self.scored)[:READ] if self._is_read() else []
         self.passages = reader.passages([one.passage for one in (*notes[: self.limit], *read)])
         self.sure = self._confidence()
         if not notes or (self.sure is not None and self.sure < self._least_confidence()):
@@ -294,6 +296,7 @@ class _Work:
             tiers={note: self.view.tiers.get(one.vault, 0.0) for note, one in facts.items()},
         )
         self.standings = reader.standings(notes, self.now)
+        self.conversations |= reader.conversations(notes)
 
     def _read_deeper(self, reader: Reader) -> list[Scored]:
         """More candidates for a large limit. They come after the others: a limit only truncates."""
@@ -304,7 +307,7 @@ class _Work:
         cosines = {**self.candidates.cosines, **candidates.cosines}
         self.deeper, self.candidates, self.scored = more, replace(candidates, cosines=cosines), scored
         self.ranked = [*first, *more]
-        return best_of_each_note(self.ranked)
+        return self._best(self.ranked)
 
     def _score(self) -> list[Scored]:
         """The formula, with what is called exactly so in front."""
@@ -325,6 +328,9 @@ class _Work:
         least = self.request.min_score
         return ranked if least is None else [one for one in ranked if one.score >= least]
 
+    def _best(self, ranked: Sequence[Scored]) -> list[Scored]:
+        return best_of_each_note(ranked, self.conversations)
+
     def _is_valid(self, note: int) -> bool:
         problem = self.standings[note].problem(self.now) if note in self.standings else None
         if problem and not self.attempt.filters.outdated:
@@ -338,7 +344,7 @@ class _Work:
             problem = self._read_first()
             degraded += [problem] if problem else []
         sure = self.sure
-        chosen = [one for one in best_of_each_note(self.ranked) if one.passage in self.passages][: self.limit]
+        chosen = [one for one in self._best(self.ranked) if one.passage in self.passages][: self.limit]
         hits = [self._hit(one) for one in chosen]
         answered = bool(hits) and (sure is None or sure >= self._least_confidence())
         degraded += self._shortcomings(answered)
@@ -365,7 +371,7 @@ class _Work:
             },
         )
         steps = self.candidates, self.scored, self.ranked, self.left, self.logits
-        return result, Trace(self.attempt, self.limit, self.vector, *steps)
+        return result, Trace(self.attempt, self.limit, self.vector, *steps, self.conversations)
 
     def _is_read(self) -> bool:
         """Whether a model reads the first candidates. What is called exactly so needs no reader."""
@@ -375,7 +381,7 @@ class _Work:
     def _read_first(self) -> str | None:
         """Put the first candidates into the order of the model that reads them; or say what was wrong."""
         request, query, weight = self.request, self.attempt.query.text, self.weights["reader"]
-        first = [one for one in best_of_each_note(self.scored)[:READ] if one.passage in self.passages]
+        first = [one for one in self._best(self.scored)[:READ] if one.passage in self.passages]
         texts = [read_text(self.passages[one.passage]) for one in first]
         ranked = [*first, *(one for one in self.scored if one not in first)]
         if request.reranker is not None:

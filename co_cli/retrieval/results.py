@@ -1,10 +1,10 @@
-"""Results: one hit for each note with a snippet, and whether anything answers at all."""
+"""Results: one hit for each note, or turn of a conversation, with a snippet, and whether anything answers at all."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from math import exp, log
 from typing import NamedTuple
 
@@ -30,11 +30,11 @@ class Snippet(NamedTuple):
     marks: tuple[tuple[int, int], ...]
 
 
-def best_of_each_note(ranked: Sequence[Scored]) -> list[Scored]:
-    """The best passage of each note, in order."""
-    seen: dict[int, Scored] = {}
+def best_of_each_note(ranked: Sequence[Scored], conversations: Collection[int] = ()) -> list[Scored]:
+    """The best passage of each note, in order, and every one of these conversations."""
+    seen: dict[tuple[int, int], Scored] = {}
     for one in ranked:
-        seen.setdefault(one.note, one)
+        seen.setdefault((one.note, one.passage if one.note in conversations else 0), one)
     return list(seen.values())
 
 
@@ -121,8 +121,9 @@ def is_weak(one: Scored, passage: StoredPassage, candidates: Candidates, fit: Fi
 
 
 def read_text(passage: StoredPassage) -> str:
-    """What a model reads: the title, unless the text begins with it, the heading, and the text."""
-    title = "" if passage.body.startswith(passage.title.rstrip("….")) else passage.title
+    """What a model reads: the title, unless the text begins with it or is a turn, the heading, and the text."""
+    repeats = passage.body.startswith(passage.title.rstrip("….")) or passage.source == "conversation"
+    title = "" if repeats else passage.title
     return "\n".join(part for part in (title, passage.heading, passage.body) if part)
 
 

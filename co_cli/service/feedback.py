@@ -31,7 +31,7 @@ PARTS, CHANCE = 5, 1.64
 """Of the check. Standard deviations: one time in twenty, as many would get better for no reason."""
 MOST_QUESTIONS, CANDIDATES = 200, 100
 """The newest questions teach. Each is searched, and its good notes are compared with so many hits."""
-WEIGHTS = {"said": 1.0, "cited": 0.3, "opened": 0.3}
+WEIGHTS = {"said": 1.0, "heard": 0.3, "cited": 0.3, "opened": 0.3}
 """What a rating counts: somebody who opens a note may yet find that it is not the answer."""
 DEFAULT_WEIGHTS = {name: DEFAULT.weights[name] for name in ("meaning", "words")}
 Parts = tuple[float, float, float]  # of a score: meaning and words as with a weight of 1, and the rest
@@ -79,8 +79,11 @@ class Tuning(NamedTuple):
     lesson: Lesson
 
 
-def judge(kb: KnowledgeBase, ref: str, good: bool, query: str | None = None) -> Judgement:
-    """Rate a note as the answer to a question; by default the last one that it answered."""
+def judge(kb: KnowledgeBase, ref: str, good: bool, query: str | None = None, how: str = "said") -> Judgement:
+    """Rate a note as the answer to a question; by default the last one that it answered.
+
+    `how` is `heard` for what a model understood from a conversation.
+    """
     note, query, now = kb.note(ref), masked(to_utf8(query or "").strip()) or None, time.time()
     place = place_of(kb.file_of(note.ref), (kb.root, *(origin.root for origin in kb.index.linked)))
     with kb.activity.written().writing() as connection:
@@ -88,7 +91,7 @@ def judge(kb: KnowledgeBase, ref: str, good: bool, query: str | None = None) -> 
             query = None  # not even a hash: a short question can be guessed from it
         elif query is None:
             query = last_question(connection, kb.root, [note.ref], now)
-        judgement = Judgement(note.ref, query, good)
+        judgement = Judgement(note.ref, query, good, how)
         judgements.put(connection, kb.root, place, judgement, now)
         said = sum(row.how == "said" for row in judgements.read(connection, kb.root))
     was_reset = judgements.read_learned(kb.settings.data_dir).get(kb.root, True) is None

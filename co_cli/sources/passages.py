@@ -1,4 +1,5 @@
-"""Cut a note into passages, the units that are searched: a memory is one, an article is cut at its headings.
+"""Cut a note into passages, the units that are searched: a memory is one, each turn of a conversation is one, and an
+article is cut at its headings.
 
 Every passage is a part of the note's own text and knows its lines and its headings. A model may propose other cuts, as
 line numbers; a proposal that does not fit the text is ignored.
@@ -6,12 +7,14 @@ line numbers; a proposal that does not fit the text is ignored.
 
 from __future__ import annotations
 
+import time
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from co_cli.logbook import logger
 from co_cli.notes.markdown import Block
 from co_cli.notes.note import Note
+from co_cli.notes.transcripts import SpokenTurn, read_turns
 from co_cli.sources.cutting import RULE, Body, CutRule, blocks_of, cut, sentences
 from co_cli.sources.skill_format import skill_passage
 from co_cli.values import Passage
@@ -27,12 +30,19 @@ NEAR = 300
 """Characters at the start or end of a neighbour in which its first or last sentences are looked for."""
 
 
+NEAR_TURN = 400
+"""Characters of a neighbouring turn that are searched with a turn."""
+
+
 def passages_of(note: Note, boundaries: Boundaries | None = None, rule: CutRule = RULE) -> list[Passage]:
     body = Body.read(note.body)
     if note.source == "memory":
         return [_of_lines(note, body, 0, len(body.lines))]
     if note.source == "skill":
         return [skill_passage(note)]
+    if note.source == "conversation" and (turns := read_turns(note.body, note.body_line)):
+        said = [passage for place in range(len(turns)) for passage in _of_turn(note, body, turns, place, rule)]
+        return said or [_of_lines(note, body, 0, len(body.lines))]
     proposed = _proposed(note, body, boundaries) if boundaries else None
     found = _sections(note, body, rule) if proposed is None else _as_proposed(note, body, proposed, rule)
     return _with_neighbours(found) or [_of_lines(note, body, 0, len(body.lines))]
@@ -59,6 +69,23 @@ def what_is_wrong(ranges: Sequence[Lines], lines: Sequence[str]) -> str:
     if any(line.strip() for line in lines[expected - 1 :]):
         return f"lines {expected}-{len(lines)} are left out"
     return "" if ranges else "no lines at all"
+
+
+def _of_turn(note: Note, body: Body, turns: Sequence[SpokenTurn], place: int, rule: CutRule) -> Iterator[Passage]:
+    """A turn with its speaker and date as heading, and what was said before and after it as context."""
+    turn = turns[place]
+    first, end = turn.line - note.body_line, turn.last - note.body_line + 1
+    day = "" if turn.at is None else time.strftime("%d %B %Y, %H:%M", time.gmtime(turn.at)).lstrip("0")
+    heading = ", ".join(filter(None, (turn.speaker, day)))
+    around = [f"{one.speaker}: {one.text[-NEAR_TURN:]}" for one in turns[max(0, place - 2) : place]]
+    around += [f"{one.speaker}: {one.text[:NEAR_TURN]}" for one in turns[place + 1 : place + 2]]
+    blocks = [
+        block._replace(start=block.start + first + 1, end=block.end + first + 1)
+        for block in blocks_of(Body.read("\n".join(body.lines[first + 1 : end])), note.path, None)
+    ]
+    for number, (start, stop, context) in enumerate(cut(body, blocks, rule)):
+        passage = _passage(note, body, (start, stop), first if number == 0 else _line_at(body, start), heading)
+        yield passage._replace(context="\n".join(filter(None, (context, *around))), said=turn.at)
 
 
 def _with_neighbours(passages: list[Passage]) -> list[Passage]:

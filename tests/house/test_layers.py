@@ -13,7 +13,7 @@ LAYERS = (
     ("index", "embedding", "activity"),
     ("retrieval",),
     ("knowledge_index",),
-    ("service", "knowledge_base", "importers", "evaluation", "team"),
+    ("service", "knowledge_base", "conversations", "importers", "evaluation", "team"),
     ("tools",),
     ("agent", "http_server"),
     ("chat", "mcp", "server", "cli", "__main__"),

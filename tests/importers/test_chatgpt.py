@@ -10,9 +10,7 @@ from tests.importers.exports import gpt_conversation, gpt_node, mooring, talk, w
 from tests.vault import Vault
 
 
-def test_a_conversation_becomes_an_article_after_a_dry_run(
-    import_data: ImportData, vault: Vault, tmp_path: Path
-) -> None:
+def test_a_conversation_becomes_a_note_after_a_dry_run(import_data: ImportData, vault: Vault, tmp_path: Path) -> None:
     files: dict[str, Any] = {"conversations.json": [mooring()], "conversations-001.json": [talk("c-2", "More")]}
     path = write_zip(tmp_path / "export.zip", {**files, "user.json": {}, "chat.html": "<p>"})
 
@@ -25,15 +23,16 @@ def test_a_conversation_becomes_an_article_after_a_dry_run(
     )
     assert "Nothing is written yet" in planned.out
     assert (ran.code, ran.err) == (0, "")
-    assert "  Mooring alone  article:chatgpt/mooring-alone" in ran.out.splitlines()
-    head, _, body = vault.read("articles/chatgpt/mooring-alone.md").partition("\n---\n")
+    assert "  Mooring alone  conversation:chatgpt/mooring-alone" in ran.out.splitlines()
+    head, _, body = vault.read("conversations/chatgpt/mooring-alone.md").partition("\n---\n")
     assert head.startswith(
-        "---\ntitle: Mooring alone\nkind: article\ncreated: 2023-11-14T22:13:20Z\nprovenance: import\n"
-        "updated: 2023-11-14T23:13:20Z\nmodel: gpt-4o\nimported_from: chatgpt\nimport_id: c-1\n"
+        "---\ntitle: Mooring alone\nkind: conversation\ncreated: 2023-11-14T22:13:20Z\n"
+        "provenance: import\nupdated: 2023-11-14T23:13:20Z\nmodel: gpt-4o\nagent: ChatGPT\n"
+        "participants: [User, ChatGPT]\nsession: c-1\nimported_from: chatgpt\nimport_id: c-1\n"
     )
     assert body == (
-        "## How do I moor alone?\n\n**You:**\n\nHow do I moor alone? The wind is strong.\n\n"
-        "**ChatGPT:**\n\nUse one long line from the middle cleat.\n"
+        "## User · 2023-11-14T22:13:20Z\n\nHow do I moor alone? The wind is strong.\n\n"
+        "## ChatGPT · 2023-11-14T22:13:20Z\n\nUse one long line from the middle cleat.\n"
     )
 
 
@@ -47,7 +46,7 @@ def test_only_the_branch_seen_last_is_kept(import_data: ImportData, vault: Vault
 
     import_data("chatgpt", [gpt_conversation("c", "Branches", *nodes, current_node="a2")])
 
-    text = vault.read("articles/chatgpt/branches.md")
+    text = vault.read("conversations/chatgpt/branches.md")
     assert "The answer that stayed" in text
     assert "regenerated" not in text
     assert "old branch" not in text
@@ -70,10 +69,10 @@ def test_hidden_messages_tools_and_thoughts_are_left_out(import_data: ImportData
 
     import_data("chatgpt", [gpt_conversation("c", "Knot", *nodes)])
 
-    text = vault.read("articles/chatgpt/knot.md")
+    text = vault.read("conversations/chatgpt/knot.md")
     assert "SECRET" not in text
     assert "*(an image)*\n\nLook at this knot\n\nand tell me its name" in text
-    assert text.endswith("**ChatGPT:**\n\nA bowline.\n")
+    assert text.endswith("## ChatGPT · 2023-11-14T22:13:20Z\n\nA bowline.\n")
 
 
 def test_saved_memories_come_as_json_or_as_lines(import_data: ImportData, vault: Vault, tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ def test_a_regenerated_answer_is_left_out_unless_the_chain_is_broken(import_data
 
         import_data("claude", [claude_conversation("Again", *messages)])
 
-        text = vault.read("articles/claude/again.md")
+        text = vault.read("conversations/claude/again.md")
         assert ("The new one" in text, "The old one" in text) == (True, kept)
 
 
@@ -32,7 +32,7 @@ def test_the_answer_that_is_shown_is_imported_even_if_it_is_not_the_last(import_
 
     import_data("claude", [{**claude_conversation("Again", *messages), "current_leaf_message_uuid": "m2"}])
 
-    text = vault.read("articles/claude/again.md")
+    text = vault.read("conversations/claude/again.md")
     assert ("The first one" in text, "The second one" in text) == (True, False)
 
 
@@ -46,7 +46,7 @@ def test_memory_files_of_the_export_become_memories(import_data: ImportData, vau
         assert vault.notes() == ["memories/anna-has-a-boat.md", "memories/anna-likes-tea.md"]
 
 
-def test_a_conversation_becomes_an_article_without_thoughts_and_tools(import_data: ImportData, vault: Vault) -> None:
+def test_a_conversation_is_imported_without_thoughts_and_tools(import_data: ImportData, vault: Vault) -> None:
     blocks = [
         {"type": "thinking", "thinking": "SECRET"},
         {"type": "tool_use", "name": "web", "input": {"q": "SECRET"}},
@@ -62,12 +62,11 @@ def test_a_conversation_becomes_an_article_without_thoughts_and_tools(import_dat
     )
 
     assert (ran.code, ran.err) == (0, "")
-    text = vault.read("articles/claude/blocks.md")
+    text = vault.read("conversations/claude/blocks.md")
     assert "SECRET" not in text
     assert "created: 2026-03-01T10:00:00Z\nprovenance: import\nupdated: 2026-03-02T11:00:00Z\n" in text
     assert text.endswith(
-        "## Read this\n\n**You:**\n\nRead this\n\nA long text that was pasted.\n\n*(attached: plan.pdf)*\n\n"
-        "**Claude:**\n\nThe answer.\n"
+        "## User\n\nRead this\n\nA long text that was pasted.\n\n*(attached: plan.pdf)*\n\n## Claude\n\nThe answer.\n"
     )
 
 

@@ -85,7 +85,7 @@ def test_a_file_that_is_cut_off_gives_what_came_before(import_data: ImportData, 
 
     assert (ran.code, ran.err.count("\n")) == (2, 1)
     assert "conversations.json: item 3: cut off or not valid JSON" in ran.err
-    assert vault.notes() == ["articles/chatgpt/first.md", "articles/chatgpt/second.md"]
+    assert vault.notes() == ["conversations/chatgpt/first.md", "conversations/chatgpt/second.md"]
 
 
 def test_a_wrong_file_is_reported_on_one_line(import_data: ImportData, vault: Vault, tmp_path: Path) -> None:

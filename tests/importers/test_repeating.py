@@ -16,8 +16,8 @@ from tests.importers.conftest import ImportData
 from tests.importers.exports import mooring, talk, write_json
 from tests.vault import Vault
 
-NOTE = "articles/chatgpt/mooring-alone.md"
-REF = "article:chatgpt/mooring-alone"
+NOTE = "conversations/chatgpt/mooring-alone.md"
+REF = "conversation:chatgpt/mooring-alone"
 
 
 def outcome(import_data: ImportData, answer: str = "Use one long line.", *options: str) -> tuple[str, str]:

@@ -22,6 +22,9 @@ HAS_TAG = "exists (select from unnest(docs.tags) tag where tag = %({name})s or s
 # a bare date is one day in every time zone: its noon is compared
 CREATED = "docs.created + case when docs.created = floor(docs.created / 86400) * 86400 then %(noon)s else 0 end"
 
+SAID = f"coalesce(passages.said, {CREATED})"
+ANY_SAID = "exists (select from passages where passages.doc_id = docs.id and {when})"
+
 
 def fetch(connection: Connection, statement: str, values: dict[str, Any] | None = None, binary: bool = False) -> Any:
     """Every row; the statement says what is in it."""
@@ -51,8 +54,8 @@ def clean(value: Any) -> Any:
     return value  # pyright: ignore[reportUnknownVariableType]
 
 
-def conditions(scope: Scope, vault: int) -> tuple[str, dict[str, Any]]:
-    """`and`-joined conditions for one vault, and their parameters."""
+def conditions(scope: Scope, vault: int, of_notes: bool = False) -> tuple[str, dict[str, Any]]:
+    """`and`-joined conditions for one vault, and their parameters: of passages, or of notes that have such passages."""
     filters = scope.filters
     wanted = ["docs.vault_id = %(scope_vault)s", "docs.source = any(%(sources)s)"]
     values: dict[str, Any] = {
@@ -63,14 +66,16 @@ def conditions(scope: Scope, vault: int) -> tuple[str, dict[str, Any]]:
         tags = {f"tag_{number}": fold(tag.lstrip("#")) for number, tag in enumerate(filters.tags)}
         values |= tags
         wanted.append(f"({(' or ' if filters.any_tag else ' and ').join(HAS_TAG.format(name=name) for name in tags)})")
+    times: list[str] = []
     for name, moment, condition in (
-        ("since", filters.since, f"{CREATED} >= %(since)s"),
-        ("until", filters.until, f"{CREATED} <= %(until)s"),
-        ("as_of", filters.as_of, "docs.created <= %(as_of)s"),
+        ("since", filters.since, f"{SAID} >= %(since)s"),
+        ("until", filters.until, f"{SAID} <= %(until)s"),
+        ("as_of", filters.as_of, "coalesce(passages.said, docs.created) <= %(as_of)s"),
     ):
         if moment is not None:
-            wanted.append(condition)
+            times.append(condition)
             values |= {name: moment, "noon": noon_shift()}
+    wanted += [ANY_SAID.format(when=" and ".join(times))] if of_notes and times else times
     for column, texts in (("path_key", filters.paths), ("file_key", filters.files)):
         for number, text in enumerate(texts):
             wanted.append(f"strpos(docs.{column}, %({column}_{number})s) > 0")

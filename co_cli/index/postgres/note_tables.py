@@ -30,8 +30,9 @@ ADD_VAULT = """
 insert into vaults (root, kind, name, only_file) values (%(root)s, %(kind)s, %(name)s, %(only)s) on conflict do nothing
 """
 OPEN_PASSAGES = """
-select passages.id, docs.id, docs.vault_id, docs.ref, docs.source, docs.path, vaults.root, docs.title, docs.created,
-    docs.tags, docs.aliases, docs.category, docs.missing, passages.heading, passages.first_line, passages.last_line,
+select passages.id, docs.id, docs.vault_id, docs.ref, docs.source, docs.path, vaults.root, docs.title,
+    coalesce(passages.said, docs.created), docs.tags, docs.aliases, docs.category, docs.missing, passages.heading,
+    passages.first_line, passages.last_line,
     passages.body, passages.context
 from passages join docs on docs.id = passages.doc_id join vaults on vaults.id = docs.vault_id
 where {key} = any(%(ids)s) order by passages.id
@@ -100,7 +101,7 @@ DOC = """
 id vault_id source path path_key file_key ref title description hash fingerprint mtime created tags aliases category
 fields speaker frontmatter links valid_from valid_until superseded_by
 """.split()
-PASSAGE = "id doc_id vault_id first_line last_line heading body context tokens context_tokens length".split()
+PASSAGE = "id doc_id vault_id first_line last_line heading body context said tokens context_tokens length".split()
 TAKE_IDS = "select nextval('{sequence}') from generate_series(1, %(count)s)"
 COUNT_IN = """
 update vaults set notes = notes + %(notes)s, passages = passages + %(passages)s where id = %(vault)s
@@ -169,7 +170,7 @@ class NoteTables(VectorTables):
     def named(self, scope: Scope, name: str, longer: bool = False) -> list[Named]:
         found: list[Named] = []
         for vault in scope.vaults if name else ():
-            where, values = conditions(scope, vault)
+            where, values = conditions(scope, vault, of_notes=True)
             last = f"{name} {LAST}" if longer else name
             bound = {**values, "vault": vault, "name": name, "last": last, "limit": MOST_NAMED + 1}
             found += [Named(*row) for row in fetch(self.connection, NAMED.format(filters=where), bound)]
@@ -178,7 +179,7 @@ class NoteTables(VectorTables):
     def list_notes(self, scope: Scope, limit: int = -1) -> list[StoredNote]:
         found: list[StoredNote] = []
         for vault in scope.vaults:
-            where, values = conditions(scope, vault)
+            where, values = conditions(scope, vault, of_notes=True)
             statement = NOTE.format(which=where) + " order by docs.created desc, docs.path limit %(limit)s"
             bound = {**values, "limit": None if limit < 0 else limit}
             found += [self._note(row) for row in fetch(self.connection, statement, bound)]

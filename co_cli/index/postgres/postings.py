@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
+from functools import partial
 from struct import Struct
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -73,6 +74,7 @@ NOTES_WITHIN = """
 select passages.id, passages.doc_id from passages join docs on docs.id = passages.doc_id
 where passages.id = any(%(ids)s) and {filters}
 """
+CONVERSATIONS = "select id from docs where source = 'conversation' and id = any(%(ids)s)"
 COUNTS = """
 select term, sum(octet_length(packed)) / 8 from postings where vault_id = any(%(vaults)s) and {which} group by term
 """
@@ -94,8 +96,11 @@ class PostingReader(VectorTables):
         for vault in scope.vaults if not query.empty else ():
             narrow = is_narrow(scope, self.vault_by_id(vault))
             ids, scores = self._ranked(vault, query, None if narrow else limit * DEEPER)
-            found += spread(lambda most, v=vault, i=ids, s=scores: self._within(v, scope, i, s, most), limit)
+            found += spread(partial(self._within, vault, scope, ids, scores), limit, self.conversations)
         return sorted(found, key=lambda one: (-one.score, one.passage))[:limit]
+
+    def conversations(self, notes: Sequence[int]) -> set[int]:
+        return {note for (note,) in fetch(self.connection, CONVERSATIONS, {"ids": list(notes)})}
 
     def term_counts(
         self, vaults: Iterable[int], terms: Iterable[Term] | None = None, start: str = ""

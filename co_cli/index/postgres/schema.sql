@@ -96,6 +96,7 @@ create table passages (
     doc_id bigint not null, vault_id integer not null,
     first_line integer not null, last_line integer not null,
     heading text not null, body text not null, context text not null,
+    said double precision,               -- when, in a conversation; null: when its note was created
     tokens text not null,                -- a line for each indexed column but the context: ` the blue pool `
     context_tokens text not null,
     length integer not null              -- how many tokens

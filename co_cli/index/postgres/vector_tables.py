@@ -46,7 +46,9 @@ select passage_id, doc_id, 1 - distance from (
     where vault_id = %(vault)s and source = any(%(sources)s) {within} order by distance limit %(limit)s
 ) as nearest
 """
-WITHIN = "and doc_id in (select docs.id from docs where {filters})"
+WITHIN = """
+and passage_id in (select passages.id from docs join passages on passages.doc_id = docs.id where {filters})
+"""
 REACH = """
 select count(*) from (
     select from docs join passages on passages.doc_id = docs.id where {filters} limit %(most)s
@@ -380,4 +382,5 @@ def _vault(row: Any) -> StoredVault:
 
 
 def _to_embed(row: Any) -> WaitingPassage:
-    return WaitingPassage(row[0], row[1], embedding_text(*(text or "" for text in row[5:])), tuple(row[2:5]))
+    title = "" if row[1] == "conversation" else row[5]  # what was said first is not what this turn is about
+    return WaitingPassage(row[0], row[1], embedding_text(title, *(text or "" for text in row[6:])), tuple(row[2:5]))

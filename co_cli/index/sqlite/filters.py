@@ -25,11 +25,13 @@ HAS_FIELD = """
 """
 # a bare date is one day in every time zone: its noon is compared
 CREATED = "iif(docs.created = cast(docs.created as integer) / 86400 * 86400.0, docs.created + :noon, docs.created)"
+SAID = f"coalesce(passages.said, {CREATED})"
+ANY_SAID = "exists (select 1 from passages where passages.doc_id = docs.id and {when})"
 SPEAKER = "coalesce(docs.fields ->> '$.provenance[0]', 'user')"
 
 
-def conditions(scope: Scope, vault: int) -> tuple[str, dict[str, apsw.SQLiteValue]]:
-    """`and`-joined conditions for one vault, and their parameters."""
+def conditions(scope: Scope, vault: int, of_notes: bool = False) -> tuple[str, dict[str, apsw.SQLiteValue]]:
+    """`and`-joined conditions for one vault, and their parameters: of passages, or of notes that have such passages."""
     filters = scope.filters
     sources = {f"source_{number}": source for number, (one, source) in enumerate(scope.parts) if one == vault}
     wanted = [f"docs.vault_id = {vault:d}", f"docs.source in ({', '.join(':' + name for name in sources)})"]
@@ -41,14 +43,16 @@ def conditions(scope: Scope, vault: int) -> tuple[str, dict[str, apsw.SQLiteValu
             values[name], values[f"{name}_below"] = text, f"{text[:-1]}/"
             tags.append(HAS_TAG.format(name=name))
         wanted.append(f"({(' or ' if filters.any_tag else ' and ').join(tags)})")
+    times: list[str] = []
     for name, moment, condition in (
-        ("since", filters.since, f"{CREATED} >= :since"),
-        ("until", filters.until, f"{CREATED} <= :until"),
-        ("as_of", filters.as_of, "docs.created <= :as_of"),
+        ("since", filters.since, f"{SAID} >= :since"),
+        ("until", filters.until, f"{SAID} <= :until"),
+        ("as_of", filters.as_of, "coalesce(passages.said, docs.created) <= :as_of"),
     ):
         if moment is not None:
-            wanted.append(condition)
+            times.append(condition)
             values[name] = moment
+    wanted += [ANY_SAID.format(when=" and ".join(times))] if of_notes and times else times
     if filters.since is not None or filters.until is not None:
         values["noon"] = noon_shift()
     for column, texts in (("path_key", filters.paths), ("file_key", filters.files)):

@@ -30,8 +30,9 @@ from co_cli.sources.origin import Origin
 
 ADD_VAULT = "insert into vaults (root, kind, name, only) values (:root, :kind, :name, :only)"
 OPEN_PASSAGES = """
-select passages.id, docs.id, docs.vault_id, docs.ref, docs.source, docs.path, vaults.root, docs.title, docs.created,
-    docs.tags, docs.aliases, docs.category, docs.missing, passages.heading, passages.first_line, passages.last_line,
+select passages.id, docs.id, docs.vault_id, docs.ref, docs.source, docs.path, vaults.root, docs.title,
+    coalesce(passages.said, docs.created), docs.tags, docs.aliases, docs.category, docs.missing, passages.heading,
+    passages.first_line, passages.last_line,
     passages.body, passages.context
 from json_each(:ids) as wanted cross join passages on {key} = wanted.value
 join docs on docs.id = passages.doc_id join vaults on vaults.id = docs.vault_id
@@ -106,8 +107,8 @@ values (:id, :vault, :source, :path, :path_key, :file_key, :ref, :title, :descri
     :created, :tags, :aliases, :category, :fields, :frontmatter, :links, :valid_from, :valid_until, :superseded_by)
 """
 PUT_PASSAGE = """
-insert into passages (id, doc_id, first_line, last_line, heading, body, context)
-values (:id, :doc, :first_line, :last_line, :heading, :body, :context)
+insert into passages (id, doc_id, first_line, last_line, heading, body, context, said)
+values (:id, :doc, :first_line, :last_line, :heading, :body, :context, :said)
 """
 PUT_NAME = "insert into names (vault_id, name, doc_id, kind) values (:vault, :name, :doc, :kind) on conflict do nothing"
 PUT_LINK = "insert into links (vault_id, target, doc_id) values (:vault, :target, :doc) on conflict do nothing"
@@ -191,7 +192,7 @@ class NoteReader(VectorReader):
     def named(self, scope: Scope, name: str, longer: bool = False) -> list[Named]:
         found: list[Named] = []
         for vault in scope.vaults if name else ():
-            where, values = conditions(scope, vault)
+            where, values = conditions(scope, vault, of_notes=True)
             last = f"{name} {words.LAST}" if longer else name
             bound = {**values, "vault": vault, "name": name, "last": last, "limit": MOST_NAMED + 1}
             found += [Named(*row) for row in fetch(self.connection, NAMED.format(filters=where), bound)]
@@ -200,7 +201,7 @@ class NoteReader(VectorReader):
     def list_notes(self, scope: Scope, limit: int = -1) -> list[StoredNote]:
         found: list[StoredNote] = []
         for vault in scope.vaults:
-            where, values = conditions(scope, vault)
+            where, values = conditions(scope, vault, of_notes=True)
             statement = NOTE.format(which=where) + " order by docs.created desc, docs.path limit :limit"
             found += [_note(row) for row in fetch(self.connection, statement, {**values, "limit": limit})]
         found.sort(key=lambda note: (-note.created, note.path))

@@ -162,7 +162,8 @@ create table passages (
     last_line integer not null,
     heading text not null,
     body text not null,
-    context text not null                -- its neighbours' nearest words: searched and embedded, never shown
+    context text not null,               -- its neighbours' nearest words: searched and embedded, never shown
+    said real                            -- when, in a conversation; null: when its note was created
 ) strict;
 
 create index passages_by_doc on passages (doc_id);

@@ -364,7 +364,8 @@ def _vault(row: Any) -> StoredVault:
 
 
 def _to_embed(row: Any) -> WaitingPassage:
-    return WaitingPassage(row[0], row[1], embedding_text(*(text or "" for text in row[5:])), tuple(row[2:5]))
+    title = "" if row[1] == "conversation" else row[5]  # what was said first is not what this turn is about
+    return WaitingPassage(row[0], row[1], embedding_text(title, *(text or "" for text in row[6:])), tuple(row[2:5]))
 
 
 def _bound(name: str, space: StoredSpace) -> str:

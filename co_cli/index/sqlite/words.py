@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any
 
 import apsw
@@ -30,6 +31,7 @@ select {{table}}.rowid, -bm25({{table}}, {WEIGHED}) as score
 from {{table}} join passages on passages.id = {{table}}.rowid join docs on docs.id = passages.doc_id
 where {{table}} match :match and {{filters}} order by score desc limit :limit
 """
+CONVERSATIONS = "select id from docs where source = 'conversation' and id in (select value from json_each(:ids))"
 COUNT = "select count(*) from {table} where {table} match :match"
 HAVING = "select rowid from {table} where {table} match :match and rowid in (select value from json_each(:ids))"
 VAULTS_OF = """
@@ -58,8 +60,12 @@ class WordReader:
         match = match_text(query)
         found: list[Match] = []
         for vault in scope.vaults:
-            found += spread(lambda most, vault=vault: self._rows(vault, scope, match, most), limit)
+            rows = partial(self._rows, vault, scope, match)
+            found += spread(rows, limit, self.conversations)
         return sorted(found, key=lambda one: (-one.score, one.passage))[:limit]
+
+    def conversations(self, notes: Sequence[int]) -> set[int]:
+        return {note for (note,) in fetch(self.connection, CONVERSATIONS, {"ids": ids_text(notes)})}
 
     def term_counts(
         self, vaults: Iterable[int], terms: Iterable[Term] | None = None, start: str = ""

@@ -1,0 +1,1 @@
+"""Conversations: keep what was said as notes, and propose or save what follows from it as memories."""

@@ -1,0 +1,158 @@
+"""Keep conversations: turns in, one Markdown file for each session out.
+
+Turns are only ever appended, and secrets are masked before anything is written. Where the setting `capture` is `off`,
+or the conversation is private, nobody calls this.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from co_cli.activity import extracted
+from co_cli.errors import ActivityUnavailableError, IndexUnavailableError, InvalidInputError, KnowledgeError
+from co_cli.knowledge_base import KnowledgeBase
+from co_cli.notes.editing import render_note, set_fields
+from co_cli.notes.new_note import title_from
+from co_cli.notes.note import read_note
+from co_cli.notes.refs import FOLDERS, source_ref, without_lines
+from co_cli.notes.secrets import redact
+from co_cli.notes.transcripts import SpokenTurn, participants, read_turns, render_turns
+from co_cli.values import moment_text
+
+DAY = 86_400.0
+TITLE_LETTERS = 500
+"""Characters of the first turn in which a title is looked for."""
+
+
+class KeptSession(NamedTuple):
+    """Which conversation turns belong to."""
+
+    id: str
+    agent: str = ""
+    """The program or agent that took part."""
+    title: str = ""
+    """None: made from what was said first."""
+    user: str = ""
+    """The name of the user among the speakers, if it is not `User`."""
+
+
+class KeptTurns(NamedTuple):
+    """Where turns were written, and how many were new."""
+
+    ref: str
+    added: int
+
+
+def captures(kb: KnowledgeBase) -> bool:
+    """Whether this vault keeps conversations. One on a server does not: its settings are elsewhere."""
+    with contextlib.suppress(InvalidInputError):
+        return kb.settings.capture != "off"
+    return False
+
+
+def keep_turns(
+    kb: KnowledgeBase, session: KeptSession, turns: Sequence[SpokenTurn], repeated: bool = False
+) -> KeptTurns:
+    """Append turns to the file of their session. With `repeated`, they may begin with turns that it has already."""
+    said = [turn._replace(text=redact(turn.text.strip())) for turn in turns if turn.text.strip()]
+    store, added = kb.store, len(said)
+    with store.lock():
+        path = _file_of(kb, session.id)
+        before = store.read(path) if path else b""
+        if path and repeated:
+            note = read_note(path, before)
+            said = _unsaid(read_turns(note.body), said)
+            added = len(said)
+        if path and not said:
+            return KeptTurns(source_ref(path), 0)
+        if not said:
+            raise InvalidInputError("the turns have no text: nothing was kept")
+        data = _appended(before, said)
+        if not path or len(data) > kb.settings.knowledge_max_note_bytes:  # a second file of the same session
+            title = redact(session.title.strip() or title_from(said[0].text[:TITLE_LETTERS]))
+            path = store.create(FOLDERS["conversation"], title, _new_file(session, title, said))
+            with contextlib.suppress(ActivityUnavailableError), kb.activity.database.writing() as connection:
+                extracted.begin(connection, kb.root, path)
+            created = True
+        else:
+            store.replace(path, data, based_on=before)
+            created = False
+    index = kb.working_index()
+    with contextlib.suppress(IndexUnavailableError):  # the next sync does it
+        if index:
+            index.index_file(None, path, True)
+    if created:
+        expire(kb, time.time())
+    return KeptTurns(source_ref(path), added)
+
+
+def expire(kb: KnowledgeBase, now: float) -> list[str]:
+    """Move conversations that are older than `capture_days` to the trash; return their refs.
+
+    Imported and pinned ones stay, and so do those that a memory names as its source or that wait for a decision.
+    """
+    last = now - kb.settings.capture_days * DAY
+    if not kb.settings.capture_days or kb.working_index() is None:
+        return []
+    needed = {without_lines(value) for value in kb.index.field_values("source").values()}
+    with kb.activity.database.writing() as connection:
+        captured = extracted.captured(connection, kb.root)
+        for state in ("waiting", "proposed"):
+            needed |= {source_ref(facet.path) for facet in extracted.facets(connection, kb.root, state)}
+    gone: list[str] = []
+    for note in kb.index.notes_here():
+        old = note.source == "conversation" and note.path in captured and note.created < last
+        pinned = note.frontmatter.get("loading") == "always" or note.frontmatter.get("decay_protected") is True
+        if old and not pinned and note.ref not in needed and _last_said(kb, note.path, note.created) < last:
+            with contextlib.suppress(KnowledgeError):  # somebody else was faster
+                gone.append(kb.forget(note.ref).ref)
+    return gone
+
+
+def _last_said(kb: KnowledgeBase, path: str, created: float) -> float:
+    turns = read_turns(read_note(path, kb.store.read(path)).body)
+    return max((turn.at for turn in turns if turn.at is not None), default=created)
+
+
+def _file_of(kb: KnowledgeBase, session: str) -> str | None:
+    """The file that has the latest turns of a session."""
+    if not session.strip():
+        raise InvalidInputError("a conversation needs an id: the same for all turns of one session")
+    if kb.working_index() is None:
+        return None
+    found = kb.notes("conversation", 1, fields={"session": session})
+    return next((note.path for note in found if kb.store.exists(note.path)), None)
+
+
+def _unsaid(known: Sequence[SpokenTurn], turns: list[SpokenTurn]) -> list[SpokenTurn]:
+    """Those that come after what is known: its end may be their beginning."""
+    keys, new = ([(turn.speaker, " ".join(turn.text.split())) for turn in said] for said in (known, turns))
+    shared = next((count for count in range(min(len(keys), len(new)), 0, -1) if keys[-count:] == new[:count]), 0)
+    return turns[shared:]
+
+
+def _appended(before: bytes, said: Sequence[SpokenTurn]) -> bytes:
+    text = before.decode("utf-8", "surrogateescape").rstrip("\n")
+    if before:
+        note = read_note("conversations/x.md", before)
+        people = participants([*read_turns(note.body), *said])
+        text = set_fields(text, {"participants": people}) if note.metadata.get("participants") != people else text
+    return f"{text}\n\n{render_turns(said)}".encode("utf-8", "surrogateescape")
+
+
+def _new_file(session: KeptSession, title: str, said: Sequence[SpokenTurn]) -> bytes:
+    started = next((turn.at for turn in said if turn.at is not None), time.time())
+    fields: dict[str, object] = {
+        "title": title,
+        "kind": "conversation",
+        "created": moment_text(started),
+        "provenance": "agent",
+        "agent": redact(session.agent) or None,
+        "user": redact(session.user) or None,
+        "session": session.id,
+        "participants": participants(said),
+    }
+    return render_note({key: value for key, value in fields.items() if value}, render_turns(said)).encode()

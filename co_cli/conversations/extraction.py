@@ -1,0 +1,367 @@
+"""Read new turns of conversations for facets, compare these with what is known, and propose or save them.
+
+A batch of turns is one request to a model. Its facets and the line that was reached are stored in one transaction;
+memories are written after that, from rows that wait for it. So a process may be killed at any point: the next one goes
+on, loses nothing and writes nothing twice.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from co_cli.activity import extracted
+from co_cli.activity.extracted import FacetRow, ReadSoFar
+from co_cli.conversations.facets import Facet, FacetBatch, Relation, checked, facet_id, folded, make_batch
+from co_cli.errors import InvalidInputError, KnowledgeError, UnknownRefError
+from co_cli.knowledge_base import KnowledgeBase
+from co_cli.logbook import logger
+from co_cli.notes.files import locked
+from co_cli.notes.note import Note, read_note
+from co_cli.notes.refs import source_ref
+from co_cli.notes.secrets import redact
+from co_cli.notes.similarity import fingerprint
+from co_cli.notes.store import content_hash
+from co_cli.notes.transcripts import SpokenTurn, read_turns
+from co_cli.service.feedback import judge
+from co_cli.values import Saved
+
+LOCK = "extract.lock"
+MOST_TURNS, MOST_LETTERS, BEFORE = 12, 8_000, 4
+"""Of one batch, and turns before it that the model sees."""
+BUDGET = 50_000
+"""Tokens that one call may spend."""
+DAILY_BUDGET = 200_000
+"""Tokens that a vault may spend in 24 hours."""
+LETTERS_A_TOKEN, OVERHEAD = 3, 1_500
+"""To estimate what a request costs before it is made."""
+GIVE_UP = 3
+"""Useless answers to a batch, after which it is left out."""
+SURE = 0.5
+"""The least confidence with which a facet is saved without being asked about."""
+DAY = 86_400.0
+
+log = logger("extraction")
+
+
+class Known(NamedTuple):
+    """A memory that a facet is compared with."""
+
+    ref: str
+    text: str
+
+
+class Reply(NamedTuple):
+    """What a model answered, and the tokens that it took."""
+
+    value: Any
+    tokens: int
+
+
+class UselessAnswerError(KnowledgeError):
+    """A model answered with something else than what it was asked for, such as a refusal."""
+
+    def __init__(self, problem: str, tokens: int = 0) -> None:
+        super().__init__(problem)
+        self.tokens = tokens
+
+
+class Extractor(Protocol):
+    """A model that reads turns. Raises UselessAnswerError, or another KnowledgeError if it cannot be asked."""
+
+    name: str
+
+    def extract(self, batch: FacetBatch) -> Reply:
+        """A list of Facet."""
+        ...
+
+    def compare(self, pairs: Sequence[tuple[str, Sequence[Known]]]) -> Reply:
+        """For each text, in order: a Relation, and the ref of the memory that it is about."""
+        ...
+
+
+class Extraction(NamedTuple):
+    """What one call did."""
+
+    proposed: list[FacetRow]
+    saved: list[FacetRow]
+    known: int = 0
+    noted: int = 0
+    """Feedback that was recorded."""
+    refused: int = 0
+    tokens: int = 0
+    requests: int = 0
+    problem: str = ""
+    """Why it stopped early."""
+
+
+def extract(
+    kb: KnowledgeBase, model: Extractor, tokens: int = BUDGET, least: int = 1, everything: bool = False
+) -> Extraction:
+    """Read what was said since the last time, in conversations that were captured here, or with `everything` in all.
+
+    `least` is how many new turns make it worth asking. A second process that does the same has nothing to do.
+    """
+    started = time.time()
+    os.makedirs(kb.settings.data_dir, exist_ok=True)
+    with locked(os.path.join(kb.settings.data_dir, LOCK)):
+        kb.sync()
+        save_waiting(kb)
+        work = _Work(kb, model, tokens)
+        for path in _conversations(kb, everything):
+            if not work.read(path, least):
+                break
+    with kb.activity.written().reading() as connection:
+        found = [row for row in extracted.facets(connection, kb.root) if row.at >= started]
+    states = [row.state for row in found]
+    return Extraction(
+        [row for row in found if row.state == "proposed"],
+        [row for row in found if row.state == "saved"],
+        states.count("known"),
+        states.count("noted"),
+        work.refused,
+        work.tokens,
+        work.requests,
+        work.problem,
+    )
+
+
+def proposals(kb: KnowledgeBase) -> list[FacetRow]:
+    """What waits for a decision, oldest first."""
+    if not os.path.exists(kb.activity.database.path):
+        return []
+    with kb.activity.database.reading() as connection:
+        return extracted.facets(connection, kb.root, "proposed")
+
+
+def accept(kb: KnowledgeBase, id: str) -> Saved:
+    """Save a proposal as a memory."""
+    facet = _facet(kb, id, "proposed")
+    saved = _save(kb, facet)
+    _decide(kb, id, "known" if saved.outcome == "duplicate" else "saved", saved.ref)
+    return saved
+
+
+def dismiss(kb: KnowledgeBase, id: str) -> None:
+    _facet(kb, id, "proposed")
+    _decide(kb, id, "dismissed")
+
+
+def take_back(kb: KnowledgeBase, id: str) -> None:
+    """Undo a decision: what was saved goes to the trash, and the facet is a proposal again."""
+    facet = _facet(kb, id)
+    if facet.state == "saved" and facet.ref:
+        with contextlib.suppress(UnknownRefError):  # forgotten already
+            kb.forget(facet.ref)
+    _decide(kb, id, "proposed", facet.detail.get("known"))
+
+
+def source_of_facet(facet: FacetRow) -> str:
+    """`conversation:mooring#L10-18`."""
+    return f"{source_ref(facet.path)}#L{facet.first_line}-{facet.last_line}"
+
+
+def save_waiting(kb: KnowledgeBase) -> None:
+    """Write the memories that were decided on, and those that a killed process did not come to."""
+    with kb.activity.written().reading() as connection:
+        waiting = extracted.facets(connection, kb.root, "waiting")
+    for facet in waiting:
+        if facet.kind == "feedback":
+            _rate(kb, facet)
+            _decide(kb, facet.id, "noted")
+            continue
+        saved = _save(kb, facet)
+        # a file that a killed process wrote is a duplicate with this facet's id
+        ours = kb.note(saved.ref).metadata.get("facet") == facet.id
+        _decide(kb, facet.id, "saved" if saved.outcome != "duplicate" or ours else "known", saved.ref)
+
+
+class _Work:
+    """Reading of conversations, until the budget is spent or the model fails."""
+
+    def __init__(self, kb: KnowledgeBase, model: Extractor, budget: int) -> None:
+        self.kb, self.model = kb, model
+        self.tokens = self.requests = self.refused = 0
+        self.problem = ""
+        with kb.activity.written().reading() as connection:
+            spent = extracted.cost(connection, kb.root, time.time() - DAY).tokens
+        self.budget = min(budget, DAILY_BUDGET - spent)
+
+    def read(self, path: str, least: int) -> bool:
+        """Read a conversation to its end. False: stop."""
+        note = read_note(path, self.kb.store.read(path))
+        while True:
+            with self.kb.activity.database.writing() as connection:
+                reached = extracted.progress(connection, self.kb.root, path)
+            turns = read_turns(note.body, note.body_line)
+            if reached.line and reached.hash != _hash_to(note, reached.line):
+                reached = ReadSoFar()  # somebody edited what was read; facets that are known are not added again
+            new = [turn for turn in turns if turn.line - note.body_line >= reached.line]
+            if len(new) < max(least, 1):
+                return True
+            chosen = _first_of(new)
+            first = turns.index(chosen[0])
+            shown = turns[max(0, first - BEFORE) : first + len(chosen)]
+            batch = make_batch(note.ref, note.title, note.metadata, shown, len(chosen))
+            if self.tokens + _estimate(shown) > self.budget:
+                self.problem = f"the budget of {self.budget:,} tokens is used up: the rest is read later"
+                return False
+            if not self._read_batch(note, batch, reached):
+                return False
+
+    def _read_batch(self, note: Note, batch: FacetBatch, reached: ReadSoFar) -> bool:
+        """Ask about a batch, and store what was found. False: the model cannot be asked now."""
+        last = batch.turns[-1].last
+        after = ReadSoFar(last - note.body_line + 1, _hash_to(note, last - note.body_line + 1))
+        rows: list[FacetRow] = []
+        problem, refused, before = None, 0, self.tokens
+        try:
+            found = self._facets(batch) if any(map(batch.is_person, batch.turns)) else []
+            kept = [facet for facet in found if not isinstance(facet, str)]
+            refused = len(found) - len(kept)
+            rows = self._compared(note, batch, kept)
+        except UselessAnswerError as error:
+            self.tokens += error.tokens
+            problem, failures = str(error), reached.failures + 1
+            if failures < GIVE_UP:
+                after = reached._replace(failures=failures)
+            log.warning("%s, lines %d-%d: %s", note.path, batch.turns[0].line, last, problem)
+        except KnowledgeError as error:
+            problem, after = str(error), reached
+        self.refused += refused
+        with self.kb.activity.database.writing() as connection:
+            added = extracted.put(connection, self.kb.root, note.path, after, rows)
+            about = {"model": self.model.name, "tokens": self.tokens - before, "facets": len(added)}
+            extracted.log(connection, self.kb.root, at=time.time(), refused=refused, problem=problem, **about)
+        save_waiting(self.kb)
+        if after.line == reached.line:
+            self.problem = problem or ""
+            return False
+        return True
+
+    def _facets(self, batch: FacetBatch) -> list[Facet | str]:
+        reply = self.model.extract(batch)
+        self.tokens, self.requests = self.tokens + reply.tokens, self.requests + 1
+        found = [checked(facet, batch) for facet in reply.value]
+        for facet, why in zip(reply.value, found, strict=True):
+            if isinstance(why, str):
+                log.info("%s, lines %d-%d: a facet was refused: %s", batch.ref, facet.first, facet.last, why)
+        return found
+
+    def _compared(self, note: Note, batch: FacetBatch, facets: Sequence[Facet]) -> list[FacetRow]:
+        """The facets as rows, each with what is known already."""
+        conversation = str(note.metadata.get("session") or note.path)
+        facets = [facet._replace(text=redact(facet.text)) for facet in facets]
+        related = [self._known(facet) if facet.kind != "feedback" else [] for facet in facets]
+        relations: list[tuple[Relation, str | None]] = [("new", None)] * len(facets)
+        unclear: list[int] = []
+        for place, (facet, known) in enumerate(zip(facets, related, strict=True)):
+            same = next((one for one in known if fingerprint(one.text) == fingerprint(facet.text)), None)
+            if same:
+                relations[place] = "same", same.ref
+            elif known:
+                unclear.append(place)
+        if unclear:
+            reply = self.model.compare([(facets[place].text, related[place]) for place in unclear])
+            self.tokens, self.requests = self.tokens + reply.tokens, self.requests + 1
+            for place, (relation, ref) in zip(unclear, reply.value, strict=False):
+                if ref in {one.ref for one in related[place]}:
+                    relations[place] = relation, ref
+        return [
+            self._row(note, batch, facet, (facet_id(conversation, facet), *relation))
+            for facet, relation in zip(facets, relations, strict=True)
+        ]
+
+    def _known(self, facet: Facet) -> list[Known]:
+        return [Known(one.ref, self.kb.note(one.ref).body.strip()) for one in self.kb.writer.related(facet.text)]
+
+    def _row(self, note: Note, batch: FacetBatch, facet: Facet, about: tuple[str, Relation, str | None]) -> FacetRow:
+        id, relation, known = about
+        saves = self.kb.settings.capture == "save" and relation in ("new", "changed") and facet.confidence >= SURE
+        state = "waiting" if saves or facet.kind == "feedback" else "known" if relation == "same" else "proposed"
+        turn = next(turn for turn in batch.turns if turn.last >= facet.first)
+        detail: dict[str, Any] = {
+            "confidence": facet.confidence,
+            "speaker": turn.speaker,
+            "relation": relation,
+            "known": known,
+            "valid_from": facet.valid_from,
+            "valid_until": facet.valid_until,
+        }
+        if facet.kind == "feedback":
+            turns = [*batch.before, *batch.turns]
+            place = turns.index(turn)
+            answer = next((one for one in turns[:place][::-1] if one.given), None)
+            asked = [one.text for one in turns[: turns.index(answer)] if batch.is_person(one)] if answer else []
+            detail |= {
+                "feeling": facet.feeling or "correction",
+                "given": list(answer.given) if answer else [],
+                "question": redact(asked[-1])[:500] if asked else None,
+            }
+        detail = {name: value for name, value in detail.items() if value is not None}
+        said, lines = (facet.kind, facet.text, folded(facet.text)), (facet.first, facet.last)
+        return FacetRow(id, note.path, time.time(), *said, *lines, detail, state, known)
+
+
+def _conversations(kb: KnowledgeBase, everything: bool) -> Iterator[str]:
+    with kb.activity.written().reading() as connection:
+        captured = extracted.captured(connection, kb.root)
+    notes = [note for note in kb.index.notes_here() if note.source == "conversation"]
+    for note in sorted(notes, key=lambda note: (note.created, note.path)):
+        if (everything or note.path in captured) and kb.store.exists(note.path):
+            yield note.path
+
+
+def _first_of(turns: Sequence[SpokenTurn]) -> list[SpokenTurn]:
+    """A small batch: at least one turn."""
+    chosen: list[SpokenTurn] = []
+    for turn in turns[:MOST_TURNS]:
+        if chosen and sum(len(one.text) for one in (*chosen, turn)) > MOST_LETTERS:
+            break
+        chosen.append(turn)
+    return chosen
+
+
+def _estimate(turns: Sequence[SpokenTurn]) -> int:
+    return OVERHEAD + sum(min(len(turn.text), MOST_LETTERS) for turn in turns) // LETTERS_A_TOKEN
+
+
+def _hash_to(note: Note, line: int) -> str:
+    """Of so many lines of the body. The frontmatter may change."""
+    return content_hash("\n".join(note.body.split("\n")[:line]).encode("utf-8", "replace"))
+
+
+def _save(kb: KnowledgeBase, facet: FacetRow) -> Saved:
+    detail = facet.detail
+    fields = {name: detail[name] for name in ("valid_from", "valid_until", "confidence", "speaker") if name in detail}
+    fields |= {"source": source_of_facet(facet), "facet": facet.id}
+    replaced: list[str] = []
+    if detail["relation"] in ("changed", "contradicts") and "known" in detail:
+        with contextlib.suppress(UnknownRefError):  # forgotten meanwhile: then there is nothing to supersede
+            replaced.append(kb.note(detail["known"]).ref)
+    return kb.remember(
+        facet.text, None, None, facet.kind, "agent", fields=fields, supersedes=replaced, on_related="keep"
+    )
+
+
+def _rate(kb: KnowledgeBase, facet: FacetRow) -> None:
+    """Raise or lower the notes that were given for the answer that the feedback is about."""
+    for ref in facet.detail["given"]:
+        with contextlib.suppress(UnknownRefError):
+            judge(kb, ref, facet.detail["feeling"] == "praise", facet.detail.get("question"), "heard")
+
+
+def _facet(kb: KnowledgeBase, id: str, state: str | None = None) -> FacetRow:
+    with kb.activity.written().reading() as connection:
+        found = extracted.facets(connection, kb.root, state, id)
+    if not found:
+        raise InvalidInputError("this proposal was decided already: run the review again")
+    return found[0]
+
+
+def _decide(kb: KnowledgeBase, id: str, state: str, ref: str | None = None) -> None:
+    with kb.activity.database.writing() as connection:
+        extracted.set_state(connection, id, state, ref)
