@@ -12,7 +12,7 @@ import hmac
 import os
 import signal
 import socket
-from collections.abc import Callable, Collection
+from collections.abc import Awaitable, Callable, Collection
 from typing import TYPE_CHECKING, cast
 
 import anyio
@@ -45,7 +45,7 @@ class TokenGuard:
     def __init__(
         self,
         app: ASGIApp,
-        has_token: Callable[[HTTPConnection], bool],
+        has_token: Callable[[HTTPConnection], Awaitable[bool]],
         hosts: Collection[str],
         is_public: Callable[[HTTPConnection], bool] = lambda _: False,
     ) -> None:
@@ -58,7 +58,7 @@ class TokenGuard:
             await self._app(scope, receive, send)
             return
         request = HTTPConnection(scope)
-        known = self._has_token(request)
+        known = await self._has_token(request)
         refusal = self._refusal(request, known)
         if refusal is not None or not known:
             await (refusal or self._app)(scope, receive, send)
@@ -134,9 +134,13 @@ def given_token(request: HTTPConnection) -> str:
     return given.strip() if scheme.lower() == "bearer" else ""
 
 
-def bearer(token: str) -> Callable[[HTTPConnection], bool]:
+def bearer(token: str) -> Callable[[HTTPConnection], Awaitable[bool]]:
     """Whether a request has this token, compared in constant time."""
-    return lambda request: hmac.compare_digest(given_token(request).encode(), token.encode())
+
+    async def has_token(request: HTTPConnection) -> bool:
+        return hmac.compare_digest(given_token(request).encode(), token.encode())
+
+    return has_token
 
 
 def token_in(variable: str) -> str:

@@ -8,7 +8,7 @@ import sys
 from co_cli.cli.opening import open_knowledge_base, print_result, settings_of, sync_first
 from co_cli.cli.terminal import printable
 from co_cli.errors import InvalidInputError
-from co_cli.service.access_tokens import ROLES, VaultTokens, create_token, list_tokens, revoke_token
+from co_cli.service.access_tokens import ROLES, AccessTokens
 
 HOST = "127.0.0.1"
 PORT = 8767
@@ -39,7 +39,7 @@ def run_serve(options: argparse.Namespace) -> int:
 
     settings = settings_of(options)._replace(tiers="off", skill_folders=())  # nothing that is yours alone
     with open_knowledge_base(options, "web", settings) as kb, listen(options.host, options.port) as listening:
-        at, tokens = address_of(listening, options.host, options.allow_host), VaultTokens(settings.data_dir, kb.root)
+        at, tokens = address_of(listening, options.host, options.allow_host), AccessTokens.of(kb)
         if not (at.is_local or tokens.all()):
             raise InvalidInputError(
                 f"--host {options.host} opens the vault to the network: `co token create --role write` first"
@@ -72,16 +72,17 @@ def run_create(options: argparse.Namespace) -> int:
       co token create --role read --name ci --vault ~/handbook
     """
     with open_knowledge_base(options) as kb:
-        secret, token = create_token(kb.settings.data_dir, kb.root, options.role, options.name)
+        secret, token = AccessTokens.of(kb).create(options.role, options.name)
     about = f"{token.name} ({token.role}) opens {token.vault}. This is the only time that the token is shown."
     return print_result(options, {"token": secret, **token._asdict()}, [secret, about])
 
 
 def run_list(options: argparse.Namespace) -> int:
     """
-    Lists the tokens of all vaults. Only their hashes are stored.
+    Lists the tokens of this vault. Only their hashes are stored.
     """
-    tokens = list_tokens(settings_of(options).data_dir)
+    with open_knowledge_base(options) as kb:
+        tokens = AccessTokens.of(kb).all()
     lines = [f"{one.name}  {one.role}  {one.vault}  since {one.created[:10]}" for one in tokens]
     return print_result(options, tokens, lines or ["There are no tokens: `co token create --role read` makes one."])
 
@@ -92,10 +93,11 @@ def add_revoke(parser: argparse.ArgumentParser) -> None:
 
 def run_revoke(options: argparse.Namespace) -> int:
     """
-    A running server refuses it at once.
+    Running servers refuse it at once.
 
     example:
       co token revoke mara
     """
-    token = revoke_token(settings_of(options).data_dir, options.name)
+    with open_knowledge_base(options) as kb:
+        token = AccessTokens.of(kb).revoke(options.name)
     return print_result(options, token, [f"revoked {token.name}"])

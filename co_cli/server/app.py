@@ -26,7 +26,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from co_cli import __version__
 from co_cli.activity import acting
-from co_cli.errors import KnowledgeError
+from co_cli.errors import IndexUnavailableError, KnowledgeError
 from co_cli.http_server import TokenGuard, bearer
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.paths import sample_vault
@@ -114,11 +114,11 @@ class Access:
         self.token, self.code = secrets.token_urlsafe(32), secrets.token_urlsafe(16)
         self._on_new_code = on_new_code
 
-    def caller(self, request: HTTPConnection) -> Token | None:
+    async def caller(self, request: HTTPConnection) -> Token | None:
         """Who sent a request; None if it has no token, or an unknown one."""
-        return OWNER if bearer(self.token)(request) else None
+        return OWNER if await bearer(self.token)(request) else None
 
-    def exchange(self, code: str) -> str | None:
+    async def exchange(self, code: str) -> str | None:
         """The token, once for each code."""
         if not hmac.compare_digest(code.encode(), self.code.encode()):
             return None
@@ -140,11 +140,13 @@ class Site:
         described.append(Route(f"{API}/{{rest:any}}", self.unknown, methods=["GET", "POST", "PUT", "DELETE"]))
         files = Mount("/page", StaticFiles(directory=PAGE))
         page = Route("/{rest:any}", self.page, methods=["GET"])
-        self.inner = Starlette(routes=[*described, files, page], lifespan=self._lifespan)
+        self.inner = Starlette(
+            routes=[*described, files, page], lifespan=self._lifespan, exception_handlers={KnowledgeError: _explain}
+        )
         self._guarded = TokenGuard(self.admit, self._is_known, hosts, _is_public)
 
-    def _is_known(self, request: HTTPConnection) -> bool:
-        request.state.caller = self.access.caller(request)
+    async def _is_known(self, request: HTTPConnection) -> bool:
+        request.state.caller = await self.access.caller(request)
         return request.state.caller is not None
 
     async def admit(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -163,7 +165,10 @@ class Site:
             await send(message)
 
         app = self._guarded if _is_ours(HTTPConnection(scope)) else ELSEWHERE
-        await app(scope, receive, send_with_headers)
+        try:
+            await app(scope, receive, send_with_headers)
+        except IndexUnavailableError as error:  # the tokens are in a database that is away
+            await error_answer(error)(scope, receive, send_with_headers)
 
     @asynccontextmanager
     async def _lifespan(self, app: Starlette) -> AsyncGenerator[None]:
@@ -193,10 +198,7 @@ class Site:
                 return json_answer(ErrorAnswer(ApiError("forbidden", message)), 403)
             if caller.name:
                 acting.set(f"{self.kb.front_end}:{caller.name}")
-            try:
-                asked = await one.read(request)
-            except KnowledgeError as error:
-                return error_answer(error)
+            asked = await one.read(request)
             if request.headers.get(SAMPLE) != "sample":
                 return await to_thread.run_sync(one.call, self.kb, asked)
             if one.role != "read":
@@ -207,11 +209,7 @@ class Site:
         return Route(API + one.path.replace(":path}", ":any}"), answer, methods=[one.method])
 
     async def sign_in(self, request: Request) -> Response:
-        try:
-            code = str((await read_body(request)).get("code", ""))
-        except KnowledgeError as error:
-            return error_answer(error)
-        token = self.access.exchange(code)
+        token = await self.access.exchange(str((await read_body(request)).get("code", "")))
         if token is None:
             message = "this code was used, or is not of this run: open the newest address that `co web` printed"
             return json_answer(ErrorAnswer(ApiError("sign_in", message)), 403)
@@ -222,6 +220,10 @@ class Site:
 
     async def page(self, request: Request) -> Response:
         return FileResponse(os.path.join(PAGE, "index.html"))
+
+
+async def _explain(request: Request, error: Exception) -> Response:
+    return error_answer(error)
 
 
 def _is_ours(request: HTTPConnection) -> bool:

@@ -4,9 +4,19 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter, defaultdict
+from collections.abc import Sequence
+from typing import NamedTuple
 
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 """The upper bounds of the histogram."""
+
+
+class Gauge(NamedTuple):
+    """A number as it is now."""
+
+    name: str
+    help: str
+    value: float
 
 
 class Metrics:
@@ -22,7 +32,7 @@ class Metrics:
         self._times.setdefault(route, [0] * (len(SECONDS) + 1))[bisect_left(SECONDS, seconds)] += 1
         self._sums[route] += seconds
 
-    def text(self) -> str:
+    def text(self, gauges: Sequence[Gauge] = ()) -> str:
         lines = ["# HELP co_requests_total Requests that were answered.", "# TYPE co_requests_total counter"]
         for (method, route, status), count in sorted(self._requests.items()):
             lines.append(f'co_requests_total{{method="{method}",route="{route}",status="{status}"}} {count}')
@@ -35,4 +45,6 @@ class Metrics:
                 lines.append(f'co_request_seconds_bucket{{route="{route}",le="{bound}"}} {total}')
             lines.append(f'co_request_seconds_sum{{route="{route}"}} {self._sums[route]:.6f}')
             lines.append(f'co_request_seconds_count{{route="{route}"}} {total}')
+        for name, about, value in gauges:
+            lines += [f"# HELP {name} {about}", f"# TYPE {name} gauge", f"{name} {value:g}"]
         return "\n".join(lines) + "\n"

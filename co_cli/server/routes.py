@@ -26,7 +26,14 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from co_cli import __version__
-from co_cli.errors import InvalidInputError, KnowledgeError, NoteConflictError, UnknownRefError, error_kind
+from co_cli.errors import (
+    IndexUnavailableError,
+    InvalidInputError,
+    KnowledgeError,
+    NoteConflictError,
+    UnknownRefError,
+    error_kind,
+)
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.logbook import crashed
 from co_cli.service.access_tokens import Role, Token
@@ -141,15 +148,20 @@ def model_of(kind: type, *without: str) -> type[BaseModel]:
     return create_model(kind.__name__, **fields)
 
 
-async def read_body(request: Request) -> dict[str, Any]:
-    """A JSON object. Raises InvalidInputError."""
+async def read_bytes(request: Request) -> bytes:
+    """The body of a request. Raises InvalidInputError if it is too large."""
     data = b""
     async for part in request.stream():
         data += part
         if len(data) > MOST_BYTES:
             raise InvalidInputError(f"a request has at most {MOST_BYTES:,} bytes")
+    return data
+
+
+async def read_body(request: Request) -> dict[str, Any]:
+    """A JSON object. Raises InvalidInputError."""
     try:
-        body = json.loads(data or b"{}")
+        body = json.loads(await read_bytes(request) or b"{}")
     except ValueError:
         raise InvalidInputError("the body is not JSON") from None
     if not isinstance(body, dict):
@@ -163,7 +175,7 @@ def json_answer(value: Any, status: int = 200) -> Response:
 
 
 def error_answer(error: Exception) -> Response:
-    """The message for the user: 400, 404, 409, or 500 if something is broken."""
+    """The message for the user: 400, 404, 409, 503 if a database is away, or 500 if something is broken."""
     if not isinstance(error, KnowledgeError):
         return json_answer(ErrorAnswer(ApiError("crash", crashed(error))), 500)
     answer = ApiError(error_kind(type(error)), " ".join(str(error).split()))
@@ -171,7 +183,8 @@ def error_answer(error: Exception) -> Response:
         return json_answer(ErrorAnswer(answer._replace(present=error.present)), 409)
     if isinstance(error, UnknownRefError):
         return json_answer(ErrorAnswer(answer._replace(closest=tuple(error.closest))), 404)
-    return json_answer(ErrorAnswer(answer), 400 if error.exit_code == 2 else 500)
+    status = 503 if isinstance(error, IndexUnavailableError) else 400 if error.exit_code == 2 else 500
+    return json_answer(ErrorAnswer(answer), status)
 
 
 def plain(value: Any) -> Any:

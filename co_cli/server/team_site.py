@@ -1,11 +1,19 @@
-"""The app of `co serve`: the app of `co web` for everybody who has a token, with MCP, limits, health and metrics."""
+"""The app of `co serve`: the app of `co web` for everybody who has a token, with MCP, limits, health and metrics.
+
+A team vault is kept from here: its saves are committed and pushed, and before each request the folder gets what others
+saved. Several servers may do so at once.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import hmac
+import threading
 import time
 from collections.abc import AsyncGenerator, Collection
 from contextlib import AsyncExitStack, asynccontextmanager
 
+import anyio
 from anyio import to_thread
 from starlette.applications import Starlette
 from starlette.requests import HTTPConnection, Request
@@ -14,14 +22,14 @@ from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
 
 from co_cli.activity import acting
-from co_cli.http_server import given_token
+from co_cli.http_server import given_token, token_in
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.mcp.clients import PATH
 from co_cli.mcp.transports import http_app
 from co_cli.server.app import Access, Site
-from co_cli.server.metrics import Metrics
-from co_cli.server.routes import ApiError, ErrorAnswer, json_answer
-from co_cli.service.access_tokens import Token, VaultTokens
+from co_cli.server.metrics import Gauge, Metrics
+from co_cli.server.routes import API, ApiError, ErrorAnswer, json_answer, read_bytes
+from co_cli.service.access_tokens import AccessTokens, Token
 from co_cli.service.skills import Skills
 from co_cli.tools import Toolbox
 
@@ -29,21 +37,28 @@ PER_SECOND = 60
 """Requests of one token; as many may come at once after a pause."""
 LARGEST = 1_000_000
 """Bytes of a request."""
+WEBHOOK_SECRET = "CO_WEBHOOK_SECRET"
+"""The variable with the secret of the webhook; without it there is none."""
+HEALTH_SECONDS = 3.0
+"""After which a database that does not answer counts as away."""
 
 
 class TeamAccess(Access):
     """Knows the tokens of the vault, besides the one of the person who started the server."""
 
-    def __init__(self, tokens: VaultTokens) -> None:
+    def __init__(self, tokens: AccessTokens) -> None:
         super().__init__()
         self._tokens = tokens
 
-    def caller(self, request: HTTPConnection) -> Token | None:
-        return super().caller(request) or self._tokens.find(given_token(request))
+    async def caller(self, request: HTTPConnection) -> Token | None:
+        return await super().caller(request) or await self._find(given_token(request))
 
-    def exchange(self, code: str) -> str | None:
+    async def exchange(self, code: str) -> str | None:
         """A person signs in to the page with their token itself."""
-        return code if self._tokens.find(code) else super().exchange(code)
+        return code if await self._find(code) else await super().exchange(code)
+
+    async def _find(self, secret: str) -> Token | None:
+        return await to_thread.run_sync(self._tokens.find, secret) if secret else None
 
 
 class Bucket:
@@ -70,10 +85,12 @@ class TeamSite(Site):
         kb.skills = Skills(kb, kb.root)  # not those in the home of whoever started the server
         self.metrics = Metrics()
         self._buckets: dict[str, Bucket] = {}
+        self._webhook_secret = token_in(WEBHOOK_SECRET).encode()
         self._reading, self._writing = (http_app(Toolbox(kb, read_only=one)) for one in (True, False))
         self.inner.routes[:0] = [
             Route("/healthz", self.show_health),
             Route("/metrics", self.show_metrics),
+            Route("/webhook", self.hear_of_a_push, methods=["POST"]),
             Route(PATH, McpDoor(self._reading, self._writing), methods=["POST"]),
         ]
 
@@ -112,6 +129,8 @@ class TeamSite(Site):
         async def receive_again() -> Message:
             return unread.pop() if unread else await receive()
 
+        if self.kb.team and scope["path"].startswith((API, PATH)):
+            await to_thread.run_sync(self.kb.team.catch_up)
         await super().admit(scope, receive_again, send)
 
     @asynccontextmanager
@@ -120,15 +139,34 @@ class TeamSite(Site):
             for one in (self._reading, self._writing):
                 await stack.enter_async_context(one.router.lifespan_context(one))
             async with super()._lifespan(app):
+                if self.kb.team:
+                    stop = threading.Event()
+                    keeper = threading.Thread(target=self.kb.team.keeper, args=(stop,), name="co-keeper")
+                    stack.push_async_callback(to_thread.run_sync, keeper.join)
+                    stack.callback(stop.set)
+                    keeper.start()
                 yield
 
     async def show_health(self, request: Request) -> Response:
         """Whether the index can be searched."""
-        works = await to_thread.run_sync(self.kb.index.works)
+        works = False
+        with anyio.move_on_after(HEALTH_SECONDS):
+            works = await to_thread.run_sync(self.kb.index.works, abandon_on_cancel=True)
         return PlainTextResponse("ok\n") if works else PlainTextResponse("the index cannot be opened\n", 503)
 
     async def show_metrics(self, request: Request) -> Response:
-        return PlainTextResponse(self.metrics.text())
+        return PlainTextResponse(self.metrics.text(await to_thread.run_sync(team_gauges, self.kb)))
+
+    async def hear_of_a_push(self, request: Request) -> Response:
+        """Let the keeper look at the remote now. GitHub and Gitea sign a request; GitLab sends the secret."""
+        secret, body = self._webhook_secret, await read_bytes(request)
+        signature = f"sha256={hmac.new(secret, body, hashlib.sha256).hexdigest()}"
+        given = [request.headers.get(name, "").encode() for name in ("x-hub-signature-256", "x-gitlab-token")]
+        signed = [hmac.compare_digest(*pair) for pair in zip(given, (signature.encode(), secret), strict=True)]
+        if not (secret and self.kb.team and any(signed)):
+            return _refusal(403, "forbidden", f"the webhook of a team vault needs the secret in {WEBHOOK_SECRET}")
+        await to_thread.run_sync(self.kb.team.wake)
+        return PlainTextResponse("ok\n")
 
 
 class McpDoor:
@@ -141,6 +179,19 @@ class McpDoor:
         caller: Token = scope["state"]["caller"]
         acting.set(f"mcp:{caller.name}" if caller.name else "mcp")
         await (self._writing if caller.may("write") else self._reading)(scope, receive, send)
+
+
+def team_gauges(kb: KnowledgeBase) -> list[Gauge]:
+    """How far git and the replica are behind the database."""
+    if kb.team is None:
+        return []
+    state = kb.team.state()
+    age = 0.0 if state.oldest is None else max(0.0, time.time() - state.oldest)
+    return [
+        Gauge("co_outbox_changes", "Saved changes that are not pushed yet.", state.outbox),
+        Gauge("co_outbox_age_seconds", "Time since the first of them was saved.", age),
+        Gauge("co_commits_behind", "Commits of the remote that were not taken over yet.", state.behind),
+    ]
 
 
 def _refusal(status: int, kind: str, message: str) -> Response:

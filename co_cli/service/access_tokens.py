@@ -1,6 +1,7 @@
-"""Tokens for `co serve`: who may read, write or administer a vault. Only their hashes are stored, in `tokens.json`.
+"""Tokens for `co serve`: who may read, write or administer a vault. Only their hashes are stored.
 
-They are not in activity.db: restoring a backup of it must not bring back a token that was revoked.
+Those of a team vault are in its database, so that every server knows them. Others are in `tokens.json`, and not in
+activity.db: restoring a backup of it must not bring back a token that was revoked.
 """
 
 from __future__ import annotations
@@ -10,11 +11,14 @@ import os
 import re
 import secrets
 import time
-from typing import Any, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, get_args
 
 from co_cli.errors import InvalidInputError
 from co_cli.notes.files import change_json, read_json
 from co_cli.values import moment_text
+
+if TYPE_CHECKING:
+    from co_cli.knowledge_base import KnowledgeBase
 
 FILE_NAME = "tokens.json"
 Role = Literal["read", "write", "admin"]
@@ -30,74 +34,117 @@ class Token(NamedTuple):
     """Whose it is. Recorded with everything that is saved with it."""
     role: Role
     vault: str
-    """The only vault that it opens."""
+    """The only vault that it opens: its folder, or its name in a team's database."""
     created: str = ""
 
     def may(self, role: Role) -> bool:
         return ROLES.index(self.role) >= ROLES.index(role)
 
 
-def create_token(data_dir: str, vault: str, role: Role, name: str | None = None) -> tuple[str, Token]:
-    """A new token, and what is stored about it."""
-    secret = secrets.token_urlsafe(32)
-    token = Token(name or f"{role}-{secrets.token_hex(3)}", role, vault, moment_text(time.time()))
-    if not NAME.fullmatch(token.name):
-        raise InvalidInputError("a token's name has up to 40 letters, digits and . _ @ -: choose another with --name")
+class TokenStore(Protocol):
+    """Where the tokens of one vault are. Everybody sees a change at once."""
 
-    def add(stored: dict[str, Any]) -> None:
-        if any(one["name"] == token.name for one in stored.values()):
-            raise InvalidInputError(f"there is a token {token.name} already: choose another --name, or revoke it first")
-        stored[_hash(secret)] = token._asdict()
+    vault: str
 
-    change_json(os.path.join(data_dir, FILE_NAME), add)
-    return secret, token
+    def add(self, key: str, token: Token) -> bool:
+        """Store a token under its hash. False if the vault has one of this name."""
+        ...
 
+    def remove(self, name: str) -> Token | None: ...
 
-def list_tokens(data_dir: str) -> list[Token]:
-    """All tokens, oldest first."""
-    return list(_read(data_dir).values())
+    def find(self, key: str) -> Token | None: ...
+
+    def all(self) -> list[Token]:
+        """Oldest first."""
+        ...
 
 
-def revoke_token(data_dir: str, name: str) -> Token:
-    """Remove a token. Running servers refuse it from their next request on."""
-    revoked: list[Token] = []
+class AccessTokens:
+    """The tokens of one vault."""
 
-    def remove(stored: dict[str, Any]) -> None:
-        for key in [key for key, one in stored.items() if one["name"] == name]:
-            revoked.append(Token(**stored.pop(key)))
+    def __init__(self, store: TokenStore) -> None:
+        self._store = store
 
-    change_json(os.path.join(data_dir, FILE_NAME), remove)
-    if not revoked:
-        raise InvalidInputError(f"there is no token {name!r}: `co token list` lists them")
-    return revoked[0]
+    @classmethod
+    def of(cls, kb: KnowledgeBase) -> AccessTokens:
+        return cls(kb.team.tokens if kb.team else FileTokens(kb.settings.data_dir, kb.root))
+
+    def create(self, role: Role, name: str | None = None) -> tuple[str, Token]:
+        """A new token, and what is stored about it."""
+        secret = secrets.token_urlsafe(32)
+        name = name or f"{role}-{secrets.token_hex(3)}"
+        token = Token(name, role, self._store.vault, moment_text(time.time()))
+        if not NAME.fullmatch(name):
+            raise InvalidInputError(
+                "a token's name has up to 40 letters, digits and . _ @ -: choose another with --name"
+            )
+        if not self._store.add(_hash(secret), token):
+            raise InvalidInputError(f"there is a token {name} already: choose another --name, or revoke it first")
+        return secret, token
+
+    def revoke(self, name: str) -> Token:
+        """Remove a token. Running servers refuse it from their next request on."""
+        token = self._store.remove(name)
+        if token is None:
+            raise InvalidInputError(f"there is no token {name!r} for {self._store.vault}: `co token list` lists them")
+        return token
+
+    def find(self, secret: str) -> Token | None:
+        return self._store.find(_hash(secret)) if secret else None
+
+    def all(self) -> list[Token]:
+        return self._store.all()
 
 
-class VaultTokens:
-    """The tokens of one vault, read again when the file has changed."""
+class FileTokens:
+    """In `tokens.json`, for all vaults of a data folder. The file is read again when it has changed."""
 
     def __init__(self, data_dir: str, vault: str) -> None:
-        self._data_dir, self._vault = data_dir, vault
+        self.vault, self._path = vault, os.path.join(data_dir, FILE_NAME)
         self._state: object = None
         self._tokens: dict[str, Token] = {}
 
-    def find(self, secret: str) -> Token | None:
-        return self.all().get(_hash(secret))
+    def add(self, key: str, token: Token) -> bool:
+        added: list[bool] = []
 
-    def all(self) -> dict[str, Token]:
-        """Each by its hash."""
+        def change(stored: dict[str, Any]) -> None:
+            if token.name not in (one.name for one in self._of_this_vault(stored).values()):
+                stored[key] = token._asdict()
+                added.append(True)
+
+        change_json(self._path, change)
+        return bool(added)
+
+    def remove(self, name: str) -> Token | None:
+        removed: list[Token] = []
+
+        def change(stored: dict[str, Any]) -> None:
+            for key, token in self._of_this_vault(stored).items():
+                if token.name == name:
+                    del stored[key]
+                    removed.append(token)
+
+        change_json(self._path, change)
+        return removed[0] if removed else None
+
+    def find(self, key: str) -> Token | None:
+        return self._read().get(key)
+
+    def all(self) -> list[Token]:
+        return list(self._read().values())
+
+    def _read(self) -> dict[str, Token]:
         try:
-            found = os.stat(os.path.join(self._data_dir, FILE_NAME))
+            found = os.stat(self._path)
             state = (found.st_ino, found.st_mtime_ns, found.st_size)
         except FileNotFoundError:
             state = None
         if state != self._state:
-            self._tokens = {key: one for key, one in _read(self._data_dir).items() if one.vault == self._vault}
-            self._state = state
+            self._tokens, self._state = self._of_this_vault(read_json(self._path)), state
         return self._tokens
 
-
-def _read(data_dir: str) -> dict[str, Token]:
-    return {key: Token(**one) for key, one in read_json(os.path.join(data_dir, FILE_NAME)).items()}
+    def _of_this_vault(self, stored: dict[str, Any]) -> dict[str, Token]:
+        return {key: Token(**one) for key, one in stored.items() if one["vault"] == self.vault}
 
 
 def _hash(secret: str) -> str:

@@ -49,7 +49,7 @@ class ServerKnowledgeBase(KnowledgeBase):
         if not token or not token.isascii() or " " in token:
             raise InvalidInputError(f"{url} needs a token, which its admin makes with `co token create`: set CO_TOKEN")
         self.settings, self.root, self._token = load_settings(), url.rstrip("/"), token
-        self.front_end, self.short_lived = "python", False
+        self.front_end, self.short_lived, self.team = "python", False, None
         self._http = httpx2.Client(
             base_url=f"{self.root}/api/v1",
             headers={"Authorization": f"Bearer {token}"},

@@ -20,7 +20,7 @@ from co_cli.knowledge_base import KnowledgeBase
 from co_cli.paths import sample_vault
 from co_cli.server.app import OWNER, Access, Site
 from co_cli.server.team_site import TeamAccess, TeamSite
-from co_cli.service.access_tokens import VaultTokens
+from co_cli.service.access_tokens import AccessTokens
 from tests.server.browser import DESKTOP, PATIENCE, chromium, wait_for
 from tests.vault import Vault
 
@@ -28,7 +28,7 @@ from tests.vault import Vault
 class Server:
     """A server on this machine, in a thread."""
 
-    def __init__(self, kb: KnowledgeBase, team: VaultTokens | None = None) -> None:
+    def __init__(self, kb: KnowledgeBase, team: AccessTokens | None = None) -> None:
         """With the tokens of a `team`, as `co serve` starts it; else as `co web` does."""
         self.kb, self.listening = kb, listen("127.0.0.1", 0)
         self.access = TeamAccess(team) if team else Access()
@@ -69,7 +69,7 @@ def signed_in(site: Site) -> TestClient:
 
 
 @contextmanager
-def serving(kb: KnowledgeBase, team: VaultTokens | None = None) -> Iterator[Server]:
+def serving(kb: KnowledgeBase, team: AccessTokens | None = None) -> Iterator[Server]:
     kb.front_end = "web"
     server = Server(kb, team)
     server.start()

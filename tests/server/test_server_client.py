@@ -16,7 +16,7 @@ from co_cli.agent import Knowledge
 from co_cli.errors import InvalidInputError, NoteConflictError, ServerUnavailableError, UnknownRefError
 from co_cli.http_server import listen
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.service.access_tokens import VaultTokens, create_token
+from co_cli.service.access_tokens import AccessTokens
 from co_cli.service.context import always_notes, matching_notes
 from co_cli.service.note_details import note_history
 from co_cli.tools import Toolbox
@@ -42,13 +42,13 @@ def team(vault: Vault, kb: KnowledgeBase) -> Iterator[Server]:
     vault.write("articles/park.md", "# The park\n\n## Ponds\n\nThe pond has carps.\n")
     kb.front_end = "web"
     kb.sync()
-    with serving(kb, VaultTokens(kb.settings.data_dir, kb.root)) as server:
+    with serving(kb, AccessTokens.of(kb)) as server:
         yield server
 
 
 @pytest.fixture
 def token(kb: KnowledgeBase) -> str:
-    return create_token(kb.settings.data_dir, kb.root, "write", "mara")[0]
+    return AccessTokens.of(kb).create("write", "mara")[0]
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from co_cli.errors import KnowledgeError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.server.routes import API, ROUTES
 from co_cli.server.team_site import LARGEST, PER_SECOND
-from co_cli.service.access_tokens import ROLES, Role, VaultTokens, create_token, revoke_token
+from co_cli.service.access_tokens import ROLES, AccessTokens, FileTokens, Role
 from tests.command import Co
 from tests.mcp_server.talking import Talk, over_http
 from tests.server.browser import PATIENCE
@@ -31,12 +31,12 @@ def team(vault: Vault, kb: KnowledgeBase) -> Iterator[Server]:
     kb.front_end = "web"
     vault.write("memories/oak.md", "Oaks live long.")
     kb.sync()
-    with serving(kb, VaultTokens(kb.settings.data_dir, kb.root)) as server:
+    with serving(kb, AccessTokens.of(kb)) as server:
         yield server
 
 
 def token(kb: KnowledgeBase, role: Role, name: str = "mara") -> str:
-    return create_token(kb.settings.data_dir, kb.root, role, name)[0]
+    return AccessTokens.of(kb).create(role, name)[0]
 
 
 def client(team: Server, secret: str) -> httpx2.Client:
@@ -108,7 +108,7 @@ def test_the_history_says_who_saved_what_and_how(team: Server, kb: KnowledgeBase
 def test_a_token_opens_its_own_vault_only_and_nothing_once_it_is_revoked(
     team: Server, kb: KnowledgeBase, tmp_path: Path
 ) -> None:
-    other, _ = create_token(kb.settings.data_dir, str(tmp_path / "other"), "admin", "other")
+    other, _ = AccessTokens(FileTokens(kb.settings.data_dir, str(tmp_path / "other"))).create("admin", "other")
     mine = token(kb, "read")
     stored = (Path(kb.settings.data_dir) / "tokens.json").read_text("utf-8")
     assert mine not in stored
@@ -119,7 +119,7 @@ def test_a_token_opens_its_own_vault_only_and_nothing_once_it_is_revoked(
             assert stranger.get(path).status_code == 401
             assert asking.get(path).status_code == 200
         assert stranger.post("/mcp", json={}).status_code == 401
-        revoke_token(kb.settings.data_dir, "mara")
+        AccessTokens.of(kb).revoke("mara")
         assert asking.get(f"{API}/session").status_code == 401
 
 
@@ -234,7 +234,7 @@ def test_a_project_s_vault_is_served_until_ctrl_c_without_what_is_yours_alone(
 
 def test_the_page_of_a_reader_has_no_button_that_writes(sample: KnowledgeBase, open_page: Callable[[str], Any]) -> None:
     found = "/?q=who+decides+what+ships"
-    with serving(sample, VaultTokens(sample.settings.data_dir, sample.root)) as team:
+    with serving(sample, AccessTokens.of(sample)) as team:
         for role in ("write", "read"):
             page = open_page(f"{team.url}{found}")
             page.fill("#token", token(sample, role, role))
