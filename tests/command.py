@@ -8,7 +8,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 from unittest.mock import patch
@@ -65,6 +65,30 @@ class Co:
             check=False,
         )
         return Ran(ran.returncode, ran.stdout.decode("utf-8", "replace"), ran.stderr.decode("utf-8", "replace"))
+
+
+def write_script(path: Path, lines: str) -> Path:
+    """A shell script that can be run."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{lines}\n")
+    path.chmod(0o755)
+    return path
+
+
+def run_together(code: str, *arguments: Sequence[object]) -> None:
+    """Run this code in a process for each of the arguments. Where it reads a line, it waits for the others to start."""
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-c", code, *map(str, given)], stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        for given in arguments
+    ]
+    for process in running:
+        assert process.stdin
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    said = [process.communicate(timeout=120)[1] for process in running]
+    assert [(process.returncode, err) for process, err in zip(running, said, strict=True)] == [(0, "")] * len(running)
 
 
 def _text(stream: io.TextIOWrapper) -> str:

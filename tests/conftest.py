@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,8 @@ from hypothesis import settings
 
 from co_cli.knowledge_base import KnowledgeBase
 from tests import postgres
-from tests.command import Co
+from tests.command import Co, write_script
+from tests.sources.web_server import WebServer
 from tests.vault import Vault
 
 # the same few examples each time, without a deadline for busy machines; `HYPOTHESIS_PROFILE=roam` looks elsewhere
@@ -74,3 +76,21 @@ def co(vault: Vault, data_dir: Path, home: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("CO_VAULT", str(vault.root))
     monkeypatch.setenv("CO_DATA_DIR", str(data_dir))
     return Co(home)
+
+
+@pytest.fixture
+def editor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """`editor("echo Text. > $1")` makes $EDITOR, or another variable, a script of these lines; the note is `$1`."""
+
+    def choose(lines: str, variable: str = "EDITOR", options: str = "") -> None:
+        monkeypatch.setenv(variable, f"'{write_script(tmp_path / 'my editor.sh', lines)}'{options}")
+
+    return choose
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[WebServer]:
+    """A web server that the settings allow to fetch from."""
+    monkeypatch.setenv("CO_WEB_ALLOW", "127.0.0.1")
+    with closing(WebServer()) as opened:
+        yield opened

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.command import Co
+from tests.command import Co, run_together
 from tests.mcp_server.talking import Place
 from tests.vault import Vault
 
@@ -102,16 +102,8 @@ for number in range(100):
 
 
 def test_processes_that_write_and_rotate_at_once_tear_and_lose_no_line(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", WRITER, str(tmp_path)]
-    writers = [subprocess.Popen([*command, str(number)], stdin=subprocess.PIPE) for number in range(4)]
-    for writer in writers:
-        assert writer.stdin is not None
-        writer.stdin.write(b"go\n")
-        writer.stdin.flush()
-    for writer in writers:
-        writer.communicate(timeout=60)
+    run_together(WRITER, *((tmp_path, number) for number in range(4)))
 
-    assert [writer.returncode for writer in writers] == [0] * 4
     files = [path for path in tmp_path.glob("co.log*") if path.suffix != ".lock"]
     lines = [json.loads(line)["text"] for path in files for line in path.read_text().splitlines()]
     assert len(files) > 3

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import stat
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +12,7 @@ from co_cli.activity.database import VERSION, create_activity
 from co_cli.activity.events import Head
 from co_cli.index.sqlite.database_files import set_aside_before
 from tests.activity.conftest import Opener, answer, index, rows
-from tests.command import Co
+from tests.command import Co, run_together
 from tests.vault import Vault
 
 
@@ -74,28 +72,18 @@ def test_nobody_else_can_read_it(open_activity: Opener, data_dir: Path, vault: V
 
 
 def test_eight_processes_that_open_it_first_at_once_all_write(open_activity: Opener, data_dir: Path) -> None:
-    code = (
-        "import sys\n"
-        "from co_cli.activity import Activity\n"
-        "from co_cli.activity.events import Head, Indexed\n"
-        "from co_cli.settings import load_settings\n"
-        "sys.stdin.readline()\n"
-        "with Activity(load_settings({'data_dir': sys.argv[1]}), '/vault') as activity:\n"
-        "    activity.write([Indexed('/vault', 1.0, [Head(f'{sys.argv[2]}.md', sys.argv[2], 'Oak')])])\n"
-        "    assert not activity.dropped, activity.problem\n"
-    )
-    processes = [
-        subprocess.Popen([sys.executable, "-c", code, str(data_dir), str(number)], stdin=subprocess.PIPE)
-        for number in range(8)
-    ]
-    for process in processes:
-        assert process.stdin is not None
-        process.stdin.write(b"go\n")
-        process.stdin.flush()
-    for process in processes:
-        process.communicate(timeout=60)
+    code = """
+import sys
+from co_cli.activity import Activity
+from co_cli.activity.events import Head, Indexed
+from co_cli.settings import load_settings
+sys.stdin.readline()
+with Activity(load_settings({"data_dir": sys.argv[1]}), "/vault") as activity:
+    activity.write([Indexed("/vault", 1.0, [Head(f"{sys.argv[2]}.md", sys.argv[2], "Oak")])])
+    assert not activity.dropped, activity.problem
+"""
+    run_together(code, *((data_dir, number) for number in range(8)))
 
-    assert [process.returncode for process in processes] == [0] * 8
     assert rows(open_activity(), "select count(*) from documents") == [(8,)]
 
 

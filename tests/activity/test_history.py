@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from co_cli.service.history import commits_of
-from tests.command import Co
+from tests.command import Co, write_script
 from tests.vault import Vault
 
 
@@ -105,9 +105,8 @@ def test_any_name_is_a_path_and_never_an_option(vault: Vault) -> None:
 def test_a_repository_cannot_make_git_run_a_program(
     vault: Vault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    trap, sprung = tmp_path / "trap", tmp_path / "sprung"
-    trap.write_text(f"#!/bin/sh\ntouch {sprung}\ncat\n")
-    trap.chmod(0o755)
+    sprung = tmp_path / "sprung"
+    trap = write_script(tmp_path / "trap", f"touch {sprung}\ncat")
     git(vault.root, "init", "-q")
     vault.write(".gitattributes", "*.md diff=trap\n")
     vault.write("memories/oak.md", "Oaks live long.\n")

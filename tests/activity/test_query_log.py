@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -75,15 +75,12 @@ def test_the_log_keeps_the_newest_rows_of_a_year(activity: Activity, monkeypatch
 def test_everything_that_threads_record_is_written_when_it_closes(open_activity: Opener, vault: Vault) -> None:
     with open_activity() as activity:
 
-        def work() -> None:
+        def work(_: int) -> None:
             for _ in range(50):
                 activity.searched(answer(vault.root, "oaks", "oak"))
 
-        threads = [threading.Thread(target=work) for _ in range(8)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(work, range(8)))
 
     with open_activity() as activity:
         assert rows(activity, "select (select count(*) from searches), recalls from uses") == [(400, 400)]

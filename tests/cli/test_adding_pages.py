@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,15 +15,6 @@ from tests.sources.web_server import Asked, WebServer, Wire, article
 from tests.vault import Vault
 
 OAKS = article("Oaks", "Oaks live for centuries and feed hundreds of kinds of insects.")
-
-
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[WebServer]:
-    """A server that the settings allow."""
-    monkeypatch.setenv("CO_WEB_ALLOW", "127.0.0.1")
-    opened = WebServer()
-    yield opened
-    opened.close()
 
 
 def test_a_page_is_added_and_found(co: Co, vault: Vault, server: WebServer) -> None:

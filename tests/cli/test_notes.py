@@ -9,24 +9,11 @@ from pathlib import Path
 import pytest
 
 from tests.cli.screen import on_terminal, plain
-from tests.command import Co
+from tests.command import Co, write_script
 from tests.vault import Vault
 
 Editor = Callable[..., None]
 NOTE = "---\ntitle: 'Oaks'  # mine\ntags: [tree]\nunknown: kept\n---\nOaks live long.\n"
-
-
-@pytest.fixture
-def editor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Editor:
-    """Make `$EDITOR` a script of these shell lines; the note is `$1`."""
-
-    def choose(lines: str, variable: str = "EDITOR") -> None:
-        script = tmp_path / "my editor.sh"
-        script.write_text(f"#!/bin/sh\n{lines}\n")
-        script.chmod(0o755)
-        monkeypatch.setenv(variable, f"'{script}' --wait" if "--wait" in lines else f"'{script}'")
-
-    return choose
 
 
 def test_remember_writes_a_note_that_reads_well(co: Co, vault: Vault) -> None:
@@ -57,10 +44,7 @@ def test_remember_writes_a_note_that_reads_well(co: Co, vault: Vault) -> None:
 def test_without_a_chosen_editor_a_usual_one_opens(
     co: Co, vault: Vault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    script = tmp_path / "bin" / name
-    script.parent.mkdir()
-    script.write_text('#!/bin/sh\necho "Blue takes traffic first." > "$1"\n')
-    script.chmod(0o755)
+    script = write_script(tmp_path / "bin" / name, 'echo "Blue takes traffic first." > "$1"')
     monkeypatch.setenv("PATH", str(script.parent))
 
     assert plain(on_terminal(co.folder, "remember")) == "created memory:blue-takes-traffic-first\n"
@@ -154,10 +138,7 @@ def test_show_open_edit_and_forget_take_the_number_of_a_result_of_the_last_searc
 ) -> None:
     vault.write("memories/oak.md", NOTE)
     article = vault.write("articles/elm.md", "# Elms\n\nOld.\n\n## Age\n\nElms live long with oaks, elms and oaks.\n")
-    opener = tmp_path / "bin" / "xdg-open"
-    opener.parent.mkdir()
-    opener.write_text('#!/bin/sh\necho "$1" > "$0.opened"\n')
-    opener.chmod(0o755)
+    opener = write_script(tmp_path / "bin" / "xdg-open", 'echo "$1" > "$0.opened"')
     monkeypatch.setenv("PATH", str(opener.parent), prepend=os.pathsep)
     monkeypatch.setattr("sys.platform", "linux")
     editor('echo More. >> "$1"')
@@ -268,7 +249,7 @@ def test_edit_opens_the_editor_and_indexes_what_it_left(co: Co, vault: Vault, ed
     assert co("edit", "oak").out == "updated memory:oak\n"
     assert co("search", "acorns", "--no-sync", "--backend", "fts5").code == 0
 
-    editor('test "$1" = --wait && echo "Visual." >> "$2"', "VISUAL")  # comes first, and may have options
+    editor('test "$1" = --wait && echo "Visual." >> "$2"', "VISUAL", " --wait")  # comes first, and may have options
     assert co("edit", "oak").code == 0
     assert vault.read("memories/oak.md").endswith("Visual.\n")
 

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -66,16 +67,16 @@ def test_a_reader_that_goes_away_is_no_error(co: Co, vault: Vault) -> None:
     assert process.stderr.read() == b""
 
 
-def test_ctrl_c_is_one_line_and_exit_code_130(co: Co, vault: Vault, tmp_path: Path) -> None:
+def test_ctrl_c_is_one_line_and_exit_code_130(
+    co: Co, vault: Vault, tmp_path: Path, editor: Callable[[str], None]
+) -> None:
     vault.write("memories/oak.md", "Oaks.")
-    ready, editor = tmp_path / "ready", tmp_path / "editor"
-    editor.write_text(f"#!/bin/sh\necho > '{ready}'\nsleep 30\n")
-    editor.chmod(0o755)
+    ready = tmp_path / "ready"
+    editor(f"echo > '{ready}'\nsleep 30")
     process = subprocess.Popen(
         [sys.executable, "-m", "co_cli", "edit", "oak"],
         stderr=subprocess.PIPE,
         text=True,
-        env={**os.environ, "EDITOR": str(editor)},
         start_new_session=True,
     )
     assert process.stderr

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +15,7 @@ from co_cli.embedding.static import StaticEmbedder
 from co_cli.index.packing import packed
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.knowledge_index import KnowledgeIndex
+from tests.command import run_together
 from tests.meaning.conftest import Open
 from tests.meaning.inside import Inside
 from tests.service.test_parallel import run_all
@@ -78,10 +77,8 @@ def test_processes_embed_the_same_passages_at_once(open_kb: Open, vault: Vault, 
     kb = open_kb()
     kb.sync()
 
-    command = [sys.executable, "-c", REEMBED, str(vault.root), str(data_dir)]
-    processes = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(3)]
+    run_together(REEMBED, *[(vault.root, data_dir)] * 3)
 
-    assert [process.communicate(timeout=90)[1] for process in processes] == [""] * 3
     assert_one_vector_per_passage(kb, inside)
 
 

@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from pydantic_ai import Agent, models
+from pydantic_ai import Agent
 
 from co_cli.agent import Knowledge
 from co_cli.errors import SettingsError
@@ -63,11 +63,6 @@ HARMLESS = {
     "knowledge_exclude": "files of this project that are not indexed",
 }
 """Settings that a project's file may set to anything, and what they decide."""
-
-
-@pytest.fixture(autouse=True)
-def no_real_models(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(models, "ALLOW_MODEL_REQUESTS", False)
 
 
 @pytest.fixture

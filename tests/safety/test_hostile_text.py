@@ -31,7 +31,7 @@ from co_cli.tools import Toolbox
 from tests.agent.scripted import Script
 from tests.chat_server import ChatServer, calls, text
 from tests.cli.screen import on_terminal
-from tests.command import Co, Ran
+from tests.command import Co, Ran, write_script
 from tests.safety.hostile import HOSTILE, OBEYED, OURS, TOGETHER, assert_data, file_name, note, strings_in
 from tests.sources.web_server import WebServer, article, response
 from tests.vault import Vault
@@ -89,7 +89,6 @@ def there(attacked: Co, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(attacked.folder))
     monkeypatch.setenv("CO_VAULT", str(folder / "vault"))
     monkeypatch.setenv("CO_DATA_DIR", str(folder / "data"))
-    monkeypatch.setattr(models, "ALLOW_MODEL_REQUESTS", False)
 
 
 def assert_inert(ran: Ran) -> None:
@@ -158,9 +157,7 @@ def test_a_name_is_never_run_by_a_shell_that_completes(attacked: Co, tmp_path: P
     (vault / "memories" / "a$(touch owned)`touch owned`.md").write_text("zebra")
     (vault / "memories" / "plain-name.md").write_text("zebra")
     attacked("index", "sync")
-    co = tmp_path / "co"
-    co.write_text(f'#!/bin/sh\nexec {sys.executable} -m co_cli "$@"\n')
-    co.chmod(0o755)
+    write_script(tmp_path / "co", f'exec {sys.executable} -m co_cli "$@"')
     script = SCRIPTS["bash"] + 'COMP_WORDS=(co show memory:); COMP_CWORD=2; _co; printf "%s\\n" "${COMPREPLY[@]}"\n'
 
     ran = subprocess.run(
@@ -338,24 +335,17 @@ def test_names_in_the_list_of_sources_are_shown_and_not_obeyed(co: Co, vault: Va
         assert (ran.code, ran.out) == (2, "")
 
 
-def test_titles_of_web_pages_are_shown_and_not_obeyed(
-    co: Co, vault: Vault, data_dir: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("CO_WEB_ALLOW", "127.0.0.1")
-    server = WebServer()
-    try:
-        for number, hostile in enumerate(TOGETHER):
-            said = html.escape(hostile)
-            line = re.sub(r"[\r\n\x0b\x0c\x85\u2028\u2029]", " ", hostile).encode().decode("latin-1")
-            server.page(f"/{number}", article(f"{said} {number}", f"A zebra, {said}."), etag=line, last_modified=line)
-            server.routes[f"/gone{number}"] = response(b"", status=f"404 {line}", content_type=line, location=line)
-            server.redirect(f"/away{number}", line)
-        for kind in ("", "gone", "away"):
-            assert_inert(co("add", *(f"{server.url}/{kind}{number}" for number in range(len(TOGETHER)))))
-        assert len(vault.notes()) == len(TOGETHER)
-        assert_inert(co("source", "refresh", "--all"))
-    finally:
-        server.close()
+def test_titles_of_web_pages_are_shown_and_not_obeyed(co: Co, vault: Vault, data_dir: Path, server: WebServer) -> None:
+    for number, hostile in enumerate(TOGETHER):
+        said = html.escape(hostile)
+        line = re.sub(r"[\r\n\x0b\x0c\x85\u2028\u2029]", " ", hostile).encode().decode("latin-1")
+        server.page(f"/{number}", article(f"{said} {number}", f"A zebra, {said}."), etag=line, last_modified=line)
+        server.routes[f"/gone{number}"] = response(b"", status=f"404 {line}", content_type=line, location=line)
+        server.redirect(f"/away{number}", line)
+    for kind in ("", "gone", "away"):
+        assert_inert(co("add", *(f"{server.url}/{kind}{number}" for number in range(len(TOGETHER)))))
+    assert len(vault.notes()) == len(TOGETHER)
+    assert_inert(co("source", "refresh", "--all"))
     for command in ("list", "search zebra -n 80", "note context zebra", "source tree", "list --json"):
         assert_inert(co(*command.split()))
     for row in co("list", "--json").json:

@@ -6,7 +6,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from typing import Any
 import anyio
 import apsw
 import pytest
-from pydantic_ai import Agent, ModelRetry, models
+from pydantic_ai import Agent, ModelRetry
 
 from co_cli.agent import Knowledge
 from co_cli.agent.anthropic_memory import MemoryToolProtocol
@@ -25,26 +25,13 @@ from co_cli.tools import Toolbox
 from tests.agent.scripted import Script
 from tests.agent_protocols import harness_types as harness_types
 from tests.command import Co
-from tests.safety.fake_secrets import FORMS, make
+from tests.safety.fake_secrets import make
 from tests.sources.web_server import WebServer, article
 from tests.vault import Vault
 
 TOKEN = make("ghp_{A36}")
 TEXT = f"The bot of the harbour signs in with {TOKEN} on Mondays."
 OLD = "---\ntitle: The bot\n---\nThe bot of the harbour signs in.\n"
-
-
-@pytest.fixture(autouse=True)
-def no_real_models(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(models, "ALLOW_MODEL_REQUESTS", False)
-
-
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[WebServer]:
-    monkeypatch.setenv("CO_WEB_ALLOW", "127.0.0.1")
-    opened = WebServer()
-    yield opened
-    opened.close()
 
 
 def holding(secret: str, *folders: Path) -> list[str]:
@@ -150,13 +137,10 @@ def test_a_note_that_holds_one_already_can_still_be_mended(co: Co, vault: Vault)
 
 
 def test_what_an_editor_wrote_is_refused_and_kept_where_only_the_person_reads_it(
-    co: Co, vault: Vault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    co: Co, vault: Vault, editor: Callable[[str], None]
 ) -> None:
     vault.write("memories/bot.md", OLD)
-    editor = tmp_path / "editor"
-    editor.write_text(f"#!/bin/sh\necho '{TOKEN}' >> \"$1\"\n")
-    editor.chmod(0o755)
-    monkeypatch.setenv("EDITOR", str(editor))
+    editor(f"echo '{TOKEN}' >> \"$1\"")
 
     ran = co("edit", "memory:bot")
 
@@ -227,19 +211,6 @@ def test_env_lines_and_bot_tokens_are_refused_and_only_a_person_is_told_how_to_a
             Toolbox(kb).call("save_memory", {"content": line})
         assert "set CO_SECRETS to redact or allow" in co("remember", line).err
     assert vault.files() == []
-
-
-def test_every_way_to_write_a_secret_down_is_refused_and_found_by_doctor(co: Co, vault: Vault) -> None:
-    with opened(co) as kb:
-        for form in FORMS:
-            with pytest.raises(SecretError):
-                Toolbox(kb).call("save_memory", {"content": make(form)})
-    assert vault.files() == []
-    for number, form in enumerate(FORMS):
-        vault.write(f"memories/note-{number}.md", f"---\ntitle: Note\n---\n{make(form)}\n")
-
-    co("index", "sync")
-    assert f"and {len(FORMS) - 1} more notes hold one" in co("doctor").out
 
 
 def test_an_import_shows_no_key_of_a_title_or_a_file_name(

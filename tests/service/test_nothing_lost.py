@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from co_cli import KnowledgeBase
 from co_cli.errors import InvalidInputError, VaultError
+from tests.command import run_together
 from tests.vault import Vault
 
 
@@ -32,11 +31,7 @@ with KnowledgeBase.open(vault, data) as kb:
     for number in range(15):
         kb.update(ref, fields={f"{who}{number}": number})
 """
-    running = [
-        subprocess.Popen([sys.executable, "-c", script, str(vault.root), str(data_dir), saved.ref, who])
-        for who in ("left", "right")
-    ]
-    assert [process.wait(60) for process in running] == [0, 0]
+    run_together(script, *((vault.root, data_dir, saved.ref, who) for who in ("left", "right")))
 
     metadata = kb.note(saved.ref).metadata
     assert [key for who in ("left", "right") for n in range(15) if (key := f"{who}{n}") not in metadata] == []

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
 
 from co_cli.knowledge_base import KnowledgeBase
+from tests.command import run_together
 from tests.vault import Vault
 
 SUBJECTS = ("harbour", "kettle", "invoice", "lantern", "orchard", "compass", "violin", "glacier")
@@ -130,14 +129,8 @@ with KnowledgeBase.open(vault, data) as kb:
 
 
 def test_processes_save_forget_and_search_in_one_vault(kb: KnowledgeBase, vault: Vault, data_dir: Path) -> None:
-    processes = [
-        subprocess.Popen(
-            [sys.executable, "-c", WORK, str(vault.root), str(data_dir), subject], stderr=subprocess.PIPE, text=True
-        )
-        for subject in SUBJECTS[:3]
-    ]
+    run_together(WORK, *((vault.root, data_dir, subject) for subject in SUBJECTS[:3]))
 
-    assert [process.communicate(timeout=90)[1] for process in processes] == [""] * 3
     assert len(vault.notes()) == 3 * 6
     kb.sync()
     assert kb.status().notes == {"memory": 18}

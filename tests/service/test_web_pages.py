@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -36,13 +35,6 @@ class Ready:
     def load(self, url: str, before: str = "") -> LoaderAnswer:
         self.asked.append((url, before))
         return self.answers.pop(0)
-
-
-@pytest.fixture
-def server() -> Iterator[WebServer]:
-    opened = WebServer()
-    yield opened
-    opened.close()
 
 
 @pytest.fixture

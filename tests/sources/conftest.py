@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
 
-from tests.sources.web_server import Listener, WebServer
+from tests.sources.web_server import Listener
 
 _heard: list[list[str]] = []
 
@@ -31,15 +32,7 @@ def connections() -> Iterator[list[str]]:
 
 
 @pytest.fixture
-def server() -> Iterator[WebServer]:
-    opened = WebServer()
-    yield opened
-    opened.close()
-
-
-@pytest.fixture
 def listener() -> Iterator[Listener]:
     """Somebody inside who should never hear from us."""
-    opened = Listener()
-    yield opened
-    opened.close()
+    with closing(Listener()) as opened:
+        yield opened

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import os
 import subprocess
-import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,7 +18,7 @@ from co_cli.errors import NoteConflictError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.tools.toolbox import Toolbox
 from tests.cli.screen import terminal
-from tests.command import Co
+from tests.command import Co, run_together
 from tests.vault import Vault
 
 OLD = "Oaks live long."
@@ -178,9 +177,8 @@ with KnowledgeBase.open(*sys.argv[1:3]) as kb:
         except NoteConflictError:
             pass
 """
-    running = [subprocess.Popen([sys.executable, "-c", script, str(vault.root), str(data_dir)]) for _ in range(3)]
+    run_together(script, *[(vault.root, data_dir)] * 3)
 
-    assert [process.wait(120) for process in running] == [0, 0, 0]
     assert vault.read("memories/count.md").strip() == "24"
     assert vault.files() == ["memories/count.md"]
 
@@ -200,18 +198,6 @@ def saved_at_the_last_moment(path: Path, text: str = THEIRS) -> Generator[None]:
         patch.setattr(os, "fsync", fsync)
         yield
     assert not waiting, "nothing was written"
-
-
-@pytest.fixture
-def editor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
-    """$EDITOR becomes a script of these lines, whose `$1` is the file to edit."""
-
-    def write(script: str) -> None:
-        (tmp_path / "editor.sh").write_text(f"#!/bin/sh\n{script}\n")
-        (tmp_path / "editor.sh").chmod(0o755)
-
-    monkeypatch.setenv("EDITOR", str(tmp_path / "editor.sh"))
-    return write
 
 
 def test_an_editor_that_fails_or_leaves_nothing_changes_nothing_and_ctrl_c_belongs_to_it(
