@@ -32,6 +32,7 @@ from co_cli.sources.origin import GIT_FILE, IGNORE_FILE
 from co_cli.team.git import GitError, Repository, blob_name
 from co_cli.team.keeper import Keeper
 from co_cli.team.schema import CHANNEL, connect_team
+from co_cli.team.team_tokens import TeamTokens
 from co_cli.values import SyncReport
 
 if TYPE_CHECKING:
@@ -142,10 +143,13 @@ class TeamVault:
         """The number of the last save of this thread."""
         return getattr(self._local, "seq", None)
 
-    def store(
-        self, known: Callable[[], int] | None = None, largest: int | None = None, secrets: str = "refuse"
-    ) -> TeamStore:
-        return TeamStore(self, known, largest, secrets)
+    @cached_property
+    def tokens(self) -> TeamTokens:
+        """Who may use it."""
+        return TeamTokens(self.engine, self.engine.roots[self.root], self.id)
+
+    def store(self, largest: int | None = None, secrets: str = "refuse") -> TeamStore:
+        return TeamStore(self, largest, secrets)
 
     # -- what front ends ask -------------------------------------------------------------------------------------------
 

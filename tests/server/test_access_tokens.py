@@ -1,0 +1,71 @@
+"""Tokens of a vault, in a file or in a team's database: both stores do the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
+from pathlib import Path
+
+import pytest
+
+from co_cli.errors import InvalidInputError
+from co_cli.index.postgres.postgres_engine import PostgresEngine
+from co_cli.service.access_tokens import ROLES, AccessTokens, FileTokens
+from co_cli.team.schema import connect_team
+from co_cli.team.team_tokens import TeamTokens
+from tests.postgres import new_database
+
+Open = Callable[[str], AccessTokens]
+
+
+@pytest.fixture(params=["file", "database"])
+def open_tokens(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Open]:
+    """The tokens of a vault by its name, each time as another server opens them."""
+    address = new_database() if request.param == "database" else ""
+    with ExitStack() as stack:
+
+        def open_it(vault: str) -> AccessTokens:
+            if not address:
+                return AccessTokens(FileTokens(str(tmp_path), vault))
+            engine = stack.enter_context(closing(PostgresEngine(address)))
+            return AccessTokens(TeamTokens(engine, vault, connect_team(engine, vault)))
+
+        yield open_it
+
+
+def test_every_server_knows_a_token_from_its_creation_until_it_is_revoked(open_tokens: Open) -> None:
+    one, another = open_tokens("handbook"), open_tokens("handbook")
+    assert another.all() == []
+    secret, token = one.create("write", "mara")
+
+    assert another.find(secret) == token
+    assert (token.name, token.role, token.vault) == ("mara", "write", "handbook")
+    assert [another.find(wrong) for wrong in ("", "x", secret + "x", "\ud800")] == [None] * 4
+    assert another.revoke("mara") == token
+    assert one.find(secret) is None
+    with pytest.raises(InvalidInputError, match="there is no token 'mara' for handbook"):
+        one.revoke("mara")
+
+
+def test_a_token_opens_its_own_vault_only(open_tokens: Open) -> None:
+    own, other = open_tokens("handbook"), open_tokens("diary")
+    secret, _ = own.create("admin", "mara")
+    foreign, token = other.create("read", "mara")
+
+    assert other.find(secret) is None
+    assert own.find(foreign) is None
+    own.revoke("mara")
+    assert (other.find(foreign), other.all()) == (token, [token])
+
+
+def test_a_name_is_used_once_and_is_made_up_if_there_is_none(open_tokens: Open) -> None:
+    tokens = open_tokens("handbook")
+    names = [tokens.create(role)[1].name for role in ROLES]
+    tokens.create("read", "jon@desk")
+
+    with pytest.raises(InvalidInputError, match="there is a token jon@desk already"):
+        tokens.create("write", "jon@desk")
+    for wrong in ("two words", "x" * 41, "a/b"):
+        with pytest.raises(InvalidInputError, match="choose another with --name"):
+            tokens.create("read", wrong)
+    assert {one.name for one in tokens.all()} == {*names, "jon@desk"}
