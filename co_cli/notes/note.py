@@ -65,6 +65,12 @@ class Note(NamedTuple):
         return _first_moment(self.metadata, "valid_from"), _end_of(self.metadata.get("valid_until"))
 
     @property
+    def limit(self) -> int | None:
+        """The maximum number of characters of its text, if it says so."""
+        value = self.metadata.get("limit")
+        return value if isinstance(value, int) and value > 0 else None
+
+    @property
     def supersedes(self) -> tuple[str, ...]:
         """The notes that this one replaces, by ref, title or `[[link]]`."""
         return tuple(_named(text) for text in _texts(self.metadata.get("supersedes")))

@@ -68,6 +68,8 @@ class ContextNote(NamedTuple):
     why: Literal["always", "contextual", "recalled"]
     evidence: float | None
     """How strongly it is about the prompt; None for `always`."""
+    limit: int | None = None
+    """The maximum number of characters of its text."""
 
 
 class Context(NamedTuple):
@@ -95,7 +97,8 @@ def always_notes(kb: KnowledgeBase) -> Context:
         degraded.append(f"more than {MAX_ALWAYS} notes are `loading: always`: older ones were left out")
     if untrusted:
         degraded.append(f"{untrusted[0]} is `loading: always` but you do not trust its vault: `co config trust`")
-    return Context([ContextNote(note.ref, *_shown(note.ref, note), "always", None) for note in notes], degraded)
+    found = [ContextNote(note.ref, *_shown(note.ref, note), "always", None, note.limit) for note in notes]
+    return Context(found, degraded)
 
 
 def matching_notes(kb: KnowledgeBase, prompt: str, seen: Collection[str]) -> Context:

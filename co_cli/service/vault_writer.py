@@ -112,7 +112,12 @@ class VaultWriter:
         require_readable(change.fields or {})
         content = None if change.content is None else to_utf8(change.content)
         self._require_size(content or "")
-        path = self.lookup.open_own(ref, "changed").path
+        note = self.lookup.open_own(ref, "changed")
+        path, size = note.path, len((content or "").strip())
+        if note.limit and size > note.limit:
+            raise InvalidInputError(
+                f"{note.ref}: {size:,} characters, and its limit is {note.limit:,}; nothing was changed"
+            )
         with count_masked() as masked:
             changed, kept = self._apply(path, content, _changed_fields(change), change.version)
         self._index(path)
@@ -221,17 +226,17 @@ class VaultWriter:
             found.append(Related(opened[0].ref, opened[0].title, why))
         return found[:MOST_RELATED]
 
-    def _find_twin(self, index: KnowledgeIndex, new: NewNote) -> tuple[Note, bytes] | None:
-        """The note that says the same word for word, as its file says it now.
-
-        Under another title it is another note: "Likes tea." of Mara is not that of Bex.
-        """
     def _namesakes(self, index: KnowledgeIndex, new: NewNote) -> list[Related]:
         """Entities that a new one shares its title with."""
         same = [note for note in index.own_notes("name", fold_name(new.title)) if note.source == "entity"]
         others = [note for note in same if note.ref not in new.supersedes]
         return [Related(note.ref, note.title, "has the same name") for note in others[:MOST_RELATED]]
 
+    def _find_twin(self, index: KnowledgeIndex, new: NewNote) -> tuple[Note, bytes] | None:
+        """The note that says the same word for word, as its file says it now.
+
+        Under another title it is another note: "Likes tea." of Mara is not that of Bex.
+        """
         wanted = fingerprint(new.content)
         for path in index.exact_twins(new.source, wanted):
             found = self._open(path)

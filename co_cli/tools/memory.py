@@ -103,6 +103,8 @@ def update_memory(
     ctx: ToolContext,
     ref: Ref,
     content: Annotated[str | None, Field(description="The whole new text.")] = None,
+    old: Annotated[str | None, Field(description="Instead of content: a text that it has exactly once.")] = None,
+    new: Annotated[str | None, Field(description="Replaces old; empty removes it.")] = None,
     title: str | None = None,
     tags: Annotated[list[str] | None, Field(description="All its tags; [] removes them.")] = None,
     category: str | None = None,
@@ -112,10 +114,14 @@ def update_memory(
     """Correct a note: give its ref and only what changes. Before you change `content`, read the note and pass its
     `version`, so that nobody's later change is overwritten. For a new fact use save_memory."""
     ref = plain_ref(ref)
-    if all(value is None for value in (content, title, tags, category, importance)):
-        raise InvalidInputError(f"update_memory: say what changes of {ref}: content, title, tags, category, importance")
+    if all(value is None for value in (content, old, title, tags, category, importance)):
+        raise InvalidInputError(
+            f"update_memory: say what changes of {ref}: content, old and new, title, tags, category, importance"
+        )
     before = ctx.kb.note(ref)
-    if content is not None and lines_of(ref) is not None:
+    if old is not None:
+        content, version = _replaced(before, old, new or "", content), version or before.version
+    elif content is not None and lines_of(ref) is not None:
         raise InvalidInputError(
             f"update_memory: content replaces the whole text, and {ref} names some lines of it: read {before.ref}, "
             "then give that ref and all of the text"
@@ -235,6 +241,17 @@ def _found_again(kb: KnowledgeBase, note: Note) -> bool:
         return False
     hits = kb.search(" ".join(words), limit=CLOSE_ENOUGH, sources=[note.source], backend="fts5", track=False).hits
     return any(without_lines(hit.ref) == note.ref for hit in hits)
+
+
+def _replaced(note: Note, old: str, new: str, content: str | None) -> str:
+    """The text of a note with its only `old` replaced."""
+    count = note.body.count(old)
+    if content is not None:
+        raise InvalidInputError("update_memory: give either content, or old and new")
+    if count != 1:
+        found = f"occurs {count} times: give more of the text around it" if count else "does not occur: read the note"
+        raise InvalidInputError(f"update_memory: nothing was changed of {note.ref}, because old {found}")
+    return note.body.replace(old, new)
 
 
 def _new_author(note: Note, content: str | None, provenance: str) -> dict[str, object]:

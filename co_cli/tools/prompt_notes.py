@@ -74,7 +74,8 @@ def _fenced(note: ContextNote, room: int) -> tuple[str, int]:
 
 
 def _fence(note: ContextNote, text: str, shown: str | None = None) -> str:
-    return fence_note(note.ref, note.title, note.provenance, text, why=note.why, shown=shown)
+    size = f"{len(note.text.strip()):,} of {note.limit:,} characters" if note.limit else None
+    return fence_note(note.ref, note.title, note.provenance, text, why=note.why, size=size, shown=shown)
 
 
 def rendered_notes(text: str) -> dict[str, str]:
