@@ -16,9 +16,10 @@ import json
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
-from typing import Any, NamedTuple, Self
+from http.server import BaseHTTPRequestHandler
+from typing import Any, NamedTuple
+
+from tests.json_server import JsonServer
 
 HOLD = "\0hold"
 CUT = "\0cut"
@@ -49,53 +50,25 @@ def fails(status: int) -> Turn:
     return Turn(status=status)
 
 
-class ChatServer:
-    """Answers `POST /v1/chat/completions` on an ephemeral port until it is closed."""
+class ChatServer(JsonServer):
+    """Answers `POST /v1/chat/completions`."""
 
     def __init__(self, turns: Sequence[Turn] = ()) -> None:
         self.turns = list(turns)
-        self.requests: list[dict[str, Any]] = []
         self.held = threading.Event()
-        self._released = threading.Event()
         self._lock = threading.Lock()
-        server = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                server._answer(self, json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-
-            def log_message(self, format: str, *args: object) -> None:
-                """Tests are quiet."""
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-        self._thread.start()
-        self.url = f"http://127.0.0.1:{self._server.server_address[1]}/v1"
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
-        self._released.set()
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
+        super().__init__()
+        self.url += "/v1"
 
     def play(self, *turns: Turn) -> None:
         """A new script for the same server, which has heard nothing yet and holds turns back again."""
         self.turns, self.requests = list(turns), []
         self.held.clear()
-        self._released.clear()
+        self.released.clear()
 
     def release(self) -> None:
         """Let every held turn go on, now and later."""
-        self._released.set()
+        self.released.set()
 
     def said(self, role: str, request: int = -1) -> str:
         """What the messages of this role said in a request (the last one), joined."""
@@ -106,18 +79,19 @@ class ChatServer:
                 found += [content] if isinstance(content, str) else [part.get("text", "") for part in content]
         return "\n".join(found)
 
-    def _answer(self, handler: BaseHTTPRequestHandler, request: dict[str, Any]) -> None:
+    def answer(self, handler: BaseHTTPRequestHandler, request: dict[str, Any]) -> None:
         with self._lock:
             self.requests.append(request)
             number = len(self.requests)
             turn = self.turns.pop(0) if self.turns else Turn(status=500)
         if turn.status != 200:
-            self._send(handler, turn.status, {"error": {"message": f"status {turn.status}, as the script wants it"}})
+            error = {"error": {"message": f"status {turn.status}, as the script wants it"}}
+            self.send(handler, turn.status, json.dumps(error).encode())
         elif request.get("stream"):
             with suppress(OSError):  # the client hung up, as one does that was told to stop
                 self._stream(handler, request, turn, number)
         else:
-            self._send(handler, 200, self._whole(request, turn, number))
+            self.send(handler, 200, json.dumps(self._whole(request, turn, number)).encode())
 
     def _whole(self, request: dict[str, Any], turn: Turn, number: int) -> dict[str, Any]:
         message: dict[str, Any] = {"role": "assistant", "content": "".join(self._spoken(turn)) or None}
@@ -160,17 +134,9 @@ class ChatServer:
         for chunk in turn.chunks:
             if chunk == HOLD:
                 self.held.set()
-                self._released.wait(300)
+                self.released.wait(300)
             else:
                 yield chunk
-
-    def _send(self, handler: BaseHTTPRequestHandler, status: int, body: dict[str, Any]) -> None:
-        data = json.dumps(body).encode()
-        handler.send_response(status)
-        handler.send_header("Content-Type", "application/json")
-        handler.send_header("Content-Length", str(len(data)))
-        handler.end_headers()
-        handler.wfile.write(data)
 
 
 USAGE = {"prompt_tokens": 20, "completion_tokens": 5, "total_tokens": 25}

@@ -12,58 +12,27 @@ import json
 import struct
 import threading
 from collections.abc import Sequence
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 from co_cli.embedding.static import StaticEmbedder
+from tests.json_server import JsonServer
 
 SLOW_SECONDS = 60.0
 
 
-class Loopback:
-    """Answers on an ephemeral port until it is closed. `faults` are used up one a request; None answers well."""
+class Loopback(JsonServer):
+    """`faults` are used up one a request; None answers well."""
 
     path = "/"
 
     def __init__(self) -> None:
         self.faults: list[str | None] = []
-        self.requests: list[dict[str, Any]] = []
         self.keys: list[str] = []
         self.written = 0
         """Bytes of endless answers."""
         self._model = StaticEmbedder()
-        self._released = threading.Event()
-        loopback = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                length = int(self.headers["Content-Length"])
-                request = json.loads(self.rfile.read(length))
-                if self.path != loopback.path:
-                    loopback._send(self, 404, b"404 page not found")
-                    return
-                loopback.requests.append(request)
-                loopback.keys.append(self.headers.get("Authorization", "").removeprefix("Bearer "))
-                fault = loopback.faults.pop(0) if loopback.faults else None
-                loopback.answer(self, request, fault)
-
-            def log_message(self, format: str, *args: object) -> None:
-                """Tests are quiet."""
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-        self._thread.start()
-        self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
-
-    def close(self) -> None:
-        if self._released.is_set():
-            self._thread.join()
-            return
-        self._released.set()
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
+        super().__init__()
 
     def vectors(self, texts: Sequence[str], dimensions: int) -> list[list[float]]:
         """The static model's numbers, then zeros up to `dimensions`; a constant for a text without meaning."""
@@ -71,15 +40,21 @@ class Loopback:
         numbers = [struct.unpack("<256f", vector) if vector else (0.0625,) * 256 for vector in found]
         return [[*values, *[0.0] * 768][:dimensions] for values in numbers]
 
-    def answer(self, handler: BaseHTTPRequestHandler, request: dict[str, Any], fault: str | None) -> None:
+    def answer(self, handler: BaseHTTPRequestHandler, request: dict[str, Any]) -> None:
+        if handler.path != self.path:
+            self.send(handler, 404, b"404 page not found")
+            return
+        self.requests.append(request)
+        self.keys.append(handler.headers.get("Authorization", "").removeprefix("Bearer "))
+        fault = self.faults.pop(0) if self.faults else None
         body = json.dumps(self.body(request, fault)).encode()
         if fault is None or fault in ("wrong dimensions", "nan", "infinity", "zeros", "one vector too few", "words"):
-            self._send(handler, 200, body)
+            self.send(handler, 200, body)
         elif fault == "slow":
-            self._released.wait(SLOW_SECONDS)
-            self._send(handler, 200, body)
+            self.released.wait(SLOW_SECONDS)
+            self.send(handler, 200, body)
         elif fault == "truncated":
-            self._send(handler, 200, body[: len(body) // 2])
+            self.send(handler, 200, body[: len(body) // 2])
         elif fault == "cut":
             handler.send_response(200)
             handler.send_header("Content-Length", str(len(body)))
@@ -89,7 +64,7 @@ class Loopback:
             self._go_on(handler, fault)
         elif fault == "packed":
             bomb = gzip.compress(b" " * 20_000_000, 1)
-            self._send(handler, 200, bomb, {"Content-Encoding": "gzip"})
+            self.send(handler, 200, bomb, {"Content-Encoding": "gzip"})
         elif fault == "dies":
             handler.close_connection = True
             threading.Thread(target=self.close).start()
@@ -101,7 +76,7 @@ class Loopback:
         with contextlib.suppress(OSError):
             head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
             handler.wfile.write(head + (b"X-Slow: " if fault == "drips its head" else b"\r\n{"))
-            while not self._released.wait(0 if fault == "endless" else 0.05):
+            while not self.released.wait(0 if fault == "endless" else 0.05):
                 handler.wfile.write(b" " * (100_000 if fault == "endless" else 1))
                 handler.wfile.flush()
                 self.written += 100_000 if fault == "endless" else 1
@@ -129,21 +104,10 @@ class Loopback:
         status, _, seconds = fault.partition(" ")
         headers = {"retry-after": seconds} if seconds else {}
         said = f"refused with {status}:\nwho is {self.keys[-1]}?"
-        self._send(handler, int(status), json.dumps({"error": self._complaint(said)}).encode(), headers)
+        self.send(handler, int(status), json.dumps({"error": self._complaint(said)}).encode(), headers)
 
     def _complaint(self, said: str) -> Any:
         return said
-
-    def _send(
-        self, handler: BaseHTTPRequestHandler, status: int, body: bytes, headers: dict[str, str] | None = None
-    ) -> None:
-        handler.send_response(status)
-        handler.send_header("Content-Type", "application/json")
-        handler.send_header("Content-Length", str(len(body)))
-        for name, value in (headers or {}).items():
-            handler.send_header(name, value)
-        handler.end_headers()
-        handler.wfile.write(body)
 
 
 class OllamaServer(Loopback):
