@@ -13,6 +13,7 @@ from co_cli.activity.events import Head
 from co_cli.index.sqlite.database_files import set_aside_before
 from tests.activity.conftest import Opener, answer, index, rows
 from tests.command import Co, run_together
+from tests.damage import spoil_table
 from tests.vault import Vault
 
 
@@ -100,13 +101,6 @@ def test_deleting_it_loses_no_note_and_breaks_nothing(co: Co, vault: Vault, data
     assert co("feedback", "stats", "--json").json["searches"] == 1
 
 
-def spoil(file: Path, table: str) -> None:
-    [(page,)] = fetch(file, f"select rootpage from sqlite_master where name = '{table}'")
-    with file.open("r+b") as stream:
-        stream.seek((page - 1) * 4096)
-        stream.write(b"\xff" * 4096)
-
-
 def test_a_damaged_file_is_set_aside_and_restarted_and_notes_and_index_are_untouched(
     co: Co, vault: Vault, data_dir: Path
 ) -> None:
@@ -114,7 +108,7 @@ def test_a_damaged_file_is_set_aside_and_restarted_and_notes_and_index_are_untou
     for number, table in enumerate(("documents", "searches"), 1):
         co("search", "oaks")
         co("feedback", "stats")
-        spoil(data_dir / "activity.db", table)
+        spoil_table(data_dir / "activity.db", table)
 
         found = co("search", "oaks")
         saved = co("remember", f"Elm number {number} fell ill.")
@@ -147,7 +141,7 @@ def test_a_process_that_stays_goes_on_in_a_new_file_and_loses_nothing_new(
 ) -> None:
     with open_activity() as activity:
         activity.searched(answer(vault.root, "oaks", "oak"))
-    spoil(data_dir / "activity.db", "searches")
+    spoil_table(data_dir / "activity.db", "searches")
     messages: list[str] = []
 
     with open_activity() as activity:

@@ -20,6 +20,7 @@ from co_cli.knowledge_base import KnowledgeBase
 from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.settings import load_settings
 from tests.command import Co
+from tests.damage import spoil_table
 from tests.index.contents import contents, contents_from_scratch
 from tests.vault import Vault
 
@@ -198,16 +199,6 @@ def of_another(path: Path) -> None:
     connection = apsw.Connection(str(path))
     connection.execute("create table bees (name text); insert into bees values ('Maja')")
     connection.close()
-
-
-def spoil_table(path: Path, table: str) -> None:
-    connection = apsw.Connection(str(path))
-    connection.pragma("journal_mode", "delete")
-    page = int(str(connection.execute("select rootpage from sqlite_schema where name = :name", {"name": table}).get))
-    connection.close()
-    with path.open("r+b") as stream:
-        stream.seek((page - 1) * 4096)
-        stream.write(b"\xff" * 4096)
 
 
 UNUSABLE: dict[str, tuple[Callable[[Path], object], bool]] = {

@@ -91,18 +91,6 @@ def test_forgotten_and_restored_is_the_same_file(store: NoteStore, vault: Vault)
     assert os.listdir(vault.root / ".trash") == []
 
 
-def test_the_newest_of_several_forgotten_copies_comes_back_first(store: NoteStore, vault: Vault) -> None:
-    for number in range(12):
-        vault.write("memories/oak.md", f"copy {number}")
-        store.trash("memories/oak.md")
-
-    store.restore(*store.trashed()[0])
-    assert vault.read("memories/oak.md") == "copy 11"
-    vault.delete("memories/oak.md")
-    store.restore(*store.trashed()[0])
-    assert vault.read("memories/oak.md") == "copy 10"
-
-
 def test_restoring_never_overwrites_a_note_that_took_the_name(store: NoteStore, vault: Vault) -> None:
     vault.write("memories/oak.md", "old")
     store.trash("memories/oak.md")

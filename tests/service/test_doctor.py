@@ -6,11 +6,11 @@ import logging
 import os
 from pathlib import Path
 
-import apsw
 import pytest
 
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.service.doctor import Finding
+from tests.damage import spoil_table
 from tests.vault import Vault
 
 
@@ -142,13 +142,7 @@ def test_doctor_fix_rebuilds_a_damaged_search_db(healthy: KnowledgeBase, data_di
 @pytest.mark.parametrize("table", ["vaults", "docs", "passages", "folders", "knowledge_files", "docs_fts_data"])
 def test_doctor_fix_rebuilds_a_damaged_table(healthy: KnowledgeBase, data_dir: Path, table: str) -> None:
     healthy.close()
-    path = data_dir / "search.db"
-    connection = apsw.Connection(str(path))
-    page = int(str(connection.execute("select rootpage from sqlite_schema where name = :name", {"name": table}).get))
-    connection.close()
-    with path.open("r+b") as stream:
-        stream.seek((page - 1) * 4096)
-        stream.write(b"\xff" * 4096)
+    spoil_table(data_dir / "search.db", table)
 
     assert errors(healthy.doctor())
 

@@ -84,25 +84,6 @@ def test_the_data_folder_may_vanish_between_two_searches(kb: KnowledgeBase, vaul
     assert kb.search("oaks", backend="fts5").degraded == []
 
 
-def test_a_damaged_search_db_is_answered_from_the_files(kb: KnowledgeBase, vault: Vault, data_dir: Path) -> None:
-    for number in range(100):
-        vault.write(f"memories/{number}.md", f"Oak number {number} lives long.")
-    kb.sync()
-    kb.close()
-    path = data_dir / "search.db"
-    held = bytearray(path.read_bytes())
-    for place in range(3 * 4096, len(held), 4096):
-        held[place : place + 64] = b"\xff" * 64
-    path.write_bytes(held)
-
-    found = kb.search("oak number 7", backend="fts5", limit=3)
-
-    assert found.hits == [] or found.backend == "grep"
-    assert found.degraded
-    kb.rebuild()
-    assert kb.search("oak number 7", backend="fts5").degraded == []
-
-
 def test_an_absent_answer_has_the_nearest_hits_all_labelled_as_weak(kb: KnowledgeBase, vault: Vault) -> None:
     for number in range(50):
         vault.write(f"memories/elm{number}.md", f"Elm number {number} stands in row {number} and falls ill easily.")
