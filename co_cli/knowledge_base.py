@@ -11,7 +11,7 @@ from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from co_cli import service
+from co_cli import service, team
 from co_cli.activity import Activity
 from co_cli.embedding.embedders import Embedders, reader_named
 from co_cli.errors import IndexUnavailableError, InvalidInputError, SettingsError, VaultError
@@ -58,7 +58,9 @@ class KnowledgeBase:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.root = require_vault(settings.vault)
-        self.engine = engine_of(settings)
+        shared = settings.engine != "sqlite" and os.path.isdir(os.path.join(self.root, ".git"))
+        repository = team.git.Repository(self.root) if shared else None
+        self.engine = engine_of(settings, {self.root: repository.name} if repository else {})
         self.embedders = Embedders(
             settings.knowledge_embedding_provider,
             settings.knowledge_embedding_model,
@@ -72,6 +74,10 @@ class KnowledgeBase:
             exclude=settings.knowledge_exclude,
             max_note_bytes=settings.knowledge_max_note_bytes,
         )
+        self.team: team.team_vault.TeamVault | None = None
+        """The git repository that is the truth, and the other servers of this vault."""
+        if repository:
+            self.team = self.index.truth = team.team_vault.TeamVault(self.index, repository)
         self.front_end = "python"
         """Recorded in the query log."""
         self.short_lived = False
@@ -219,11 +225,15 @@ class KnowledgeBase:
 
     def sync_origin(self, origin: Origin, progress: Progress | None = None, seconds: float | None = None) -> SyncReport:
         """Sync the vault alone, or one linked source. Raises VaultError if its folder does not exist."""
+        if self.team and origin == self.index.origin:
+            return self.team.sync(progress, seconds)
         index = self.index if origin == self.index.origin else self.index.of(origin)
         return index.sync(progress=progress, seconds=seconds)
 
     def rebuild(self, progress: Progress | None = None) -> SyncReport:
         """Build a new index from the files, and replace the old one when it is complete."""
+        if self.team:
+            self.team.repair()
         return self.index.rebuild(progress)
 
     def reembed(self, progress: Progress | None = None, fresh: bool = False) -> Embedded | None:
@@ -333,7 +343,10 @@ class KnowledgeBase:
     @property
     def store(self) -> NoteStore:
         """The files of the vault."""
-        return NoteStore(self.root, self._count_indexed, self.settings.knowledge_max_note_bytes, self.settings.secrets)
+        limits = self.settings.knowledge_max_note_bytes, self.settings.secrets
+        if self.team:
+            return self.team.store(*limits)
+        return NoteStore(self.root, self._count_indexed, *limits)
 
     @property
     def lookup(self) -> service.lookup.Lookup:

@@ -11,8 +11,8 @@ import struct
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import nullcontext, suppress
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from contextlib import AbstractContextManager, nullcontext, suppress
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from co_cli.embedding.embedders import Embedders
 from co_cli.embedding.space import VectorSpace
@@ -60,6 +60,22 @@ class Tiers(NamedTuple):
     values: Mapping[str, float]
 
 
+class Truth(Protocol):
+    """Says what the files of a vault should be, where several servers have copies of them."""
+
+    def lock(self) -> AbstractContextManager[object]:
+        """Inside, the files are as they should be, and nobody changes them."""
+        ...
+
+    def catch_up(self) -> None:
+        """Write what others saved to the files."""
+        ...
+
+    def differences(self) -> list[str]:
+        """Files that are not as they should be."""
+        ...
+
+
 class KnowledgeIndex:
     """One vault in one search.db; it may be searched together with others. Safe to share between threads."""
 
@@ -98,6 +114,8 @@ class KnowledgeIndex:
         """How often notes, given by root and path, were recalled and opened."""
         self.boundaries: Boundaries | None = None
         """A model that proposes passage boundaries, if there is one."""
+        self.truth: Truth | None = None
+        """None: the files themselves are the truth."""
 
     # -- update from files ---------------------------------------------------------------------------------------------
 
@@ -109,12 +127,13 @@ class KnowledgeIndex:
         If nothing changed this costs one walk. `seconds` bounds the time for a slow embedder; the next sync continues.
         """
         self._check_source(source)
-        try:
-            report = self._sync_files(source, progress)
-        except Exception as error:
-            if self.damage_behind(error) is None:
-                raise
-            report = self._sync_files(source, progress)
+        with self.truth.lock() if self.truth else nullcontext():
+            try:
+                report = self._sync_files(source, progress)
+            except Exception as error:
+                if self.damage_behind(error) is None:
+                    raise
+                report = self._sync_files(source, progress)
         if self.on_change and report.touched:
             self.on_change(self, report, False)
         self.embed_waiting(progress, seconds)
@@ -215,6 +234,8 @@ class KnowledgeIndex:
         late: dict[Origin, SyncReport] = {}
 
         def read(fresh: Engine, reports: dict[Origin, SyncReport]) -> None:
+            if self.truth:
+                self.truth.catch_up()
             for origin in (*self.linked, self.origin):
                 index = self.of(origin, fresh)
                 with suppress(VaultError) if origin != self.origin else nullcontext():

@@ -248,6 +248,17 @@ class Related(NamedTuple):
     why: str
 
 
+class SaveReceipt(NamedTuple):
+    """How far a save in a team vault has come."""
+
+    seq: int
+    indexed: bool
+    committed: str | None
+    """The commit that has it. It may be made anew, with another name, until it is pushed."""
+    pushed: bool
+    """Whether it is at the remote; without a remote, whether it is committed."""
+
+
 class Saved(NamedTuple):
     """The receipt of a save."""
 
@@ -260,6 +271,8 @@ class Saved(NamedTuple):
     """Up to three similar memories, which the new one may supersede."""
     masked: int = 0
     """How many secrets were masked, by the setting `secrets`."""
+    seq: int | None = None
+    """The number of the save in a team vault, which tells later whether it is committed and pushed."""
 
     @property
     def summary(self) -> str:

@@ -17,7 +17,7 @@ from co_cli.errors import FrontmatterError, InvalidInputError, KnowledgeError, N
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.knowledge_index import SAVE_SECONDS
 from co_cli.notes.editing import set_fields
-from co_cli.notes.files import create_exclusively, make_folders, move
+from co_cli.notes.files import create_exclusively, make_folders
 from co_cli.notes.frontmatter import read_frontmatter
 from co_cli.notes.note import read_note
 from co_cli.notes.refs import name_key
@@ -75,7 +75,7 @@ class MemoryFiles:
         with self.store.lock():
             yield
         with contextlib.suppress(KnowledgeError):  # the files are the truth: the next sync reads them
-            self.kb.index.sync(seconds=SAVE_SECONDS)
+            self.kb.sync_origin(self.kb.index.origin, seconds=SAVE_SECONDS)
 
     def write(self, path: str, text: str, old: bytes | None = None) -> bytes:
         """Create a file, or replace the old one. Returns what was written, with secrets masked.
@@ -101,6 +101,7 @@ class MemoryFiles:
             return data
         self.store.refuse_name(path)
         make_folders(os.path.dirname(self.store.absolute(path)))
+        self.store.touch(path)
         if not create_exclusively(self.store.absolute(path), data):
             raise NoteConflictError(f"File /{path} already exists")
         return data
@@ -108,7 +109,7 @@ class MemoryFiles:
     def move(self, old: str, new: str) -> bool:
         """Move a file or a folder; False if the target exists."""
         self.store.refuse_name(new)
-        return move(self.store.absolute(old), self.store.absolute(new))
+        return self.store.move(old, new)
 
     def _scan(self) -> tuple[list[str], IgnoreRules | None]:
         scan = scan_origin(self.kb.index.origin, self.kb.index.exclude)

@@ -214,7 +214,8 @@ def run_verify(options: argparse.Namespace) -> int:
     Reads every file again and compares its fields and passages with the index: for
     the vault, your own and your team's, and the folders searched with it. The two
     hashes are made of the path and content of every note, one from the files and
-    one from the index: equal hashes mean equal content.
+    one from the index: equal hashes mean equal content. The files of a team vault
+    are compared with git and with the saves that are not committed yet.
 
       co index verify                 exit code 3 if anything differs
       co index verify --repair        build the index again if anything differs

@@ -9,15 +9,18 @@ from co_cli.errors import SettingsError
 from co_cli.index.sqlite.sqlite_engine import SqliteEngine
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from co_cli.index.engine import Engine
     from co_cli.settings import Settings
 
 
-def engine_of(settings: Settings) -> Engine:
+def engine_of(settings: Settings, roots: Mapping[str, str] | None = None) -> Engine:
+    """`roots` gives folders the names under which all servers of a team know them."""
     if settings.engine == "sqlite":
         return SqliteEngine.at(os.path.join(settings.data_dir, "search.db"))
     try:
         from co_cli.index.postgres.postgres_engine import PostgresEngine  # an extra, and 250 ms
     except ImportError as error:
         raise SettingsError(f"PostgreSQL needs {error.name}: `pip install 'co-cli[postgres]'`") from None
-    return PostgresEngine(settings.engine)
+    return PostgresEngine(settings.engine, roots=roots)

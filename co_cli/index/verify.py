@@ -66,8 +66,20 @@ def verify(index: KnowledgeIndex, progress: Progress | None = None, cut_by_model
     `cut_by_model`: a model may have chosen the passages, so their boundaries are not compared.
     """
     damage = index.engine.problem()
+    found = _verify(index, damage, progress, cut_by_model)
+    if found.agrees or index.truth is None:
+        return found
+    with index.truth.lock():  # once more, while nobody on any server saves
+        return _verify(index, damage, progress, cut_by_model)
+
+
+def _verify(index: KnowledgeIndex, damage: str | None, progress: Progress | None, cut_by_model: bool) -> Verified:
     try:
         origins = [compare(index.of(one), progress, cut_by_model) for one in (index.origin, *index.linked)]
+        if index.truth:
+            other = "is here not as it was committed or saved"
+            astray = [Difference(path, other) for path in index.truth.differences()]
+            origins[0] = origins[0]._replace(differing=[*astray, *origins[0].differing])
         return Verified(origins, damage)
     except Exception as error:
         broken = damage or index.damage_behind(error)

@@ -65,6 +65,8 @@ class Freshener:
 
     def ensure(self, seconds: float) -> list[str]:
         """Wait for a fresh index, at most this long. Returns what is not up to date, in words."""
+        if self._kb.team:
+            self._kb.team.catch_up()
         with self._lock:
             done = self._running
             if done is None and (self._synced_at is None or self._clock() - self._synced_at >= self._every):

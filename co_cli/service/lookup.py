@@ -70,6 +70,8 @@ class Lookup:
 
     def __init__(self, kb: KnowledgeBase) -> None:
         self.kb, self.store = kb, kb.store
+        if kb.team:
+            kb.team.catch_up()
         self.index = kb.working_index()
 
     def summaries(self, filters: Filters, limit: int) -> list[NoteSummary]:

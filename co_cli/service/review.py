@@ -34,6 +34,7 @@ from co_cli.values import OWN_SOURCES, moment_text
 
 Kind = Literal[
     "secret",
+    "conflict",
     "near-duplicate",
     "possible-conflict",
     "expired",
@@ -45,6 +46,7 @@ Kind = Literal[
 ]
 KINDS: dict[Kind, str] = {
     "secret": "tokens, private keys and passwords",
+    "conflict": "two texts of one note that git could not merge",
     "near-duplicate": "notes with nearly the same words",
     "possible-conflict": "memories about the same thing that may disagree",
     "expired": "notes whose valid_until has passed",
@@ -288,6 +290,15 @@ def _secrets(given: ReviewInput) -> Iterator[ReviewItem]:
             yield _item("secret", (note,), f"{secret.what}: {secret.shown}", "efk", f"{secret.what} {secret.shown}")
 
 
+def _conflicts(given: ReviewInput) -> Iterator[ReviewItem]:
+    """Notes that a team's keeper made of texts that did not merge."""
+    by_ref = {note.ref: note for note in given.notes}
+    for note in given.notes:
+        for other in (by_ref[ref] for ref in note.names("conflict_with") if ref in by_ref):
+            reason = f"{_short(note.body)!r} was saved while somebody pushed {_short(other.body)!r}"
+            yield _item("conflict", (note, other), reason, "fek", "")
+
+
 def _near_duplicates(given: ReviewInput) -> Iterator[ReviewItem]:
     for older, newer, alike in _near_pairs(given.valid):
         words = f"{alike:.0%} the same words" if alike < 1 else "the same text"
@@ -456,6 +467,7 @@ def _short(text: str) -> str:
 
 CHECKS: dict[Kind, Callable[[ReviewInput], Iterator[ReviewItem]]] = {
     "secret": _secrets,
+    "conflict": _conflicts,
     "near-duplicate": _near_duplicates,
     "possible-conflict": _possible_conflicts,
     "expired": _expired,

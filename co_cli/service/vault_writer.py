@@ -120,10 +120,11 @@ class VaultWriter:
             )
         with count_masked() as masked:
             changed, kept = self._apply(path, content, _changed_fields(change), change.version)
-        self._index(path)
+        self._embed()
         ref = self.lookup.open(self.store.absolute(path))[1].ref
         outcome = "updated" if changed else "unchanged"
-        return Saved(ref, self.store.absolute(path), outcome, f"{ref}; {kept}" if kept else "", masked=len(masked))
+        detail = f"{ref}; {kept}" if kept else ""
+        return Saved(ref, self.store.absolute(path), outcome, detail, masked=len(masked), seq=self.store.last_seq)
 
     def rewrite(self, ref: str, data: bytes, based_on: bytes) -> None:
         """Replace a note's file (a ref or an absolute path), if it still has the content `based_on`.
@@ -140,13 +141,16 @@ class VaultWriter:
         try:
             with store.lock():
                 store.replace(path, data, based_on)
+                if own:
+                    self._index(path)
         except KnowledgeError as error:
             if isinstance(error, SecretError):
                 raise
-            kept = store.keep(path, store.safe(data, based_on))
+            with store.lock():
+                kept = store.keep(path, store.safe(data, based_on))
             raise TextKeptError(f"{path} was changed or moved since; your text is kept in {kept} ({error})") from error
         if own:
-            self._index(path)
+            self._embed()
 
     def forget(self, ref: str) -> Forgotten:
         """Move a note to the trash."""
@@ -159,9 +163,9 @@ class VaultWriter:
         note = self.lookup.open_own(ref, "forgotten")
         with self.store.lock():
             kept = self.store.trash(note.path)
-        index = self.kb.working_index()
-        if index:
-            index.forget_files([note.path])
+            index = self.kb.working_index()
+            if index:
+                index.forget_files([note.path])
         return Forgotten(note.ref, note.path, kept)
 
     def restore(self, ref: str) -> Saved:
@@ -174,12 +178,13 @@ class VaultWriter:
             kept, path = self.lookup.trashed_copy(ref)
             self.store.restore(kept, path)
             others = sum(home == path for _, home in self.store.trashed())
-        self._index(path)
+            self._index(path)
+        self._embed()
         note = read_note(path, self.store.read(path))
         when, copy = self.store.trashed_at(kept)
         detail = f"{'a copy kept' if copy else 'forgotten'} {when}".rstrip()
         detail += f"; copies left in the trash: {others}" if others else ""
-        return Saved(note.ref, self.store.absolute(path), "restored", detail)
+        return Saved(note.ref, self.store.absolute(path), "restored", detail, seq=self.store.last_seq)
 
     def _save(self, new: NewNote, on_related: OnRelated) -> Saved:
         """Write and index a note. Without an index it is still written; the next sync finds it.
@@ -199,7 +204,7 @@ class VaultWriter:
                 saved = self._repeat(new, *twin) if twin else self._create(index, new, related, on_related)
         if index and saved.outcome != "duplicate":
             index.embed_saved()
-        return saved._replace(masked=len(masked))
+        return saved._replace(masked=len(masked), seq=self.store.last_seq)
 
     def _related(self, index: KnowledgeIndex, new: NewNote) -> list[Related]:
         """Memories that are valid and share most words with a new note, or are close to it in meaning."""
@@ -255,7 +260,7 @@ class VaultWriter:
             new.supersede(refs)
             related, detail = [], f"it supersedes {', '.join(refs)}"
         path = self._write(index, new)
-        self._index(path, embed=False)  # before another writer asks whether this is a repeat
+        self._index(path)  # before another writer asks whether this is a repeat
         ref = ref_of(path, new.source)
         return Saved(ref, self.store.absolute(path), "created", f"{ref}; {detail}" if detail else "", tuple(related))
 
@@ -294,7 +299,7 @@ class VaultWriter:
             return Saved(note.ref, path, "duplicate", detail)
         fields = {"supersedes": one_or_list([*note.supersedes, *superseded])}
         change_file(self.store, note.path, data, None, fields)
-        self._index(note.path, embed=False)
+        self._index(note.path)
         return Saved(note.ref, path, "updated", f"{detail}; it supersedes {', '.join(superseded)} now")
 
     def _open(self, path: str) -> tuple[Note, bytes] | None:
@@ -327,6 +332,7 @@ class VaultWriter:
                     if kept and store.read(path) == data:
                         store.drop_kept(kept)
                 raise
+            self._index(path)
             return changed, kept and f"the previous text is in {kept}{_secret_left(data, content)}"
 
     def _ref_in_tier(self, tier: str, ref: str) -> str:
@@ -344,12 +350,18 @@ class VaultWriter:
                 f"{size:,} bytes are too long for a note; the limit is {limit:,} (knowledge_max_note_bytes)"
             )
 
-    def _index(self, path: str, embed: bool = True) -> None:
-        """Index a file that was just written. If search.db cannot be used now, the next sync does it."""
+    def _index(self, path: str) -> None:
+        """Index a file inside the lock that it was written in. If that is not possible now, the next sync does it."""
         index = self.kb.working_index()
         with contextlib.suppress(IndexUnavailableError):
             if index:
-                index.index_file(None, path, embed)
+                index.index_file(None, path, embed=False)
+
+    def _embed(self) -> None:
+        """Give what was indexed its vectors, when other writers need not wait for it."""
+        index = self.kb.working_index()
+        if index:
+            index.embed_saved()
 
 
 def change_file(store: NoteStore, path: str, data: bytes, body: str | None, fields: dict[str, object]) -> bool:

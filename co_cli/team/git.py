@@ -274,9 +274,9 @@ def blob_name(data: bytes, commit: str | None) -> str:
 def _commit_header(group: Group, mark: int, parent: str | None) -> bytes:
     name = "".join(" " if letter in "<>\n" else letter for letter in group.author).strip() or "co-cli"
     address = name if "@" in name else f"{name.replace(' ', '.')}@co-cli"
-    kept = sorted(group.texts)
-    message = f"{'Save' if group.texts[kept[0]] is not None else 'Remove'} {kept[0]}".encode()
-    message += f" and {len(kept) - 1} more".encode() if kept[1:] else b""
+    first, *more = sorted(group.texts, key=lambda path: (path.startswith("."), path))  # a note before the trash
+    message = f"{'Save' if group.texts[first] is not None else 'Remove'} {first}".encode()
+    message += f" and {len(more)} more".encode() if more else b""
     when = f"{group.moment} +0000"
     head = f"commit {OUTGOING}\nmark :{mark}\nauthor {name} <{address}> {when}\n"
     head += f"committer co-cli <co-cli@co-cli> {when}\ndata {len(message)}\n"

@@ -15,7 +15,7 @@ import json
 import os
 import threading
 import time
-from collections.abc import Callable, Collection, Generator, Mapping
+from collections.abc import Collection, Generator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -33,7 +33,7 @@ from co_cli.team.git import GitError, Repository, blob_name
 from co_cli.team.keeper import Keeper
 from co_cli.team.schema import CHANNEL, connect_team
 from co_cli.team.team_tokens import TeamTokens
-from co_cli.values import SyncReport
+from co_cli.values import SaveReceipt, SyncReport
 
 if TYPE_CHECKING:
     from co_cli.knowledge_index import KnowledgeIndex, Progress
@@ -68,23 +68,17 @@ RECEIPT = """
 select vaults.commit, changes.commit, pushed, %(seq)s <= trimmed
 from team.vaults left join team.changes on vault_id = vaults.id and seq = %(seq)s where vaults.id = %(vault)s
 """
+HISTORY = """
+select moment, who, action, hash, seq, commit, pushed from team.audit
+left join team.changes on changes.vault_id = audit.vault_id and changes.path = audit.path and saved_at = moment
+where audit.vault_id = %(vault)s and audit.path = %(path)s order by audit.id desc limit %(limit)s
+"""
 STATE = """
 select commit, epoch, keeper, behind, checked_at, problem,
     (select count(*) from team.changes where vault_id = vaults.id and not pushed),
     (select min(saved_at) from team.changes where vault_id = vaults.id and not pushed)
 from team.vaults where id = %(vault)s
 """
-
-
-class SaveReceipt(NamedTuple):
-    """How far a save has come."""
-
-    seq: int
-    indexed: bool
-    committed: str | None
-    """The commit that has it. It may be made anew, with another name, until it is pushed."""
-    pushed: bool
-    """Whether it is at the remote; without a remote, whether it is committed."""
 
 
 class TeamState(NamedTuple):
@@ -121,8 +115,9 @@ class Save:
 class TeamVault:
     """One vault on this server. Safe to share between threads; several processes may share the folder."""
 
-    def __init__(self, engine: PostgresEngine, index: KnowledgeIndex, repository: Repository) -> None:
-        self.engine, self.index, self.repository = engine, index, repository
+    def __init__(self, index: KnowledgeIndex, repository: Repository) -> None:
+        assert isinstance(index.engine, PostgresEngine)
+        self.engine, self.index, self.repository = index.engine, index, repository
         self.root, self.files = index.root, NoteStore(index.root)
         self._place = os.path.join(index.root, ".git", "co-cli")
         self._local = threading.local()
@@ -167,6 +162,11 @@ class TeamVault:
             time.sleep(POLL)
         return receipt
 
+    def history(self, path: str, limit: int) -> list[tuple[float, str, str, str | None, SaveReceipt | None]]:
+        """Who created, changed or removed a file, newest first: moment, person, action, hash; and how far it has come."""
+        rows = self._ask(HISTORY, path=path, limit=limit)
+        return [(*row[:4], SaveReceipt(row[4], True, *row[5:]) if row[4] else None) for row in rows]
+
     def state(self) -> TeamState:
         return TeamState(*self._ask(STATE)[0])
 
@@ -205,13 +205,14 @@ class TeamVault:
         self.index.embed_waiting(progress, seconds)
         return SyncReport(unchanged=state.notes)
 
-    def differences(self, repair: bool = False) -> list[str]:
-        """Files of the folder that differ from the truth; `repair` puts them right."""
+    def differences(self) -> list[str]:
+        """Files of the folder that differ from the truth. Outside of `lock`, one may have been saved just now."""
+        return sorted(self._differing())
+
+    def repair(self) -> None:
+        """Put the folder right."""
         with self.lock():
-            found = self._differing()
-            if repair:
-                self._put_right(found)
-        return sorted(found)
+            self._put_right(self._differing())
 
     # -- saving --------------------------------------------------------------------------------------------------------
 
@@ -225,7 +226,7 @@ class TeamVault:
         if current is not None:
             yield current
             return
-        vault = self.id  # before the locks: it may have to be made
+        vault, self._local.seq = self.id, None  # before the locks: it may have to be made
         with locked(self.root):
             with self._folder():
                 self._undo()
@@ -264,6 +265,7 @@ class TeamVault:
     ) -> None:
         """Write or remove a file inside `lock` that has the text `known`. `received`: its author and commit in git."""
         self.touch(path)
+        self._local.save.before[path] = known  # the file may have more already, if it was committed here by hand
         self._put(path, data, [] if known is None else [content_hash(known)])
         if received:
             self._local.save.received[path] = received
@@ -451,8 +453,8 @@ class TeamVault:
 class TeamStore(NoteStore):
     """The files of a team vault: a lock is a transaction, and what changes inside is saved with it."""
 
-    def __init__(self, team: TeamVault, known: Callable[[], int] | None, largest: int | None, secrets: str) -> None:
-        super().__init__(team.root, known, largest, secrets)
+    def __init__(self, team: TeamVault, largest: int | None, secrets: str) -> None:
+        super().__init__(team.root, None, largest, secrets)
         self.team = team
 
     @contextlib.contextmanager

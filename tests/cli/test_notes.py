@@ -70,7 +70,8 @@ def test_remember_reads_standard_input(co: Co, vault: Vault) -> None:
     assert vault.read("memories/from-a-pipe.md").endswith("---\nFrom a pipe.\n\nTwo paragraphs.\n")
     path = str(vault.path("memories/dash.md"))
     assert receipt == {
-        "ref": "memory:dash", "path": path, "outcome": "created", "detail": "", "related": [], "masked": 0
+        "ref": "memory:dash", "path": path, "outcome": "created", "detail": "", "related": [], "masked": 0,
+        "seq": None,
     }  # fmt: skip
 
 

@@ -12,6 +12,8 @@ from tests.vault import Vault
 class SlowlySynced:
     """A knowledge base whose sync waits until the test lets it go on."""
 
+    team = None
+
     def __init__(self, kb: KnowledgeBase) -> None:
         self.kb, self.go, self.syncs = kb, threading.Event(), 0
 

@@ -5,7 +5,7 @@ import { badge, count, html, noteLink, nothing, notePath, problem, render, when 
 
 const SHOWN = 50, LONGEST = 900, POLL = 400, LONG = 8; // looking for secrets takes as long as all the rest
 const NAMES = {
-  "secret": "Secrets", "near-duplicate": "Duplicates", "possible-conflict": "Possible conflicts", "expired": "Expired",
+  "secret": "Secrets", "conflict": "Conflicts", "near-duplicate": "Duplicates", "possible-conflict": "Possible conflicts", "expired": "Expired",
   "superseded": "Broken succession", "broken-link": "Broken links", "oversized": "Too long", "orphan": "Stale, unlinked",
   "never-recalled": "Stale, linked",
 };

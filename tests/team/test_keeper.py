@@ -1,0 +1,225 @@
+"""The keeper: saves become commits, others' pushes come in, and nothing is lost where both changed a note."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from co_cli.service.review import review
+from co_cli.team.git import GitError
+from co_cli.team.keeper import Keeper, LeaseLostError
+from tests.team.servers import Team, commit, git, keep, kept_texts, team_of
+
+LINES = "One\n\nTwo\n\nThree\n"
+
+
+def test_what_others_push_comes_in_and_is_searchable_on_every_server(team: Team) -> None:
+    one, two = team.server("one"), team.server("two")
+    team.push("memories/elm.md", "Elms like water.\n")
+    team.push("memories/oak.md", None)
+    team.push("pictures/map.svg", "<svg/>")
+    keep(one)
+
+    for kb, name in ((one, "one"), (two, "two")):
+        assert [note.ref for note in kb.notes()] == ["memory:elm"]
+        assert kb.note("memory:elm").body == "Elms like water.\n"
+        assert (team.place / name / "pictures" / "map.svg").read_text() == "<svg/>"
+        assert not (team.place / name / "memories" / "oak.md").exists()
+        assert team_of(kb).differences() == []
+    assert git(team.place / "one", "status", "--short") == "", "the clone of the keeper looks as after a pull"
+    assert team_of(one).state().commit == git(team.remote, "rev-parse", "HEAD")
+
+
+def test_saves_and_pushes_to_different_lines_are_merged(team: Team) -> None:
+    team.push("memories/list.md", LINES)
+    one, two = team.server("one"), team.server("two")
+    one.update("memory:list", LINES.replace("One", "First"))
+    team.push("memories/list.md", LINES.replace("Three", "Third"))
+    keep(two)
+
+    assert team.pushed("memories/list.md") == "First\n\nTwo\n\nThird"
+    assert one.note("memory:list").body == "First\n\nTwo\n\nThird\n"
+    assert one.search("first third").hits[0].ref == "memory:list"
+    assert git(team.remote, "log", "--format=%s", "-2").splitlines() == [
+        "Save memories/list.md and 1 more",  # the replaced text is in the trash
+        "By hand",
+    ]
+
+
+def test_texts_that_do_not_merge_are_both_kept_and_shown_for_review(team: Team) -> None:
+    one, two = team.server("one"), team.server("two")
+    seq = one.update("memory:oak", "Oaks live for a thousand years.").seq
+    team.push("memories/oak.md", "Oaks live for five hundred years.\n")
+    keep(two)
+
+    (copy,) = [note.ref for note in one.notes() if note.ref != "memory:oak"]
+    assert copy.startswith("memory:oak-conflict-")
+    assert one.note("memory:oak").body == "Oaks live for five hundred years.\n"
+    assert "thousand" in one.note(copy).body
+    assert "thousand" in team.pushed(f"memories/{copy.removeprefix('memory:')}.md")
+    found = review(one, 0.0, len, only=["conflict"]).items
+    assert [(item.kind, item.refs) for item in found] == [("conflict", (copy, "memory:oak"))]
+    assert team_of(one).receipt(seq or 0).pushed
+
+
+@pytest.mark.parametrize("removed", ["here", "there"])
+def test_a_note_that_one_side_removed_and_the_other_changed_stays(team: Team, removed: str) -> None:
+    one = team.server("one")
+    if removed == "here":
+        one.forget("memory:oak")
+    else:
+        one.update("memory:oak", "Oaks grow.")
+    team.push("memories/oak.md", "Oaks grow.\n" if removed == "here" else None)
+    keep(one)
+
+    assert team.pushed("memories/oak.md").endswith("Oaks grow.")
+    assert one.note("memory:oak").body.strip() == "Oaks grow."
+    assert team_of(one).differences() == []
+    assert team_of(one).state().outbox == 0
+
+
+def test_a_push_that_others_were_faster_than_is_merged_and_repeated(
+    team: Team, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = team.server("one")
+    one.remember("Elms like water.")
+    repository, push = team_of(one).repository, team_of(one).repository.push
+    faster = iter(["Ashes burn well.\n"])
+
+    def push_late(tip: str) -> bool:
+        for text in faster:
+            team.push("memories/ash.md", text)
+        return push(tip)
+
+    monkeypatch.setattr(repository, "push", push_late)
+    keep(one)
+
+    assert team.pushed("memories/elms-like-water.md").endswith("Elms like water.")
+    assert one.search("burn").hits[0].ref == "memory:ash"
+    assert git(team.remote, "log", "--format=%s", "--merges") == ""
+
+
+def test_a_remote_that_cannot_be_reached_delays_the_push_and_no_save(team: Team) -> None:
+    one, two = team.server("one"), team.server("two")
+    away = team.remote.rename(team.place / "away.git")
+    seqs = [one.remember(f"Fact {number}.", on_related="keep").seq or 0 for number in range(3)]
+    keep(one)
+    keep(one)
+
+    state = team_of(two).state()
+    assert (state.outbox, "notes.git" in str(state.problem)) == (3, True)
+    first = team_of(one).receipt(seqs[0])
+    assert first.committed
+    assert not first.pushed
+    assert two.search("fact").hits
+
+    away.rename(team.remote)
+    team.push("memories/elm.md", "Elms like water.\n")
+    keep(two)
+    assert team_of(one).receipt(seqs[0]).pushed
+    assert team.pushed("memories/fact-2.md").endswith("Fact 2.")
+    assert (team_of(one).state().outbox, team_of(one).state().problem) == (0, None)
+
+
+def test_a_keeper_that_was_killed_after_its_push_has_pushed_once(team: Team) -> None:
+    one, two = team.server("one"), team.server("two")
+    one.remember("Elms like water.")
+    keeper = Keeper(team_of(one))
+    with keeper.lease() as lease:
+        assert lease
+        _, tip, _ = keeper._commit(lease)
+        assert team_of(one).repository.push(str(tip))
+    two.update("memory:elms-like-water", "Elms like a lot of water.")
+    keep(two)
+
+    assert git(team.remote, "log", "--format=%s").splitlines()[1] == "Save memories/elms-like-water.md"
+    assert [note.ref for note in two.notes() if "conflict" in note.ref] == []
+    assert team.pushed("memories/elms-like-water.md").endswith("Elms like a lot of water.")
+
+
+def test_a_keeper_that_lost_its_lease_while_it_paused_writes_nothing(team: Team) -> None:
+    one, two = team.server("one"), team.server("two")
+    keeper = Keeper(team_of(one))
+    with keeper.lease() as old:
+        assert old
+        with Keeper(team_of(two)).lease() as refused:
+            assert refused is None, "one at a time"
+        team.ask(f"select pg_terminate_backend({old.connection.info.backend_pid})")  # as after a long silence
+        one.remember("Elms like water.")
+        team.push("memories/ash.md", "Ashes burn well.\n")
+        keep(two)
+        one.remember("Beeches give shade.")
+        before = git(team.remote, "rev-parse", "HEAD")
+        team.push("memories/fir.md", "Firs are green.\n")
+
+        with pytest.raises(LeaseLostError):
+            keeper.round(old)
+        assert git(team.remote, "rev-parse", "HEAD^") == before
+        assert not (team.place / "one" / "memories" / "fir.md").exists()
+        with pytest.raises(Exception, match=r"terminat|clos"):
+            keeper._wait(old, threading.Event())
+    keep(two)
+    assert team.pushed("memories/beeches-give-shade.md").endswith("Beeches give shade.")
+
+
+def test_the_keeper_runs_until_it_is_stopped_and_wakes_for_every_save(team: Team) -> None:
+    one, two, stop = team.server("one"), team.server("two"), threading.Event()
+    running = threading.Thread(target=team_of(one).keeper, args=(stop,))
+    running.start()
+    try:
+        for number in range(2):
+            seq = two.remember(f"Fact {number}.", on_related="keep").seq or 0
+            assert team_of(two).wait_pushed(seq, 20).pushed
+        assert team_of(two).state().keeper
+    finally:
+        stop.set()
+        running.join(20)
+    assert not running.is_alive()
+
+
+def test_without_a_remote_saves_are_committed_to_the_branch_and_commits_by_hand_come_in(team: Team) -> None:
+    folder = team.place / "alone"
+    folder.mkdir()
+    git(folder, "init", "--quiet")
+    one, two = team.open(folder), team.open(folder)
+    seq = one.remember("Elms like water.").seq or 0
+    keep(two)
+    commit(folder, "memories/ash.md", "Ashes burn well.\n")
+    keep(one)
+
+    assert team_of(one).receipt(seq).pushed
+    assert git(folder, "log", "--format=%s").splitlines() == ["By hand", "Save memories/elms-like-water.md"]
+    assert git(folder, "status", "--short") == ""
+    assert two.search("burn").hits[0].ref == "memory:ash"
+    assert kept_texts(folder) == []
+
+
+def test_an_ignore_file_that_comes_in_hides_notes(team: Team) -> None:
+    one = team.server("one")
+    team.push(".coignore", "memories/oak.md\n")
+    keep(one)
+
+    assert one.notes() == []
+
+
+def test_odd_names_and_kinds_of_files_pass_through_git(team: Team) -> None:
+    one, two = team.server("one"), team.server("two")
+    one.remember("A quote and an umlaut.", title='Ünïcode "quoted" \\ name', path="odd, näme.md")
+    (team.clone / "link.md").symlink_to("memories/oak.md")
+    (team.clone / "run.sh").write_text("#!/bin/sh\n")
+    (team.clone / "run.sh").chmod(0o755)
+    git(team.clone, "add", "--all")
+    git(team.clone, "commit", "--quiet", "-m", "Odd files")
+    git(team.clone, "push", "--quiet")
+    keep(one)
+
+    assert "odd, näme.md" in git(team.remote, "-c", "core.quotePath=false", "ls-tree", "-r", "--name-only", "HEAD")
+    assert git(team.remote, "ls-tree", "HEAD", "run.sh", "link.md").count("\n") == 1
+    assert two.note("memory:odd, näme").title.startswith("Ünïcode")
+
+
+def test_a_command_of_git_that_fails_is_named(tmp_path: Path, team: Team) -> None:
+    with pytest.raises(GitError, match="git ls-tree"):
+        team_of(team.server("one")).repository.files("0" * 40)

@@ -1,0 +1,212 @@
+"""A save through one server of a team: one transaction, seen by the others at once."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from co_cli.activity import acting
+from co_cli.agent.memory_files import MemoryFiles
+from co_cli.errors import InvalidInputError, NoteConflictError, VaultError
+from co_cli.importers.note_importer import ImportRequest, import_export
+from co_cli.index.verify import verify
+from tests.command import Co
+from tests.team.servers import Team, commit, git, keep, kept_texts, team_of
+
+
+def test_a_save_on_one_server_is_read_on_another_at_once(team: Team) -> None:
+    one, two = team.server("one"), team.server("two")
+    saved = one.remember("Elms like water.", tags=["tree"])
+
+    assert two.note(saved.ref).body.strip() == "Elms like water."
+    assert two.search("elms").hits[0].ref == saved.ref
+    two.update(saved.ref, "Elms like light.", version=two.note(saved.ref).version)
+    assert one.note(saved.ref).body.strip() == "Elms like light."
+    two.forget(saved.ref)
+    assert [note.ref for note in one.notes()] == ["memory:oak"]
+    assert one.restore(saved.ref).outcome == "restored"
+    assert two.note(saved.ref).body.strip() == "Elms like light."
+    assert two.sync().touched == 0
+
+
+def test_a_change_based_on_a_text_that_another_server_has_replaced_is_refused(team: Team) -> None:
+    one, two = team.server("one"), team.server("two")
+    read = one.note("memory:oak").version
+    two.update("memory:oak", "Oaks live very long.", version=read)
+
+    with pytest.raises(NoteConflictError):
+        one.update("memory:oak", "Oaks are old.", version=read)
+    assert one.note("memory:oak").body.strip() == "Oaks live very long."
+
+
+def test_every_save_says_who_it_was_in_the_audit_and_in_git(team: Team) -> None:
+    kb = team.server("one")
+    for number, name in enumerate(("mara", "mara", "bex")):
+        token = acting.set(f"web:{name}")
+        kb.remember(f"Fact {number} of {name}.", on_related="keep")
+        acting.reset(token)
+    kb.forget("memory:oak")
+    keep(kb)
+
+    with psycopg.connect(team.address) as connection:
+        rows = connection.execute("select who, action, path from team.audit order by id").fetchall()
+    assert rows[:3] == [
+        ("mara", "create", "memories/fact-0-of-mara.md"),
+        ("mara", "create", "memories/fact-1-of-mara.md"),
+        ("bex", "create", "memories/fact-2-of-bex.md"),
+    ]
+    assert {(action, path) for _, action, path in rows[3:]} >= {("remove", "memories/oak.md")}
+    commits = git(team.remote, "log", "--format=%an: %s", "-3").splitlines()
+    assert commits[1:] == ["bex: Save memories/fact-2-of-bex.md", "mara: Save memories/fact-0-of-mara.md and 1 more"]
+
+
+def test_a_receipt_says_committed_and_pushed_when_it_is(team: Team) -> None:
+    kb = team.server("one")
+    seq = kb.remember("Elms like water.").seq
+    assert seq
+    assert team_of(kb).receipt(seq)[1:] == (True, None, False)
+    assert team_of(kb).wait_pushed(seq, 0).pushed is False
+
+    keep(kb)
+
+    assert team_of(kb).wait_pushed(seq, 5)[1:] == (True, git(team.remote, "rev-parse", "HEAD"), True)
+    assert kb.remember("Elms like water.").seq is None, "a repeat saves nothing"
+    with pytest.raises(InvalidInputError):
+        team_of(kb).receipt(seq + 1)
+
+
+def test_a_save_that_the_database_refuses_leaves_the_folder_as_it_was(team: Team) -> None:
+    kb = team.server("one")
+    team.ask("create function team.refuse() returns trigger language plpgsql as 'begin raise exception ''full''; end'")
+    team.ask("create trigger refuse before insert on team.changes execute function team.refuse()")
+
+    with pytest.raises(psycopg.Error):
+        kb.update("memory:oak", "Oaks are gone.")
+    with pytest.raises(psycopg.Error):
+        kb.remember("Elms like water.")
+    assert {file.name for file in (team.place / "one" / "memories").iterdir()} == {"oak.md"}
+    assert kb.note("memory:oak").body == "Oaks live long.\n"
+    assert [note.ref for note in kb.notes()] == ["memory:oak"]
+    assert kb.search("elms").hits[0].ref == "memory:oak"
+
+    team.ask("drop trigger refuse on team.changes")
+    assert kb.remember("Elms like water.").seq
+
+
+def test_a_text_that_nobody_saved_is_kept_aside_when_its_place_is_needed(team: Team) -> None:
+    one, two = team.server("one"), team.server("two")
+    (team.place / "two" / "memories" / "oak.md").write_text("Typed into the folder.\n")
+    one.update("memory:oak", "Oaks live very long.")
+
+    assert two.note("memory:oak").body.strip() == "Oaks live very long."
+    assert kept_texts(team.place / "two") == ["Typed into the folder.\n"]
+
+
+def test_the_first_server_brings_what_its_folder_has_and_git_lacks(team: Team) -> None:
+    git(team.place, "clone", "--quiet", str(team.remote), "one")
+    commit(team.place / "one", "memories/elm.md", "Committed, but not pushed.\n")
+    (team.place / "one" / "memories" / "ash.md").write_text("Not committed.\n")
+    one = team.server("one")
+    keep(one)
+
+    assert team.pushed("memories/elm.md") == "Committed, but not pushed."
+    assert team.pushed("memories/ash.md") == "Not committed."
+    assert sorted(note.ref for note in team.server("two").notes()) == ["memory:ash", "memory:elm", "memory:oak"]
+
+
+def test_a_folder_that_was_away_too_long_starts_again_from_git(team: Team) -> None:
+    one, two = team.server("one"), team.server("two")
+    one.remember("Elms like water.")
+    one.forget("memory:oak")
+    keep(one)
+    team.ask("update team.changes set saved_at = 0")
+    keep(one)
+    assert team.ask("select count(*) from team.changes") == [(0,)]
+
+    assert two.note("memory:elms-like-water").body.strip() == "Elms like water."
+    assert not (team.place / "two" / "memories" / "oak.md").exists()
+    assert team_of(two).differences() == []
+    assert kept_texts(team.place / "two") == []
+
+
+def test_another_repository_of_the_same_name_is_refused_with_the_fix(team: Team) -> None:
+    team.server("one")
+    other = team.place / "other" / "notes"
+    other.mkdir(parents=True)
+    git(other, "init", "--quiet")
+    commit(other, "memories/elm.md", "Elms.\n")
+
+    with pytest.raises(VaultError, match="git config"):
+        team.open(other)
+    git(other, "config", "co.vault", "others")
+    assert [note.ref for note in team.open(other).notes()] == ["memory:elm"]
+
+
+def test_a_plain_folder_on_postgres_is_no_team_vault(team: Team) -> None:
+    plain = team.place / "plain"
+    (plain / "memories").mkdir(parents=True)
+    kb = team.open(plain)
+
+    assert kb.team is None
+    assert kb.remember("Elms like water.").seq is None
+
+
+def test_what_agents_and_importers_write_is_saved_and_found_too(team: Team, tmp_path: Path) -> None:
+    one, two = team.server("one"), team.server("two")
+    files = MemoryFiles(one)
+    with files.writing():
+        files.write("memories/trees/elm.md", "Elms like water.\n")
+    with files.writing():
+        assert files.move("memories/trees", "memories/plants")
+    export = tmp_path / "mem0.json"
+    export.write_text(json.dumps([{"id": "1", "memory": "Ashes burn well."}]))
+    import_export(one, ImportRequest("mem0", [str(export)], write=True))
+
+    assert two.search("water").hits[0].ref == "memory:plants/elm"
+    assert two.search("burn").hits[0].ref.startswith("memory:ashes")
+    assert two.note("memory:plants/elm").body.endswith("Elms like water.\n")
+    assert team_of(two).differences() == []
+
+
+PLANTED = {
+    "a file": None,
+    "a saved text": "update team.changes set data = 'Elms are gone.' where path like '%elms%'",
+    "the commit": "update team.vaults set commit = null",
+    "a row of the index": "update {store}.docs set hash = 'x' where ref = 'memory:oak'",
+}
+
+
+@pytest.mark.parametrize("what", PLANTED)
+def test_verify_proves_that_folder_and_index_are_commit_and_saves_and_finds_a_planted_difference(
+    team: Team, what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kb = team.server("one")
+    kb.remember("Elms like water.")
+    assert verify(kb.index).agrees
+
+    if PLANTED[what] is None:
+        (team.place / "one" / "memories" / "oak.md").write_text("Oaks are gone.\n")
+    else:
+        ((store,),) = team.ask("select store from co_cli.stores")
+        team.ask(str(PLANTED[what]).format(store=store))
+    found = verify(kb.index)
+
+    name = "memories/elms-like-water.md" if what == "a saved text" else "memories/oak.md"
+    assert name in [difference.path for difference in found.origins[0].differing]
+
+
+def test_repair_puts_folder_and_index_right(team: Team, co: Co, monkeypatch: pytest.MonkeyPatch) -> None:
+    kb = team.server("one")
+    kb.remember("Elms like water.")
+    (team.place / "one" / "memories" / "oak.md").write_text("Oaks are gone.\n")
+    monkeypatch.setenv("CO_VAULT", kb.root)
+    monkeypatch.setenv("CO_ENGINE", team.address)
+
+    ran = co("index", "verify")
+    assert (ran.code, "memories/oak.md: is here not as it was committed or saved" in ran.out) == (3, True)
+    assert co("index", "verify", "--repair").code == 0
+    assert kb.note("memory:oak").body == "Oaks live long.\n"
+    assert kept_texts(team.place / "one") == ["Oaks are gone.\n"]
