@@ -75,6 +75,23 @@ def write_script(path: Path, lines: str) -> Path:
     return path
 
 
+def git(folder: Path, *arguments: str, at: int | str = 1_700_000_000, check: bool = True) -> None:
+    """Run git as Ada, at a moment, and without the configuration of the person who runs the suite."""
+    moment = f"{at} +0000" if isinstance(at, int) else at
+    variables = {"GIT_AUTHOR_DATE": moment, "GIT_COMMITTER_DATE": moment}
+    variables |= dict.fromkeys(("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"), os.devnull)
+    identity = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org", "-c", "init.defaultBranch=main")
+    subprocess.run(
+        ["git", *identity, *arguments], cwd=folder, check=check, env={**os.environ, **variables}, capture_output=True
+    )
+
+
+def commit(folder: Path, message: str, at: int | str = 1_700_000_000) -> None:
+    """Commit everything that is in a folder."""
+    git(folder, "add", "-A", ".")
+    git(folder, "commit", "-q", "-m", message, at=at)
+
+
 def run_together(code: str, *arguments: Sequence[object]) -> None:
     """Run this code in a process for each of the arguments. Where it reads a line, it waits for the others to start."""
     running = [

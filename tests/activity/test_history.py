@@ -2,33 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from co_cli.service.history import commits_of
-from tests.command import Co, write_script
+from tests.command import Co, commit, git, write_script
 from tests.vault import Vault
-
-
-def git(folder: Path, *arguments: str, at: int = 1_700_000_000) -> None:
-    date = f"{at} +0000"
-    environment = {
-        **os.environ,
-        "GIT_AUTHOR_DATE": date,
-        "GIT_COMMITTER_DATE": date,
-        "GIT_CONFIG_GLOBAL": os.devnull,
-        "GIT_CONFIG_SYSTEM": os.devnull,
-    }
-    command = ["git", "-c", "user.name=Ada", "-c", "user.email=ada@example.org", *arguments]
-    subprocess.run(command, cwd=folder, check=True, env=environment, capture_output=True)
-
-
-def commit(folder: Path, message: str, at: int) -> None:
-    git(folder, "add", "-A")
-    git(folder, "commit", "-q", "-m", message, at=at)
 
 
 def test_every_change_of_a_note_is_shown_newest_first(co: Co, vault: Vault) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -14,37 +13,29 @@ from co_cli.errors import SettingsError
 from co_cli.index.sqlite.sqlite_engine import SqliteEngine
 from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.settings import load_settings
+from tests.command import Co
 from tests.vault import Vault
 
 
-def run(vault: Vault, data_dir: Path, *arguments: str, **changes: str) -> subprocess.CompletedProcess[bytes]:
-    environment = {**os.environ, "CO_VAULT": str(vault.root), "CO_DATA_DIR": str(data_dir), **changes}
-    command = [sys.executable, "-m", "co_cli", *arguments]
-    return subprocess.run(command, env=environment, capture_output=True, check=False)
-
-
-def test_text_survives_a_locale_that_is_not_utf8(vault: Vault, data_dir: Path) -> None:
-    changes = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
-    assert run(vault, data_dir, "remember", "Straße nach Köln 部署", "--title", "Weg", **changes).returncode == 0
+def test_text_survives_a_locale_that_is_not_utf8(co: Co, vault: Vault) -> None:
+    environment = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    assert co.process("remember", "Straße nach Köln 部署", "--title", "Weg", env=environment).code == 0
 
     assert "Straße nach Köln 部署" in vault.read("memories/weg.md")
 
 
-def test_json_is_right_where_the_output_is_not_utf8(vault: Vault, data_dir: Path) -> None:
+def test_json_is_right_where_the_output_is_not_utf8(co: Co, vault: Vault) -> None:
     vault.write("memories/zh.md", "部署在星期二。")
-    ran = run(vault, data_dir, "show", "zh", "--json", PYTHONIOENCODING="ascii")
 
-    assert json.loads(ran.stdout)["body"] == "部署在星期二。"
+    assert co.process("show", "zh", "--json", env={"PYTHONIOENCODING": "ascii"}).json["body"] == "部署在星期二。"
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full here")
-def test_a_full_disk_behind_the_output_is_one_line(vault: Vault, data_dir: Path) -> None:
+def test_a_full_disk_behind_the_output_is_one_line(co: Co, vault: Vault) -> None:
     vault.write("memories/oak.md", "Oaks live long.")
-    environment = {**os.environ, "CO_VAULT": str(vault.root), "CO_DATA_DIR": str(data_dir)}
     with open("/dev/full", "w") as full:
-        ran = subprocess.run(
-            [sys.executable, "-m", "co_cli", "list"], env=environment, stdout=full, stderr=subprocess.PIPE, check=False
-        )
+        command = [sys.executable, "-m", "co_cli", "list"]
+        ran = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, check=False)
 
     assert ran.returncode == 3
     assert b"Traceback" not in ran.stderr

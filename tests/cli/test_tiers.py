@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.command import Co
+from tests.command import Co, commit, git
 from tests.vault import Vault
 
 
@@ -116,10 +115,6 @@ def test_two_people_of_a_team_lose_nothing_when_git_merges_them(
 ) -> None:
     """A team tier is a git clone: concurrent saves, an edit and a removal merge without losing either's."""
 
-    def git(where: Path, *arguments: str, check: bool = True) -> None:
-        identity = ("-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "init.defaultBranch=main")
-        subprocess.run(["git", *identity, *arguments], cwd=where, capture_output=True, check=check)
-
     def as_(person: str, *arguments: str) -> None:
         monkeypatch.setenv("CO_TEAM_VAULT", str(tmp_path / person))
         ran = co(*arguments)
@@ -130,8 +125,7 @@ def test_two_people_of_a_team_lose_nothing_when_git_merges_them(
     git(tmp_path, "clone", "-q", str(origin), "ann")
     first = Vault(tmp_path / "ann")
     first.write("memories/shared.md", "---\ntitle: Shared\ntags: [a]\n---\nThe depot opens at six.\n")
-    git(tmp_path / "ann", "add", "-A")
-    git(tmp_path / "ann", "commit", "-qm", "first")
+    commit(tmp_path / "ann", "first")
     git(tmp_path / "ann", "push", "-q", "origin", "HEAD")
     git(tmp_path, "clone", "-q", str(origin), "bob")
 
@@ -140,8 +134,7 @@ def test_two_people_of_a_team_lose_nothing_when_git_merges_them(
     as_("bob", "remember", "Both of us know the code.", "--title", "Keys", "--tier", "team")
     as_("ann", "edit", "team:memory:shared", "--tag", "b")
     for person in ("ann", "bob"):
-        git(tmp_path / person, "add", "-A")
-        git(tmp_path / person, "commit", "-qm", person)
+        commit(tmp_path / person, person)
     git(tmp_path / "bob", "push", "-q", "origin", "HEAD")
     git(tmp_path / "ann", "pull", "-q", "--no-rebase", "--no-edit", check=False)  # both wrote keys.md
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 from pathlib import Path
 
 import apsw
 import pytest
 
-from tests.command import Co
+from tests.command import Co, commit, git
 from tests.vault import Vault
 
 
@@ -79,20 +78,13 @@ def test_an_invalid_date_is_reported(co: Co, vault: Vault) -> None:
 def kept_in_git(vault: Vault) -> Vault:
     """A vault in a folder of a repository: one note that was rewritten, one that was deleted."""
 
-    def git(*arguments: str, when: str = "2024-01-01T12:00:00Z") -> None:
-        identity = ("-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false")
-        moment = {"GIT_AUTHOR_DATE": when, "GIT_COMMITTER_DATE": when}
-        subprocess.run(["git", *identity, *arguments], cwd=vault.root.parent, env={**os.environ, **moment}, check=True)
-
-    git("init", "-q")
+    git(vault.root.parent, "init", "-q")
     vault.write("memories/office.md", "The office is in Lisbon.")
     vault.write("memories/parking.md", "Parking is free behind the office.")
-    git("add", "vault")
-    git("commit", "-qm", "first")
+    commit(vault.root, "first", "2024-01-01T12:00:00Z")
     vault.write("memories/office.md", "The office is in Porto.")
     vault.delete("memories/parking.md")
-    git("add", "-A", "vault")
-    git("commit", "-qm", "second", when="2025-06-01T12:00:00Z")
+    commit(vault.root, "second", "2025-06-01T12:00:00Z")
     vault.write("memories/office.md", "The office is in Braga, and this is not committed.")
     return vault
 
@@ -141,8 +133,7 @@ def test_show_warns_about_an_outdated_note(co: Co, moved: Vault) -> None:
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 def test_a_repository_cannot_run_anything_when_it_is_asked_as_of(co: Co, kept_in_git: Vault, tmp_path: Path) -> None:
     (kept_in_git.root.parent / ".gitattributes").write_text("*.md filter=x\n")
-    git = ["git", "-C", str(kept_in_git.root), "config"]
-    subprocess.run([*git, "filter.x.smudge", f"touch {tmp_path / 'RAN'}; cat"], check=True)
+    git(kept_in_git.root, "config", "filter.x.smudge", f"touch {tmp_path / 'RAN'}; cat")
 
     assert "Lisbon" in co("search", "where is the office", "--as-of", "2024-06-01").out
     assert not (tmp_path / "RAN").exists()
@@ -150,13 +141,9 @@ def test_a_repository_cannot_run_anything_when_it_is_asked_as_of(co: Co, kept_in
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 def test_as_of_keeps_what_is_excluded_out(co: Co, kept_in_git: Vault) -> None:
-    identity = ("-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false")
-    when = {"GIT_AUTHOR_DATE": "2026-01-01T12:00:00Z", "GIT_COMMITTER_DATE": "2026-01-01T12:00:00Z"}
     kept_in_git.write(".coignore", "private/\n")
     kept_in_git.write("private/diary.md", "The office diary.")
-    for arguments in (("add", "-A"), ("commit", "-qm", "third")):
-        command = ["git", *identity, *arguments]
-        subprocess.run(command, cwd=kept_in_git.root, env={**os.environ, **when}, check=True)
+    commit(kept_in_git.root, "third", "2026-01-01T12:00:00Z")
 
     assert not any("diary" in ref for ref in refs(co, "office diary", "--as-of", "2026-06-01"))
 

@@ -124,15 +124,6 @@ def test_a_weak_token_is_refused(co: Co, monkeypatch: pytest.MonkeyPatch) -> Non
         assert "token_urlsafe" in ran.err
 
 
-def test_every_address_of_a_machine_needs_a_name_for_clients(co: Co, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CO_MCP_TOKEN", TOKEN)
-
-    ran = co("mcp", "--http", "--host", "0.0.0.0", "--port", "0")
-
-    assert (ran.code, ran.out) == (2, "")
-    assert "needs --allow-host" in ran.err
-
-
 def test_the_server_accepts_no_web_socket_and_does_not_name_its_software(address: str) -> None:
     upgrade = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13"}
     asked = httpx2.get(
