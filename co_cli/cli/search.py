@@ -194,7 +194,7 @@ def _answer(options: argparse.Namespace, sources: list[str] | None, full: bool =
         else:
             filters, total = filters_text(options), len(worth_showing(found))
             if options.limit is None and Screen().interactive:
-                found = found._replace(hits=_best(found))
+                found = found._replace(hits=without_weak(worth_showing(found)[:SHOWN]))
             show_result(found, kb if full else None, options.explain, bool(kb.index.linked or filters), numbered=True)
             if len(found.hits) < total:
                 Screen().wrapped(f"{count_of(total - len(found.hits), 'more hit')}: -n {LIMIT} shows all", style="dim")
@@ -214,10 +214,6 @@ def _answer(options: argparse.Namespace, sources: list[str] | None, full: bool =
             keep_results(kb, [without_lines(hit.ref) for hit in worth_showing(found)])
         kb.track(found)  # after the answer is shown, so that nobody waits for it
     return 0 if found.state == "found" else 1
-
-
-def _best(found: SearchResult) -> list[Hit]:
-    return without_weak(worth_showing(found)[:SHOWN])
 
 
 def _print_paths(found: SearchResult, end: str) -> None:

@@ -15,7 +15,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from co_cli.errors import SecretError
-from co_cli.notes.secret_rules import CHANGE, MIN_CHANGES, Rule, cells, matches, rules_by_keyword
+from co_cli.notes.secret_rules import CHANGE, MIN_CHANGES, Found, Rule, cells, matches, rules_by_keyword
 from co_cli.values import INVISIBLE
 
 SHOWN = 4
@@ -46,22 +46,18 @@ class Secret(NamedTuple):
     line: int
 
 
-class SecretSpan(NamedTuple):
-    """Where a secret is, and what it is."""
-
-    start: int
-    end: int
-    what: str
-
-
 def find_secrets(text: str) -> list[Secret]:
     """Each secret once, in the order of the text."""
     found: dict[str, Secret] = {}
-    for start, end, what in _spans(text):
+    for start, end, name in _spans(text):
         secret = text[start:end]
         if secret not in found:
-            found[secret] = Secret(what, mask(secret), text.count("\n", 0, start) + 1)
+            found[secret] = Secret(_with_article(name), mask(secret), text.count("\n", 0, start) + 1)
     return list(found.values())
+
+
+def _with_article(name: str) -> str:
+    return f"{'an' if name[0] in 'aeiouA' else 'a'} {name}"
 
 
 def mask(secret: str) -> str:
@@ -105,10 +101,12 @@ def without_secrets(text: str, policy: str, before: str = "", place: str = "") -
         if counted is not None:
             counted |= masked
         return redacted
-    secret, (start, _, what) = next(reversed(new.items()))
+    secret, (start, _, name) = next(reversed(new.items()))
     others = f" and {len(new) - 1} more" if len(new) > 1 else ""
     place = place or f"line {text.count(chr(10), 0, start) + 1}"
-    raise SecretError(f"this holds {what} ({place}: {mask(secret)}){others}, and nothing was saved: take it out")
+    raise SecretError(
+        f"this holds {_with_article(name)} ({place}: {mask(secret)}){others}, and nothing was saved: take it out"
+    )
 
 
 _masked: ContextVar[set[str] | None] = ContextVar("masked", default=None)
@@ -161,7 +159,7 @@ class Edited(NamedTuple):
     shifts: list[int]
     """How many characters were left out so far."""
 
-    def origin(self, span: SecretSpan) -> SecretSpan:
+    def origin(self, span: Found) -> Found:
         """A span of this text as one of the text that it was made from."""
         return span._replace(start=self._before(span.start), end=self._before(span.end - 1) + 1)
 
@@ -193,7 +191,7 @@ def _unescape(entity: str) -> str:
     return unescape(entity)
 
 
-def _spans(text: str) -> list[SecretSpan]:
+def _spans(text: str) -> list[Found]:
     """In the order of the text; of two that overlap the longer one."""
     plain = _edit(text, re.finditer(NOISE, text))
     plain = plain._replace(text=plain.text.translate(SAME_SIGNS))
@@ -203,7 +201,7 @@ def _spans(text: str) -> list[SecretSpan]:
         joined = _edit(plain.text, joints)
         lines = (joined.origin(span) for span in _find(joined.text, wrapped=True))
         found += [span for span in lines if any(span.start < joint.start() < span.end for joint in joints)]
-    spans: list[SecretSpan] = []
+    spans: list[Found] = []
     for span in sorted(map(plain.origin, found), key=lambda span: (span.start, -span.end)):
         if not spans or span.start >= spans[-1].end:
             spans.append(span)
@@ -220,10 +218,9 @@ def _is_cut(joint: re.Match[str]) -> bool:
     return bool(before and ("_" in before[0] or re.search(CHANGE, before[0]) or CAPITALS.fullmatch(before[0])))
 
 
-def _find(text: str, wrapped: bool = False) -> Iterator[SecretSpan]:
+def _find(text: str, wrapped: bool = False) -> Iterator[Found]:
     found = (match for rule, windows in _windows(text, wrapped) for match in matches(rule, text, windows))
-    for start, end, name in found if wrapped else chain(found, cells(text)):
-        yield SecretSpan(start, end, f"{'an' if name[0] in 'aeiouA' else 'a'} {name}")
+    return found if wrapped else chain(found, cells(text))
 
 
 def _windows(text: str, wrapped: bool) -> Iterator[tuple[Rule, list[tuple[int, int]]]]:
