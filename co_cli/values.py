@@ -273,6 +273,8 @@ class Saved(NamedTuple):
     """How many secrets were masked, by the setting `secrets`."""
     seq: int | None = None
     """The number of the save in a team vault, which tells later whether it is committed and pushed."""
+    receipt: SaveReceipt | None = None
+    """How far it has come, if a server answered."""
 
     @property
     def summary(self) -> str:

@@ -51,8 +51,12 @@ def _text(change: NoteChange) -> str:
     if change.source == "git":
         lines = f", +{change.lines_added} -{change.lines_deleted} lines" if change.lines_added is not None else ""
         return f"git {(change.hash or '')[:SHORT_HASH]}  {change.what} ({change.author}{lines})"
-    details = [f"by {change.front_end}"] if change.front_end else []
+    by = change.front_end or change.author
+    details = [f"by {by}"] if by else []
     details += [f"from {change.before}"] if change.before else []
     if change.size is not None and change.what != "removed":
         details.append(f"{size_of(change.size)}{f', {change.grew:+,}' if change.grew else ''}")
+    if change.receipt:
+        details.append(f"commit {(change.receipt.committed or 'follows')[:SHORT_HASH]}")
+        details += [] if change.receipt.pushed else ["not pushed yet"]
     return f"{change.what:<8}  {(change.hash or '')[:SHORT_HASH]}  {', '.join(details)}".rstrip()

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Literal, NamedTuple
 
 from pydantic import BaseModel
 from starlette.responses import Response
 
-from co_cli.errors import NoteConflictError
+from co_cli.errors import InvalidInputError, NoteConflictError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.note import Note, own_tags, read_note
 from co_cli.notes.refs import lines_of
@@ -29,9 +29,10 @@ from co_cli.service.note_details import (
 )
 from co_cli.service.vaults import vaults_for_prompts
 from co_cli.sources.walk import is_listed
-from co_cli.values import SOURCES, Change, Draft, Forgotten, NoteSummary, Saved
+from co_cli.values import SOURCES, Change, Draft, Forgotten, NoteSummary, Saved, SaveReceipt
 
 LARGEST_FILE = 50_000_000
+PUSH_SECONDS = 30.0
 
 
 class OneNote(BaseModel):
@@ -66,15 +67,28 @@ class Preview(BaseModel):
     """The note that it is for, so that links are resolved from there."""
 
 
-class NewText(model_of(Draft, "tier")):
+class Acknowledged(BaseModel):
+    """A save, and when it is answered."""
+
+    ack: Literal["indexed", "pushed"] = "indexed"
+    """In a team vault, `pushed` waits until the remote has it, up to 30 seconds; the receipt says how far it is."""
+
+
+class NewText(Acknowledged, model_of(Draft, "tier")):
     """A new note, as `KnowledgeBase.remember` takes it."""
 
 
-class NewVersion(OneNote, model_of(Change)):
+class NewVersion(Acknowledged, OneNote, model_of(Change)):
     """A change of a note, as `KnowledgeBase.update` takes it. What is not given stays as it is.
 
     If the note has another `version` now, that is a conflict (409), and the answer has the present text.
     """
+
+
+class OneSave(BaseModel):
+    """A save in a team vault, by its number."""
+
+    seq: int
 
 
 class OldVersion(OneNote):
@@ -157,17 +171,25 @@ def preview(kb: KnowledgeBase, asked: Preview) -> dict[str, str]:
 @route("POST", "/notes")
 def save_note(kb: KnowledgeBase, asked: NewText) -> Saved:
     """Save a new note."""
-    return kb.remember(**dict(asked))
+    return _acknowledge(kb, asked, kb.remember)
 
 
 @route("PUT", "/notes/{ref:path}")
 def change_note(kb: KnowledgeBase, asked: NewVersion) -> Saved:
     """Change a note."""
     try:
-        return kb.update(**dict(asked))
+        return _acknowledge(kb, asked, kb.update)
     except NoteConflictError as error:
         error.present = kb.note(asked.ref).body
         raise
+
+
+@route("GET", "/saves/{seq}")
+def show_save(kb: KnowledgeBase, asked: OneSave) -> SaveReceipt:
+    """Show whether a save in a team vault is committed and pushed."""
+    if kb.team is None:
+        raise InvalidInputError("this is not a team vault: a save is complete when it is answered")
+    return kb.team.receipt(asked.seq)
 
 
 @route("DELETE", "/notes/{ref:path}")
@@ -204,6 +226,13 @@ def read_file(kb: KnowledgeBase, asked: NoteFile) -> Response:
         return json_answer(ErrorAnswer(ApiError("unknown_file", f"{asked.ref} has no file {asked.name!r}")), 404)
     kind = PICTURES.get(os.path.splitext(file)[1].lower(), "application/octet-stream")
     return Response(store.read(file), media_type=kind)
+
+
+def _acknowledge(kb: KnowledgeBase, asked: Acknowledged, save: Callable[..., Saved]) -> Saved:
+    saved = save(**{name: value for name, value in asked if name != "ack"})
+    if kb.team is None or saved.seq is None:
+        return saved
+    return saved._replace(receipt=kb.team.wait_pushed(saved.seq, PUSH_SECONDS if asked.ack == "pushed" else 0))
 
 
 def _targets(kb: KnowledgeBase, ref: str, note: Note) -> dict[str, str | None]:

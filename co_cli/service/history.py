@@ -26,7 +26,7 @@ from co_cli.service.review import Dismissals
 from co_cli.service.searching import find
 from co_cli.settings import Settings
 from co_cli.sources.origin import IGNORE_FILE, THE_VAULT, Added, change_registry
-from co_cli.values import moment_text
+from co_cli.values import SaveReceipt, moment_text
 
 if TYPE_CHECKING:
     from co_cli.knowledge_base import KnowledgeBase
@@ -62,7 +62,7 @@ class NoteChange(NamedTuple):
 
     at: str
     source: str
-    """activity or git"""
+    """activity, git, or team: another server saved it"""
     what: str
     """seen, created, updated, moved, removed, restored; of git, the commit's subject"""
     hash: str | None
@@ -78,6 +78,8 @@ class NoteChange(NamedTuple):
     author: str | None = None
     lines_added: int | None = None
     lines_deleted: int | None = None
+    receipt: SaveReceipt | None = None
+    """Of a save in a team vault; None when it was pushed more than a day ago."""
 
 
 class History(NamedTuple):

@@ -19,9 +19,14 @@ from co_cli.service.server_client import ServerKnowledgeBase
 from co_cli.values import OWN_SOURCES, Hit, moment_text
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from co_cli.knowledge_base import KnowledgeBase
 
 MOST_MENTIONS = 20
+
+
+DONE = {"create": "created", "change": "updated", "remove": "removed"}
 
 
 class NoteLink(NamedTuple):
@@ -152,6 +157,8 @@ def note_history(kb: KnowledgeBase, ref: str, limit: int) -> NoteHistory:
         path, lost = path_of(asked) or asked, error
         ref, title = source_ref(path), ""
     found = history_of(kb.activity, index, path, limit)
+    if kb.team and index is kb.index:
+        found = found._replace(changes=_with_saves(found.changes, kb.team.history(found.path, limit))[:limit])
     if lost is not None and not found.changes:
         raise lost
     if lost is not None and found.head:
@@ -169,6 +176,20 @@ def note_history(kb: KnowledgeBase, ref: str, limit: int) -> NoteHistory:
         changes=found.changes,
         left_out=found.problems,
     )
+
+
+def _with_saves(changes: list[NoteChange], saves: Sequence[tuple[Any, ...]]) -> list[NoteChange]:
+    """Who saved each version in a team vault, and those that other servers saved."""
+    left, found = [*changes], list[NoteChange]()
+    for moment, who, action, version, receipt in saves:
+        at, what = moment_text(moment), DONE[action]
+        known = (
+            one for one in left if one.source == "activity" and (one.hash == version if version else one.what == what)
+        )
+        one = next(known, NoteChange(at, "team", what, version))
+        left = [other for other in left if other is not one]
+        found.append(one._replace(at=at, what=what, author=who, receipt=receipt))
+    return sorted([*found, *left], key=lambda one: one.at, reverse=True)
 
 
 def kept_copies(kb: KnowledgeBase, ref: str) -> list[str]:

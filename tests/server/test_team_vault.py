@@ -1,0 +1,211 @@
+"""Several servers of one team vault know the same tokens, saves and receipts, and nothing of another vault."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import psycopg
+import pytest
+from psycopg.conninfo import conninfo_to_dict
+
+from co_cli.errors import InvalidInputError
+from co_cli.knowledge_base import KnowledgeBase
+from co_cli.server.routes import API, ROUTES
+from co_cli.service.access_tokens import AccessTokens, Role
+from co_cli.team import keeper
+from tests.command import Co
+from tests.mcp_server.talking import over_http
+from tests.postgres import new_database
+from tests.server.browser import wait_for
+from tests.server.conftest import Server, serving
+from tests.team.servers import Team, git
+
+SECRET = "a secret of sixteen letters".replace(" ", "-")
+
+
+@pytest.fixture
+def team(tmp_path: Path) -> Iterator[Team]:
+    made = Team(tmp_path, new_database())
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def servers(team: Team, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Server, Server]]:
+    monkeypatch.setenv("CO_WEBHOOK_SECRET", SECRET)
+    with ExitStack() as stack:
+        one, two = (team.server(name) for name in ("one", "two"))
+        yield tuple(stack.enter_context(serving(kb, AccessTokens.of(kb))) for kb in (one, two))
+
+
+def token(kb: KnowledgeBase, role: Role = "write", name: str = "mara") -> str:
+    return AccessTokens.of(kb).create(role, name)[0]
+
+
+def client(server: Server, secret: str) -> httpx2.Client:
+    return server.client(Authorization=f"Bearer {secret}")
+
+
+def gauges(server: Server) -> dict[str, float]:
+    with server.client() as asking:
+        lines = asking.get("/metrics").text.splitlines()
+    return {line.split()[0]: float(line.split()[1]) for line in lines if line[0] != "#" and "{" not in line}
+
+
+def test_what_is_saved_on_one_server_is_found_on_the_other_at_once(servers: tuple[Server, Server]) -> None:
+    one, two = servers
+    secret = token(one.kb)
+    for here, there, text in ((one, two, "Elms like water."), (two, one, "Limes smell sweet.")):
+        with client(here, secret) as saving, client(there, secret) as asking:
+            saved = saving.post(f"{API}/notes", json={"content": text}).json()
+            assert saved["receipt"]["indexed"]
+            assert asking.get(f"{API}/notes/{saved['ref']}").json()["body"].strip() == text
+            assert asking.get(f"{API}/search", params={"q": text}).json()["hits"][0]["ref"] == saved["ref"]
+            changed = asking.put(f"{API}/notes/{saved['ref']}", json={"content": f"{text} Yes."}).json()
+            assert saving.get(f"{API}/notes/{saved['ref']}").json()["body"].strip() == f"{text} Yes."
+            assert changed["seq"] > saved["seq"]
+    AccessTokens.of(two.kb).revoke("mara")
+    with client(one, secret) as asking:
+        assert asking.get(f"{API}/session").status_code == 401
+
+
+def test_a_save_can_wait_until_it_is_pushed_and_is_a_commit_of_the_token_s_owner(
+    team: Team, servers: tuple[Server, Server]
+) -> None:
+    one, two = servers
+    with client(one, token(one.kb)) as saving:
+        saved = saving.post(f"{API}/notes", json={"content": "Elms like water.", "ack": "pushed"}).json()
+        assert saved["receipt"]["pushed"]
+        assert git(team.remote, "log", "-1", "--format=%H %an") == f"{saved['receipt']['committed']} mara"
+        assert "Elms like water." in git(team.remote, "show", "HEAD:memories/elms-like-water.md")
+        again = saving.post(f"{API}/notes", json={"content": "Elms like water.", "ack": "pushed"}).json()
+        assert (again["outcome"], again["seq"], again["receipt"]) == ("duplicate", None, None)
+    with KnowledgeBase.connect(two.url, token(two.kb, "read", "jon")) as remote:
+        assert remote.ask("GET", f"/saves/{saved['seq']}", dict[str, Any]) == saved["receipt"]
+        with pytest.raises(InvalidInputError, match="there is no save 999"):
+            remote.ask("GET", "/saves/999", dict[str, Any])
+    with KnowledgeBase.connect(two.url, token(two.kb, "write", "bex")) as remote:
+        receipt = remote.update(saved["ref"], "Elms like wet feet.", ack="pushed").receipt  # type: ignore[call-arg]
+        assert receipt
+        assert receipt.pushed
+
+
+def test_every_front_end_s_save_is_recorded_with_its_person(
+    team: Team, servers: tuple[Server, Server], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, two = servers
+    with client(one, token(one.kb, name="mara")) as page:
+        ref = page.post(f"{API}/notes", json={"content": "Elms like water."}).json()["ref"]
+    with over_http(f"{two.url}/mcp", token=token(two.kb, name="jon")) as talk:
+        talk.call_tool("update_memory", {"ref": ref, "tags": ["tree"]})
+    with KnowledgeBase.connect(one.url, token(one.kb, name="bex")) as remote:
+        remote.update(ref, title="Elms")
+    monkeypatch.setenv("CO_ENGINE", team.address)
+    git(Path(two.kb.root), "config", "user.name", "Nils")
+    co = Co(Path(two.kb.root))
+    place = ("--vault", two.kb.root, "--data-dir", two.kb.settings.data_dir)
+    assert co("edit", ref, "--category", "fact", *place).code == 0
+    with client(two, token(two.kb, name="ida")) as page:
+        page.delete(f"{API}/notes/{ref}")
+        page.post(f"{API}/restored", json={"ref": ref})
+
+    for server in servers:
+        with server.client() as asking:
+            changes = asking.get(f"{API}/history/{ref}").json()["history"]["changes"]
+        saves = [one for one in changes if one["source"] != "git"]
+        assert [one["author"] for one in saves] == ["ida", "ida", "Nils", "bex", "jon", "mara"]
+        assert [one["what"] for one in saves] == ["created", "removed", "updated", "updated", "updated", "created"]
+    shown = co("note", "history", ref, *place).out
+    assert "created" in shown
+    assert "by mara" in shown
+
+
+def test_a_push_that_the_webhook_announces_comes_in_at_once(
+    team: Team, servers: tuple[Server, Server], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keeper, "EVERY", 600.0)
+    one, two = servers
+    with client(one, token(one.kb)) as saving, httpx2.Client(verify=False) as forge:
+        saving.post(f"{API}/notes", json={"content": "Limes smell sweet.", "ack": "pushed"})
+        team.push("memories/elm.md", "Elms like water.")
+        body = b'{"ref": "refs/heads/main"}'
+        signed = "sha256=" + hmac.new(SECRET.encode(), body, hashlib.sha256).hexdigest()
+        wrong = [{}, {"X-Gitlab-Token": "wrong"}, {"X-Hub-Signature-256": signed[:-1]}, {"X-Gitlab-Token": ""}]
+        assert [forge.post(f"{two.url}/webhook", content=body, headers=one).status_code for one in wrong] == [403] * 4
+        assert forge.post(f"{two.url}/webhook", content=body, headers={"X-Hub-Signature-256": signed}).text == "ok\n"
+        wait_for(lambda: saving.get(f"{API}/notes/memory:elm").status_code == 200)
+        team.push("memories/ash.md", "Ashes are grey.")
+        assert forge.post(f"{two.url}/webhook", content=body, headers={"X-Gitlab-Token": SECRET}).status_code == 200
+        wait_for(lambda: saving.get(f"{API}/notes/memory:ash").status_code == 200)
+
+
+def test_metrics_tell_how_far_git_is_behind(team: Team, servers: tuple[Server, Server]) -> None:
+    one, two = servers
+    hidden = team.remote.rename(team.remote.with_suffix(".away"))
+    with client(one, token(one.kb)) as saving:
+        saved = saving.post(f"{API}/notes", json={"content": "Elms like water."}).json()
+        assert not saved["receipt"]["pushed"]
+        wait_for(lambda: gauges(two)["co_outbox_age_seconds"] > 0)
+        assert gauges(one)["co_outbox_changes"] == 1
+        hidden.rename(team.remote)
+        wait_for(lambda: saving.get(f"{API}/saves/{saved['seq']}").json()["pushed"])
+    assert gauges(one) == {"co_outbox_changes": 0, "co_outbox_age_seconds": 0, "co_commits_behind": 0}
+
+
+def test_a_database_that_is_away_makes_the_server_unhealthy_until_it_is_back(
+    team: Team, servers: tuple[Server, Server]
+) -> None:
+    one, _ = servers
+    with client(one, token(one.kb)) as asking:
+        assert asking.get("/healthz").status_code == 200
+        name = conninfo_to_dict(team.address)["dbname"]
+        with psycopg.connect(team.address, dbname="postgres", autocommit=True) as connection:
+            connection.execute(f"alter database {name} allow_connections false".encode())
+            connection.execute("select pg_terminate_backend(pid) from pg_stat_activity where datname = %s", [name])
+            with one.client(Authorization="") as stranger:
+                assert stranger.get("/healthz", timeout=20).status_code == 503
+            connection.execute(f"alter database {name} allow_connections true".encode())
+        wait_for(lambda: asking.get("/healthz").status_code == 200)
+        assert asking.get(f"{API}/session").status_code == 200
+
+
+def test_a_token_of_one_vault_sees_nothing_of_another_in_the_same_database(
+    team: Team, servers: tuple[Server, Server], tmp_path: Path
+) -> None:
+    (tmp_path / "other").mkdir()
+    other = Team(tmp_path / "other", team.address)
+    git(tmp_path / "other", "clone", "--quiet", str(other.remote), "diary")
+    git(tmp_path / "other/diary", "config", "co.vault", "diary")
+    diary = other.open(tmp_path / "other/diary")
+    diary.remember("The zebra is a secret of the diary.", tags=["zebra"])
+    handbook, _ = servers
+    mine, foreign = token(handbook.kb), token(diary)
+    with serving(diary, AccessTokens.of(diary)) as server:
+        for secret, place in ((mine, server), (foreign, handbook)):
+            with client(place, secret) as stranger:
+                for one in ROUTES:
+                    assert stranger.request(one.method, API + one.path.partition("{")[0]).status_code == 401
+                assert [stranger.get(path).status_code for path in ("/metrics", f"{API}/events")] == [401] * 2
+                assert stranger.post(f"{API}/session", json={"code": secret}).status_code == 403
+                assert stranger.post("/mcp", json={}).status_code == 401
+            with KnowledgeBase.connect(place.url, secret) as remote, pytest.raises(InvalidInputError, match="token"):
+                remote.search("zebra")
+        with client(server, foreign) as asking:
+            assert asking.get(f"{API}/search", params={"q": "zebra"}).json()["state"] == "found"
+    with client(handbook, mine) as asking:
+        seen = [asking.get(f"{API}{path}").text for path in ("/notes", "/tags", "/filters", "/map", "/activity")]
+        seen += [asking.get(f"{API}/search", params={"q": q}).text for q in ("zebra", "secret of the diary")]
+        seen += [asking.post(f"{API}/given", json={"prompt": "zebra"}).text, asking.get(f"{API}/status").text]
+        assert [text for text in seen if "The zebra" in text or "the-zebra" in text] == []
+        assert asking.get(f"{API}/notes/memory:the-zebra-is-a-secret-of-the-diary").status_code == 404
+    with over_http(f"{handbook.url}/mcp", token=mine) as talk:
+        for tool in ("recall_memory", "search_knowledge"):
+            assert "The zebra" not in talk.call_tool(tool, {"query": "zebra"}).content[0].text
+        assert "zebra" not in talk.call_tool("list_memories", {}).content[0].text
+    other.close()
