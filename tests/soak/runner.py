@@ -32,6 +32,7 @@ class Trial:
         """The options that repeat the first fault."""
         self.done = 0
         self._rounds = range(first, first + rounds)
+        self.last = first + rounds - 1
         self._begun = time.monotonic()
         self._end = None if seconds is None else self._begun + seconds
         self._number = self._folder_since = first
@@ -81,7 +82,7 @@ class Process:
     def __init__(self, target: Callable[..., None], *arguments: Any) -> None:
         context: Any = multiprocessing.get_context("spawn" if sys.platform == "win32" else "forkserver")
         if sys.platform != "win32":
-            context.set_forkserver_preload(["tests.soak.checks", "tests.soak.scenarios"])
+            context.set_forkserver_preload(["tests.soak.checks", "tests.soak.scenarios", "tests.soak.team"])
         self.pipe, theirs = context.Pipe()
         self._process = context.Process(target=_without_ctrl_c, args=(target, theirs, *arguments), daemon=True)
         self._process.start()
@@ -93,6 +94,10 @@ class Process:
             return self.pipe.recv() if self.pipe.poll(seconds) else None
         except (EOFError, OSError):
             return None
+
+    @property
+    def pid(self) -> int | None:
+        return self._process.pid
 
     def kill(self) -> None:
         """SIGKILL. What it said before can still be read."""

@@ -20,7 +20,7 @@ from co_cli.index.sqlite.database_files import fresh_path, swap
 from co_cli.notes import files, store
 from co_cli.notes.files import locked
 from tests.command import Co
-from tests.soak import power, scenarios
+from tests.soak import power, scenarios, team
 from tests.soak.__main__ import main
 from tests.soak.checks import Ledger, differences, files_of, open_vault, sealed_text
 from tests.soak.disk import listening
@@ -40,6 +40,15 @@ def test_kills_lose_nothing_and_the_next_process_repairs_the_index(tmp_path: Pat
     assert trial.faults == []
     assert trial.counts["kills"] == 16
     assert trial.counts["in the middle of something"] > 6, "the kills came too late to prove anything"
+
+
+def test_five_kills_of_a_teams_database_lose_no_acknowledged_save(tmp_path: Path) -> None:
+    trial = Trial("team", tmp_path, seed=9, rounds=5)
+    team.faults(trial, kinds=("database",))
+
+    assert trial.faults == []
+    assert trial.counts["kills of the database"] == 5
+    assert trial.counts["saves acknowledged"] >= 10
 
 
 def test_damage_to_a_note_is_seen(vault: Vault) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import psycopg
@@ -14,6 +15,8 @@ from co_cli.errors import InvalidInputError, NoteConflictError, VaultError
 from co_cli.importers.note_importer import ImportRequest, import_export
 from co_cli.index.verify import verify
 from tests.command import Co
+from tests.soak.runner import Process
+from tests.soak.team import open_server
 from tests.team.servers import Team, commit, git, keep, kept_texts, team_of
 
 
@@ -94,6 +97,33 @@ def test_a_save_that_the_database_refuses_leaves_the_folder_as_it_was(team: Team
 
     team.ask("drop trigger refuse on team.changes")
     assert kb.remember("Elms like water.").seq
+
+
+def save_and_hang(pipe: Connection, folder: str, address: str) -> None:
+    kb = open_server(Path(folder), address)
+    kb.update("memory:oak", "Oaks are gone.")
+    pipe.send("saved")
+
+
+def test_a_server_killed_between_the_file_and_the_commit_leaves_the_folder_as_it_was(team: Team) -> None:
+    team.server("one").close()
+    file = team.place / "one" / "memories" / "oak.md"
+    team.ask("create function team.hang() returns trigger language plpgsql as 'begin perform pg_sleep(60); end'")
+    team.ask("create trigger hang before insert on team.changes execute function team.hang()")
+    victim = Process(save_and_hang, str(team.place / "one"), team.address)
+    while "gone" not in file.read_text():
+        assert not victim.pipe.poll(0.01), "it did not hang"
+    victim.kill()
+    victim.close()
+    team.ask("select pg_terminate_backend(pid) from pg_stat_activity where wait_event = 'PgSleep'")
+    team.ask("drop trigger hang on team.changes")
+
+    kb = team.server("one")
+    assert kb.note("memory:oak").body == "Oaks live long.\n"
+    assert "Oaks are gone." in kept_texts(team.place / "one")[0], "nobody was told that it is saved"
+    assert verify(kb.index).agrees
+    kb.update("memory:oak", "Oaks live very long.")
+    assert team.server("two").note("memory:oak").body.strip() == "Oaks live very long."
 
 
 def test_a_text_that_nobody_saved_is_kept_aside_when_its_place_is_needed(team: Team) -> None:
