@@ -14,6 +14,7 @@ import time
 from co_cli.embedding import static
 from co_cli.embedding.minilm import MiniLMEmbedder
 from co_cli.embedding.reader import MODELS, PassageReader
+from co_cli.embedding.remote import RemoteEmbedder, remote_space
 from co_cli.embedding.space import MINILM, Embedder, VectorSpace
 from co_cli.errors import SettingsError
 from co_cli.notes.files import change_json, read_json
@@ -30,7 +31,7 @@ def space_of(provider: str, model: str | None = None) -> VectorSpace | None:
         return None
     space = LOCAL_SPACES.get(provider)
     if space is None:
-        return _import_remote().remote_space(provider, model)
+        return remote_space(provider, model)
     name = space.model.partition("@")[0]
     if model and model not in (name, space.model):
         fix = "unset CO_KNOWLEDGE_EMBEDDING_MODEL, or choose another provider"
@@ -43,12 +44,6 @@ def reader_named(name: str) -> PassageReader | None:
     if name == "off":
         return None
     return PassageReader(MODELS[name])
-
-
-def _import_remote():
-    from co_cli.embedding import remote  # it needs asyncio, which takes 40 ms
-
-    return remote
 
 
 class Outage:
@@ -109,4 +104,4 @@ class Embedders:
             return MiniLMEmbedder()
         # with a local provider, a host in the settings belongs to the server that was used before
         is_theirs = self.space is None or self.space.provider in (space.provider, *LOCAL_SPACES)
-        return _import_remote().RemoteEmbedder(known, self._host if is_theirs else None, self.outage)
+        return RemoteEmbedder(known, self._host if is_theirs else None, self.outage)

@@ -7,7 +7,6 @@ use the network.
 
 from __future__ import annotations
 
-import asyncio
 import math
 import os
 import re
@@ -106,7 +105,7 @@ class RemoteEmbedder:
         while True:
             seconds = min(SECONDS[kind], deadline - time.monotonic())
             try:
-                answer = run_async(asyncio.wait_for(self._call(texts, kind), seconds))
+                answer = run_async(self._call(texts, kind), seconds)
                 if self._outage:
                     self._outage.note(None)
                 return self._unit_vectors(answer, len(texts))
