@@ -112,6 +112,16 @@ def control(folder: Path, *arguments: str, check: bool = True) -> subprocess.Com
     return _run(folder, _program(folder, "pg_ctl"), "-w", "-D", str(folder / "data"), *arguments, check=check)
 
 
+def copy_schema(name: str, old: str, new: str) -> None:
+    """Dump a schema of one database and read it into another."""
+    folder = Path(os.environ[FOLDER])
+    with tempfile.TemporaryDirectory(dir=folder) as place:
+        os.chmod(place, 0o777)
+        file = f"--file={place}/dump.sql"
+        _run(folder, _program(folder, "pg_dump"), f"--schema={name}", file, old, check=True)
+        _run(folder, _program(folder, "psql"), "--set=ON_ERROR_STOP=1", file, new, check=True)
+
+
 def stop_server() -> None:
     folder = Path(os.environ[FOLDER])
     if (folder / "data" / "postmaster.pid").exists():

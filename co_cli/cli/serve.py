@@ -46,12 +46,12 @@ def run_serve(options: argparse.Namespace) -> int:
             )
         sync_first(kb)  # the first to ask should find everything
         access = TeamAccess(tokens)
+        site = TeamSite(kb, access, at.hosts)
         about = [f"{printable(kb.root)} is at {at.url}"]
         about += [f"you may open {at.url}/#code={access.code} once, as admin"] if at.is_local else []
         about += [] if at.is_local else ["this is plain HTTP: put a proxy with TLS in front of it"]
         for line in about:
             print(f"co serve: {line}", file=sys.stderr, flush=True)
-        site = TeamSite(kb, access, at.hosts)
         serve(site, listening, site.events.stop_streams)
     return 0
 

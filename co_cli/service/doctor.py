@@ -40,8 +40,8 @@ ENGLISH = frozenset("the and with that from this it when not by has you before a
 WORD = re.compile(r"\w+")
 FEWEST_JUDGED, FEWEST_WORDS, MOST_NOTES = 10, 8, 1000
 """How many passages of how many words it takes to tell a language, and how many notes are looked at."""
-NOT_SETTINGS = {"CO_MCP_TOKEN", "CO_API_KEY", "CO_API_URL", "CO_BASE_URL"}
-"""Variables that look like settings: the token of `co mcp --http`, and what Cohere's packages read."""
+NOT_SETTINGS = {"CO_MCP_TOKEN", "CO_TOKEN", "CO_WEBHOOK_SECRET", "CO_API_KEY", "CO_API_URL", "CO_BASE_URL"}
+"""Variables that look like settings: secrets of our servers and clients, and what Cohere's packages read."""
 
 Level = Literal["ok", "warning", "error"]
 
