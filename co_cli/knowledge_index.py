@@ -492,6 +492,8 @@ class KnowledgeIndex:
 
     def waiting(self) -> int:
         """How many files were changed, added or removed since they were indexed."""
+        if self.truth:
+            return len(self.truth.differences())
         stored, unlisted = self._read(lambda reader, vault: reader.listings(vault), ({}, []))
         changes = compare(stored, scan_origin(self.origin, self.exclude).listings, unlisted, recheck=False)
         look, gone = changes.look, changes.gone

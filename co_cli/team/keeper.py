@@ -13,7 +13,7 @@ import socket
 import threading
 import time
 from collections.abc import Generator
-from itertools import count, groupby
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import psycopg
@@ -98,8 +98,10 @@ class Keeper:
                     while lease and not stop.is_set():
                         self.round(lease)
                         self._wait(lease, stop)
-            except (KnowledgeError, psycopg.Error, OSError) as error:
-                log.warning("keeping %s stopped: %s", self.team.root, " ".join(str(error).split())[:300])
+            except Exception as error:
+                bug = not isinstance(error, KnowledgeError | psycopg.Error | OSError)
+                text = " ".join(str(error).split())[:300]
+                log.warning("keeping %s stopped: %s", self.team.root, text, exc_info=bug)
             stop.wait(RETRY)
 
     @contextlib.contextmanager
@@ -165,16 +167,30 @@ class Keeper:
         path, (base, ours, theirs) = change.path, texts
         if ours == base or ours is None:
             self.team.write(path, theirs, ours, received)
-        elif theirs is None:
-            return  # they removed what we changed: it stays
         else:
-            merged = self.repository.merge(ours, base or b"", theirs)
+            # a file that they removed and we changed stays
+            merged = ours if theirs is None else self.repository.merge(ours, base or b"", theirs)
+            if merged == ours:
+                return
             if merged is None:
-                self.team.write(*_conflict_copy(self.team.root, path, ours, who), None)
+                self.team.write(*self._conflict_copy(path, ours, who), None)
                 self.team.write(path, theirs, ours, received)
             else:
                 self.team.write(path, merged, ours)
         fetch(connection, MERGED, {"vault": self.team.id, "path": path})
+
+    def _conflict_copy(self, path: str, text: bytes, author: str) -> tuple[str, bytes]:
+        """A second note for a text that does not merge, which names the first one."""
+        stem, ending = os.path.splitext(path)
+        stem += f"-conflict-{slugify(author)}"
+        names = (f"{stem}{number}{ending}" for number in ("", *(f"-{more}" for more in range(2, 1_000))))
+        free = next(name for name in names if not os.path.lexists(os.path.join(self.team.root, name)))
+        if path.lower().endswith(ENDINGS):
+            ref = self.team.index.ref_of(path) or source_ref(path)
+            with contextlib.suppress(FrontmatterError):  # what cannot be edited safely stays as it is
+                marked = set_fields(text.decode("utf-8", "surrogateescape"), {"conflict_with": ref}, path)
+                return free, marked.encode("utf-8", "surrogateescape")
+        return free, text
 
     def _send(self, lease: Lease) -> bool:
         """Commit the outbox and push it. False if others pushed, or committed, meanwhile."""
@@ -246,15 +262,3 @@ class Keeper:
             for heard in lease.connection.notifies(timeout=min(left, 0.5), stop_after=1):
                 if heard.payload == str(self.team.id):
                     return
-
-
-def _conflict_copy(root: str, path: str, text: bytes, author: str) -> tuple[str, bytes]:
-    """The second note for a text that does not merge, and what it says: which note it is about."""
-    stem, ending = os.path.splitext(path)
-    names = (f"{stem}-conflict-{slugify(author)}{f'-{number}' if number > 1 else ''}{ending}" for number in count(1))
-    free = next(name for name in names if not os.path.lexists(os.path.join(root, name)))
-    if path.lower().endswith(ENDINGS):
-        with contextlib.suppress(FrontmatterError):  # what cannot be edited safely stays as it is
-            plain = set_fields(text.decode("utf-8", "surrogateescape"), {"conflict_with": source_ref(path)}, path)
-            return free, plain.encode("utf-8", "surrogateescape")
-    return free, text

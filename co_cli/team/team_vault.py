@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import errno
 import getpass
 import json
 import os
@@ -23,7 +24,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from co_cli.activity import acting
 from co_cli.errors import IndexUnavailableError, InvalidInputError, VaultError
 from co_cli.index.postgres.conditions import Connection, fetch
-from co_cli.index.postgres.postgres_engine import PostgresEngine
+from co_cli.index.postgres.postgres_engine import VERSION, PostgresEngine
 from co_cli.logbook import logger
 from co_cli.notes.files import create_exclusively, locked, make_folders, read_json, replace
 from co_cli.notes.store import NoteStore, content_hash
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
 VAULT_LOCK = 716_506_474
 """Advisory locks with this number and the vault's: one save at a time."""
 POLL = 0.05
+NO_FILE = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.EINVAL)
+"""Nothing is there, or a folder, a link or a device: no file that we would write."""
 log = logger("team")
 
 LOCK = "select pg_advisory_xact_lock(%(key)s, %(vault)s)"
@@ -52,12 +55,12 @@ where id = %(vault)s
 VAULT = "select first_commit, commit from team.vaults where id = %(vault)s"
 ADOPT = "update team.vaults set commit = %(commit)s, first_commit = %(first)s where id = %(vault)s"
 NEWER = """
-select max(seq), path, (array_agg(data order by seq desc))[1], array_agg(before) from team.changes
-where vault_id = %(vault)s and seq > %(after)s group by path
+select max(seq), path, (array_agg(data order by seq desc))[1], array_agg(before), bool_or(version <> %(version)s)
+from team.changes where vault_id = %(vault)s and seq > %(after)s group by path
 """
 ADD_CHANGE = """
-insert into team.changes (vault_id, path, data, before, author, saved_at, commit, pushed)
-values (%(vault)s, %(path)s, %(data)s, %(before)s, %(author)s, %(now)s, %(commit)s, %(commit)s::text is not null)
+insert into team.changes (vault_id, path, data, before, author, saved_at, version, commit, pushed)
+values (%(vault)s, %(path)s, %(data)s, %(before)s, %(author)s, %(now)s, %(version)s, %(commit)s, %(final)s)
 returning seq
 """
 ADD_AUDIT = """
@@ -193,7 +196,10 @@ class TeamVault:
                     return
             if applied != newest:
                 with self._folder():
-                    self._apply_newer()
+                    unindexed = self._apply_newer()
+                if unindexed:
+                    with self.lock():
+                        self._index({path: self._read(path) for path in unindexed})
         except IndexUnavailableError:
             return  # whoever needs the index says why
         except GitError as error:
@@ -237,8 +243,9 @@ class TeamVault:
                 with self.engine.transaction() as connection:
                     fetch(connection, LOCK, {"key": VAULT_LOCK, "vault": vault})
                     with self._folder():
-                        self._apply()
+                        unindexed = self._apply()
                     save = self._local.save = Save(connection)
+                    self._index({path: self._read(path) for path in unindexed})
                     yield save
                     self._record(save)
             except BaseException:
@@ -291,10 +298,13 @@ class TeamVault:
         about = {"path": path, "author": author, "now": time.time()}
         old, new = (None if text is None else content_hash(text) for text in (before, data))
         self._ask(ADD_AUDIT, **about, action=action, hash=new)
-        return self._ask(ADD_CHANGE, **about, data=data, before=old, commit=commit)[0][0]
+        made = {"version": VERSION, "commit": commit, "final": commit is not None}
+        return self._ask(ADD_CHANGE, **about, **made, data=data, before=old)[0][0]
 
     def _index(self, texts: Mapping[str, bytes | None]) -> None:
         """Index what the writer has not: files that came from git, and those of importers."""
+        if not texts:
+            return
         if any(os.path.basename(path) in (IGNORE_FILE, GIT_FILE) for path in texts):
             self.index.sync(seconds=0)  # other files may be notes now
             return
@@ -325,8 +335,8 @@ class TeamVault:
         with self.engine.asking() as connection:
             return fetch(connection, statement, {"vault": vault, **values})
 
-    def _apply(self) -> None:
-        """Make the folder the truth. The vault is locked."""
+    def _apply(self) -> list[str]:
+        """Make the folder the truth, while the vault is locked. Returns what this version must index."""
         ((first, _),), ((newest, trimmed),) = self._ask(VAULT), self._ask(NEWEST)
         applied = self._applied
         if first is None:
@@ -336,18 +346,18 @@ class TeamVault:
             self._require_same_repository(first)
             self._put_right(self._differing())
         else:
-            self._apply_newer()
-            return
+            return self._apply_newer()
         self._set_applied(newest)
+        return []
 
-    def _apply_newer(self) -> None:
-        """Write the changes that the folder lacks."""
-        applied = self._applied
-        rows = self._ask(NEWER, after=applied)
-        for _, path, data, before in sorted(rows, key=lambda row: row[2] is not None):  # a folder may take a name
+    def _apply_newer(self) -> list[str]:
+        """Write the changes that the folder lacks. Returns those that a server of another version made."""
+        rows = self._ask(NEWER, after=self._applied, version=VERSION)
+        for _, path, data, before, _ in sorted(rows, key=lambda row: row[2] is not None):  # a folder may take a name
             self._put(path, data, before)
         if rows:
-            self._set_applied(max(seq for seq, *_ in rows))
+            self._set_applied(max(row[0] for row in rows))
+        return [row[1] for row in rows if row[4]]
 
     def _adopt(self) -> None:
         """Make this folder the first copy of a new team vault. What is not committed or pushed is the first change."""
@@ -376,8 +386,8 @@ class TeamVault:
         repository, (_, commit) = self.repository, self._ask(VAULT)[0]
         if commit and not repository.has(commit):
             repository.fetch()
-        files, rows = repository.files(commit), self._ask(NEWER, after=0)
-        newest: dict[str, bytes | None] = {path: data for _, path, data, _ in rows}
+        files, rows = repository.files(commit), self._ask(NEWER, after=0, version=VERSION)
+        newest: dict[str, bytes | None] = {row[1]: row[2] for row in rows}
         here = {path: self._read(path) for path in {*repository.own_files(), *files, *newest}}
         wanted: dict[str, bytes | None] = {}
         unread: dict[str, str] = {}
@@ -401,8 +411,13 @@ class TeamVault:
 
     def _put(self, path: str, data: bytes | None, known: Collection[str | None]) -> None:
         """Write or remove a file. A text that is not of these hashes is nobody's save: it is kept."""
-        full, now = self.files.absolute(path), self._read(path)
+        now = self._read(path)
         if now == data:
+            return
+        try:
+            full = self.files.absolute(path)
+        except VaultError as error:  # git has it all the same
+            log.warning("%s", error)
             return
         if now is not None and content_hash(now) not in known:
             when = f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{content_hash(now)[:8]}"
@@ -422,8 +437,12 @@ class TeamVault:
         try:
             with open_regular(self.files.absolute(path), follow=False) as stream:
                 return stream.read()
-        except (FileNotFoundError, NotADirectoryError):
+        except VaultError:
             return None
+        except OSError as error:
+            if error.errno in NO_FILE:
+                return None
+            raise
 
     @contextlib.contextmanager
     def _folder(self) -> Generator[None]:
@@ -445,12 +464,18 @@ class TeamVault:
         return os.path.join(self._place, "undo.json")
 
     @property
+    def _state_file(self) -> str:
+        return os.path.join(self._place, "state.json")
+
+    @property
     def _applied(self) -> int | None:
         """The number of the last change that the folder has; None if it was never compared with the truth."""
-        return read_json(os.path.join(self._place, "state.json")).get("applied")
+        return read_json(self._state_file).get("applied")
 
     def _set_applied(self, seq: int | None) -> None:
-        _write(os.path.join(self._place, "state.json"), json.dumps({"applied": seq}).encode())
+        with open(f"{self._state_file}.new", "w", encoding="utf-8") as stream:
+            json.dump({"applied": seq}, stream)
+        os.replace(stream.name, self._state_file)  # if the power is cut before it is on disk, changes are applied again
 
 
 class TeamStore(NoteStore):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import time
 from pathlib import Path
 
 import psycopg
@@ -87,9 +88,13 @@ def kept_texts(folder: Path) -> list[str]:
     return [file.read_text() for file in sorted((folder / ".git" / "co-kept").rglob("*.md"))]
 
 
-def keep(kb: KnowledgeBase) -> None:
-    """One round of the keeper."""
-    keeper = Keeper(team_of(kb))
-    with keeper.lease() as lease:
-        assert lease, "another server keeps the vault"
-        keeper.round(lease)
+def keep(kb: KnowledgeBase, patience: float = 0) -> None:
+    """One round of the keeper, which waits so many seconds for the lease."""
+    keeper, end = Keeper(team_of(kb)), time.monotonic() + patience
+    while True:
+        with keeper.lease() as lease:
+            if lease:
+                keeper.round(lease)
+                return
+        assert time.monotonic() < end, "another server keeps the vault"
+        time.sleep(0.05)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from co_cli.index.verify import verify
 from co_cli.service.review import review
 from co_cli.team.git import GitError
 from co_cli.team.keeper import Keeper, LeaseLostError
@@ -62,6 +63,29 @@ def test_texts_that_do_not_merge_are_both_kept_and_shown_for_review(team: Team) 
     found = review(one, 0.0, len, only=["conflict"]).items
     assert [(item.kind, item.refs) for item in found] == [("conflict", (copy, "memory:oak"))]
     assert team_of(one).receipt(seq or 0).pushed
+
+
+def test_a_push_that_our_save_contains_already_changes_nothing(team: Team) -> None:
+    team.push("memories/list.md", LINES)
+    one = team.server("one")
+    one.update("memory:list", LINES.replace("One", "First").replace("Three", "Third"))
+    team.push("memories/list.md", LINES.replace("Three", "Third"))
+    keep(one)
+
+    assert team.pushed("memories/list.md") == "First\n\nTwo\n\nThird"
+    assert team_of(one).state().outbox == 0
+
+
+def test_a_file_that_would_leave_the_vault_through_a_link_is_not_written(team: Team, tmp_path: Path) -> None:
+    (tmp_path / "outside").mkdir()
+    one = team.server("one")
+    (team.place / "one" / "evil").symlink_to(tmp_path / "outside")
+    team.push("evil/note.md", "Not here.\n")
+    team.push("memories/elm.md", "Elms like water.\n")
+    keep(one)
+
+    assert list((tmp_path / "outside").iterdir()) == []
+    assert one.note("memory:elm").body == "Elms like water.\n"
 
 
 @pytest.mark.parametrize("removed", ["here", "there"])
@@ -139,17 +163,19 @@ def test_a_keeper_that_was_killed_after_its_push_has_pushed_once(team: Team) -> 
     assert team.pushed("memories/elms-like-water.md").endswith("Elms like a lot of water.")
 
 
-def test_a_keeper_that_lost_its_lease_while_it_paused_writes_nothing(team: Team) -> None:
+def test_a_keeper_that_lost_its_lease_while_it_paused_writes_nothing(
+    team: Team, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("co_cli.team.keeper.LEASE_SECONDS", 1)
     one, two = team.server("one"), team.server("two")
     keeper = Keeper(team_of(one))
     with keeper.lease() as old:
         assert old
         with Keeper(team_of(two)).lease() as refused:
             assert refused is None, "one at a time"
-        team.ask(f"select pg_terminate_backend({old.connection.info.backend_pid})")  # as after a long silence
         one.remember("Elms like water.")
         team.push("memories/ash.md", "Ashes burn well.\n")
-        keep(two)
+        keep(two, patience=60)
         one.remember("Beeches give shade.")
         before = git(team.remote, "rev-parse", "HEAD")
         team.push("memories/fir.md", "Firs are green.\n")
@@ -218,6 +244,10 @@ def test_odd_names_and_kinds_of_files_pass_through_git(team: Team) -> None:
     assert "odd, näme.md" in git(team.remote, "-c", "core.quotePath=false", "ls-tree", "-r", "--name-only", "HEAD")
     assert git(team.remote, "ls-tree", "HEAD", "run.sh", "link.md").count("\n") == 1
     assert two.note("memory:odd, näme").title.startswith("Ünïcode")
+    three = team.server("three")
+    assert verify(three.index).agrees
+    assert three.index.waiting() == 0
+    assert (team.place / "three" / "link.md").is_symlink()
 
 
 def test_a_command_of_git_that_fails_is_named(tmp_path: Path, team: Team) -> None:

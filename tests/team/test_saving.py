@@ -162,6 +162,20 @@ def test_a_folder_that_was_away_too_long_starts_again_from_git(team: Team) -> No
     assert kept_texts(team.place / "two") == []
 
 
+def test_what_a_server_of_another_version_saved_is_indexed_by_this_one(team: Team) -> None:
+    one, two, three = (team.server(name) for name in ("one", "two", "three"))
+    one.remember("Elms like water.")
+    team.ask("update team.changes set version = 7")
+    for kb in (two, three):
+        with kb.engine.writing() as writer:  # as if it had been saved to the index of the other version only
+            writer.drop_files(writer.add_vault(kb.index.origin), ["memories/elms-like-water.md"])
+        if kb is two:
+            kb.note("memory:oak")
+        else:
+            kb.update("memory:oak", "Oaks live very long.")
+        assert kb.search("elms").hits[0].ref == "memory:elms-like-water"
+
+
 def test_another_repository_of_the_same_name_is_refused_with_the_fix(team: Team) -> None:
     team.server("one")
     other = team.place / "other" / "notes"

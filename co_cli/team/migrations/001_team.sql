@@ -23,6 +23,7 @@ create table changes (
     before text,                         -- the hash of the text that it replaced
     author text not null,
     saved_at double precision not null,
+    version bigint not null,             -- of the index that has it; servers of another version index it again
     commit text,                         -- the commit that has it, which may be made anew until it is pushed
     pushed boolean not null default false,   -- or final, without a remote
     merged boolean not null default false    -- another change has what was to be saved here, and what others pushed
