@@ -15,7 +15,9 @@ from typing import Any, cast
 from pydantic_ai.messages import (
     ModelMessage,
     ModelRequest,
+    ModelResponse,
     TextContent,
+    TextPart,
     ToolReturnPart,
     UserContent,
     UserPromptPart,
@@ -25,12 +27,14 @@ from pydantic_ai.messages import (
 from co_cli.errors import KnowledgeError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.refs import without_lines
+from co_cli.notes.transcripts import ASSISTANT, USER, SpokenTurn, merged
 from co_cli.tools import TOOLS
 from co_cli.tools.budget import estimate_tokens
 from co_cli.tools.prompt_notes import rendered_notes
 from co_cli.tools.skill_tools import fence_skill
 
 KEY = "co_cli_context"
+SKILL_KEY = "co_cli_skill"
 """In the metadata of a part: what it added."""
 TOOL_NAMES = tuple(tool.name for tool in TOOLS)
 
@@ -58,7 +62,7 @@ def skill_for(
     if cut or tokens > budget or skill.level == "project" or skill.name in seen:
         return None, {}
     report = {"name": skill.name, "confidence": result.confidence, "tokens": tokens}
-    content = TextContent(f"{SKILL_HEAD}\n{text}\n</skills>", metadata={"co_cli_skill": report})
+    content = TextContent(f"{SKILL_HEAD}\n{text}\n</skills>", metadata={SKILL_KEY: report})
     return UserPromptPart([content]), report
 
 
@@ -117,6 +121,26 @@ def user_contents(messages: Sequence[ModelMessage]) -> Iterator[UserContent]:
         for part in message.parts if isinstance(message, ModelRequest) else ():
             if isinstance(part, UserPromptPart):
                 yield from [part.content] if isinstance(part.content, str) else part.content
+
+
+def spoken_turns(messages: Sequence[ModelMessage]) -> list[SpokenTurn]:
+    """What the user and the model said, without tools, thoughts, and what we added to the user's turn."""
+    found: list[SpokenTurn] = []
+    given: list[str] = []
+    for message in messages:
+        for part in message.parts:
+            if isinstance(part, UserPromptPart):
+                contents = [part.content] if isinstance(part.content, str) else part.content
+                ours = [getattr(content, "metadata", None) for content in contents]
+                reports: list[Any] = [_get(metadata, KEY) for metadata in ours]
+                given += [str(note["ref"]) for report in reports if report for note in report["injected"]]
+                added = [bool(_get(metadata, KEY) or _get(metadata, SKILL_KEY)) for metadata in ours]
+                own = [content for content, is_ours in zip(contents, added, strict=True) if not is_ours]
+                found.append(SpokenTurn(USER, "\n".join(user_texts(own)), part.timestamp.timestamp()))
+            elif isinstance(part, TextPart) and isinstance(message, ModelResponse):
+                found.append(SpokenTurn(ASSISTANT, part.content, message.timestamp.timestamp(), tuple(given)))
+                given = []
+    return merged(found)
 
 
 def user_texts(contents: Iterator[UserContent] | Sequence[UserContent]) -> list[str]:

@@ -27,7 +27,8 @@ def add_review(parser: argparse.ArgumentParser) -> None:
     kinds = "".join(f"  {name:<{width}}  {text}\n" for name, text in KINDS.items())
     parser.epilog = (
         f"Looks for:\n{kinds}\n"
-        "In a terminal you decide about each: f forgets a note (it goes to the trash),\n"
+        "In a terminal you decide about each: a saves a memory that was proposed, f\n"
+        "forgets a note (it goes to the trash),\n"
         "s marks the older of two as superseded by the newer, e opens your editor,\n"
         "k keeps it and never asks again, n skips it, q quits. Nothing is changed\n"
         "unless you type a letter and press Enter.\n\n"
@@ -72,6 +73,9 @@ def _show(screen: Screen, found: Review) -> None:
 def _show_item(screen: Screen, item: ReviewItem) -> None:
     screen.line("  " + screen.paint(printable(item.refs[0]), "cyan"))
     screen.wrapped(item.reason, "    ")
+    for sign, text, colour in (("-", item.replaced, "red"), ("+", item.proposed, "green")):
+        if text:
+            screen.wrapped(f"{sign} {text}", "    ", style=colour)
 
 
 def _sum_up(screen: Screen, found: Review) -> None:

@@ -19,8 +19,8 @@ from co_cli.notes.new_note import title_from
 from co_cli.notes.note import read_note
 from co_cli.notes.refs import FOLDERS, source_ref, without_lines
 from co_cli.notes.secrets import redact
-from co_cli.notes.transcripts import SpokenTurn, participants, read_turns, render_turns
-from co_cli.values import moment_text
+from co_cli.notes.transcripts import SpokenTurn, nested, participants, read_turns, render_turns
+from co_cli.values import Filters, moment_text
 
 DAY = 86_400.0
 TITLE_LETTERS = 500
@@ -123,13 +123,15 @@ def _file_of(kb: KnowledgeBase, session: str) -> str | None:
         raise InvalidInputError("a conversation needs an id: the same for all turns of one session")
     if kb.working_index() is None:
         return None
-    found = kb.notes("conversation", 1, fields={"session": session})
-    return next((note.path for note in found if kb.store.exists(note.path)), None)
+    filters = Filters(("conversation",), fields=(("session", session),), roots=(kb.root,))
+    found = sorted(kb.index.docs(filters), key=lambda note: (note.created, note.id))
+    return next((note.path for note in reversed(found) if kb.store.exists(note.path)), None)
 
 
 def _unsaid(known: Sequence[SpokenTurn], turns: list[SpokenTurn]) -> list[SpokenTurn]:
     """Those that come after what is known: its end may be their beginning."""
-    keys, new = ([(turn.speaker, " ".join(turn.text.split())) for turn in said] for said in (known, turns))
+    keys = [(turn.speaker, turn.text.split()) for turn in known]
+    new = [(turn.speaker, nested(turn.text).split()) for turn in turns]
     shared = next((count for count in range(min(len(keys), len(new)), 0, -1) if keys[-count:] == new[:count]), 0)
     return turns[shared:]
 

@@ -159,6 +159,15 @@ def take_back(kb: KnowledgeBase, id: str) -> None:
     _decide(kb, id, "proposed", facet.detail.get("known"))
 
 
+def saved_as(kb: KnowledgeBase, ref: str) -> FacetRow:
+    """The facet that became this memory."""
+    with kb.activity.written().reading() as connection:
+        found = [row for row in extracted.facets(connection, kb.root, "saved") if row.ref == ref]
+    if not found:
+        raise InvalidInputError(f"{ref} was not saved from a conversation: `co forget` moves any note to the trash")
+    return found[0]
+
+
 def source_of_facet(facet: FacetRow) -> str:
     """`conversation:mooring#L10-18`."""
     return f"{source_ref(facet.path)}#L{facet.first_line}-{facet.last_line}"

@@ -15,7 +15,7 @@ from co_cli.importers.archive import Export
 from co_cli.importers.items import Entry, Item, as_list, as_object, as_text, first_text
 from co_cli.notes.dates import read_moment
 from co_cli.notes.new_note import title_from
-from co_cli.notes.transcripts import USER, SpokenTurn, participants, render_turns, speaker_of
+from co_cli.notes.transcripts import USER, SpokenTurn, merged, participants, render_turns, speaker_of
 from co_cli.values import moment_text
 
 LINES = re.compile(r"\.(?:jsonl|ndjson)$", re.I)
@@ -37,10 +37,7 @@ def conversation(
     place: str, identity: str, folder: str, turns: Iterable[SpokenTurn], title: str = "", **fields: object
 ) -> Item:
     """Consecutive messages of one speaker are one turn. The first question is the title, if there is no other."""
-    said: list[SpokenTurn] = []
-    for _, group in groupby((turn for turn in turns if turn.text.strip()), lambda turn: turn.speaker):
-        first, *rest = group
-        said.append(first._replace(text="\n\n".join(turn.text.strip() for turn in (first, *rest))))
+    said = merged(turns)
     asked = next((turn.text for turn in said if turn.speaker == USER), said[0].text if said else "")
     times = [turn.at for turn in said if turn.at is not None]
     dates = {"created": moment_text(min(times))} if times else {}

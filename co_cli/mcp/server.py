@@ -21,6 +21,7 @@ from mcp.shared.exceptions import MCPError
 from pydantic import Field
 
 from co_cli import __version__
+from co_cli.agent.facet_model import background
 from co_cli.errors import KnowledgeError, UnknownRefError
 from co_cli.logbook import in_log, logger
 from co_cli.notes.note import decode, excerpt
@@ -138,6 +139,8 @@ class VaultServer(MCPServer[None]):
             text, data = await self.ask(self.toolbox.call, name, arguments)
         except MCPError as error:
             raise ToolError(error.message) from None
+        if name == "save_conversation":
+            background.notice(self.kb, data["added"])
         structured = escape_texts(data) if self._structured else None
         return types.CallToolResult(content=[types.TextContent(text=text)], structured_content=structured)
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Sequence
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import NamedTuple
 from urllib.parse import unquote
 
@@ -117,6 +117,16 @@ def is_tool(speaker: str) -> bool:
 
 def _starts(lines: Sequence[str]) -> list[int]:
     return [one.line for one in headings(lines) if one.level == 2 and lines[one.line].startswith("## ")]
+
+
+def merged(turns: Iterable[SpokenTurn]) -> list[SpokenTurn]:
+    """Without empty turns, and with consecutive ones of a speaker as one."""
+    found: list[SpokenTurn] = []
+    for _, group in groupby((turn for turn in turns if turn.text.strip()), lambda turn: turn.speaker):
+        first, *rest = group
+        text, given = "\n\n".join(turn.text.strip() for turn in (first, *rest)), [turn.given for turn in (first, *rest)]
+        found.append(first._replace(text=text, given=tuple(dict.fromkeys(ref for refs in given for ref in refs))))
+    return found
 
 
 def participants(turns: Collection[SpokenTurn]) -> list[str]:

@@ -49,6 +49,9 @@ class ReviewFinding(NamedTuple):
     actions: list[str]
     """None with a token that may only read."""
     key: str
+    proposed: str = ""
+    """The memory that accepting it saves, and the text of the one that it replaces."""
+    replaced: str = ""
 
 
 class FoundKind(NamedTuple):
@@ -154,7 +157,7 @@ def show_review(kb: KnowledgeBase, asked: ListFindings) -> ReviewAnswer:
         reviewed.review.degraded,
         [FoundKind(kind, text, counts[kind]) for kind, text in KINDS.items()],
         [
-            ReviewFinding(item.kind, item.refs, item.title, item.reason, item.action_names if may else [], item.key)
+            ReviewFinding(*item[:4], item.action_names if may else [], *item[5:])
             for item in items
             if asked.kind in (None, item.kind)
         ][: asked.limit],
@@ -165,7 +168,7 @@ def show_review(kb: KnowledgeBase, asked: ListFindings) -> ReviewAnswer:
 
 @route("POST", "/review/decisions")
 def decide_finding(kb: KnowledgeBase, asked: Decide) -> Decided:
-    """Forget a note, supersede the older of two, or keep a finding from coming back.
+    """Accept a proposal, forget a note, supersede the older of two, or keep a finding from coming back.
 
     Editing is a change of the note itself.
     """
@@ -174,7 +177,7 @@ def decide_finding(kb: KnowledgeBase, asked: Decide) -> Decided:
         item = next((one for one in reviewed.undecided() if one.key == asked.key), None)
         if item is None:
             raise InvalidInputError("this finding is decided already, or from an earlier review: run the review again")
-        if asked.action != "keep":
+        if asked.action in ("forget", "supersede"):
             require_unchanged(kb, item, reviewed.seen)
         decision = reviewed.decisions[item.key] = decide(kb, item, asked.action, time.time())
         reviewed.look_again(kb, decision)

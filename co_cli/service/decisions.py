@@ -1,16 +1,19 @@
-"""Decide about a finding of a review: forget a note, supersede it by the newer one, or keep it; and take that back."""
+"""Decide about a finding of a review: accept a proposal, forget a note, supersede it by the newer one, or keep it; and
+take that back.
+"""
 
 from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
+from co_cli.conversations.extraction import accept, dismiss, take_back
 from co_cli.errors import InvalidInputError, NoteConflictError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.new_note import one_or_list
 from co_cli.notes.note import version_of
 from co_cli.service.review import Dismissals, ReviewItem
 
-Action = Literal["forget", "supersede", "keep"]
+Action = Literal["accept", "forget", "supersede", "keep"]
 
 
 class Decision(NamedTuple):
@@ -40,6 +43,8 @@ def require_unchanged(kb: KnowledgeBase, item: ReviewItem, seen: dict[str, str])
 def decide(kb: KnowledgeBase, item: ReviewItem, action: Action, now: float) -> Decision:
     if action[0] not in item.actions:
         raise InvalidInputError(f"{action} is not possible for a finding of the kind {item.kind}")
+    if item.kind == "proposed":
+        return _decide_proposal(kb, item, action)
     paths = tuple(kb.note(ref).path for ref in item.refs)
     if action == "keep":
         Dismissals(kb.settings.data_dir, kb.root).add(item.key, now)
@@ -55,10 +60,20 @@ def decide(kb: KnowledgeBase, item: ReviewItem, action: Action, now: float) -> D
     return Decision(item, action, paths, text, before=before, version=kb.note(newer).version)
 
 
+def _decide_proposal(kb: KnowledgeBase, item: ReviewItem, action: Action) -> Decision:
+    if action == "keep":
+        dismiss(kb, item.key)
+        return Decision(item, action, (), "dismissed; it will not be proposed again")
+    saved = accept(kb, item.key)
+    return Decision(item, action, (kb.note(saved.ref).path,), saved.summary)
+
+
 def undo(kb: KnowledgeBase, decision: Decision) -> None:
     """Restore the note, its text or the question. What others have written to the note meanwhile stays."""
     older, newer = decision.item.refs[0], decision.item.refs[-1]
-    if decision.action == "keep":
+    if decision.item.kind == "proposed":
+        take_back(kb, decision.item.key)
+    elif decision.action == "keep":
         Dismissals(kb.settings.data_dir, kb.root).remove(decision.item.key)
     elif decision.action == "forget":
         kb.restore(decision.trash)

@@ -15,7 +15,9 @@ from functools import partial
 from itertools import combinations, pairwise
 from typing import Any, Literal, NamedTuple, cast
 
+from co_cli.activity.extracted import FacetRow
 from co_cli.activity.statistics import recalled_paths
+from co_cli.conversations.extraction import proposals, source_of_facet
 from co_cli.embedding.static import SPACE as STATIC
 from co_cli.embedding.static import shared_embedder
 from co_cli.errors import ActivityUnavailableError
@@ -34,6 +36,7 @@ from co_cli.values import OWN_SOURCES, moment_text
 
 Kind = Literal[
     "secret",
+    "proposed",
     "conflict",
     "near-duplicate",
     "possible-conflict",
@@ -46,6 +49,7 @@ Kind = Literal[
 ]
 KINDS: dict[Kind, str] = {
     "secret": "tokens, private keys and passwords",
+    "proposed": "memories that follow from conversations",
     "conflict": "two texts of one note that git could not merge",
     "near-duplicate": "notes with nearly the same words",
     "possible-conflict": "memories about the same thing that may disagree",
@@ -56,7 +60,7 @@ KINDS: dict[Kind, str] = {
     "orphan": "notes without links that no search has returned",
     "never-recalled": "notes with links that no search has returned",
 }
-ACTIONS = {"f": "forget", "s": "supersede", "e": "edit", "k": "keep"}
+ACTIONS = {"a": "accept", "f": "forget", "s": "supersede", "e": "edit", "k": "keep"}
 NEAR = 0.8
 """The share of words in common that makes two memories near-duplicates."""
 RAREST, MOST_HOLDERS = 8, 60
@@ -83,6 +87,9 @@ class ReviewItem(NamedTuple):
     actions: str
     """Letters of ACTIONS."""
     key: str
+    proposed: str = ""
+    """The memory that accepting it saves; the second ref is the one that it replaces, and `replaced` its text."""
+    replaced: str = ""
 
     @property
     def action_names(self) -> list[str]:
@@ -149,6 +156,7 @@ class ReviewInput:
     related: float
     """The share of words in common that makes two memories related."""
     progress: Callable[[int, int], None] = lambda done, total: None
+    proposals: Sequence[FacetRow] = ()
 
     def each(self) -> Iterator[ReviewedNote]:
         """All notes, for a check that takes long."""
@@ -177,6 +185,7 @@ def review(
     recalled, degraded = _recalled(kb) if not only or {"orphan", "never-recalled"} & set(only) else (None, [])
     threshold = kb.settings.knowledge_duplicate_threshold
     given = ReviewInput(notes, unknown, recalled, now, tokens, context_tokens, Attachments(kb.root), threshold)
+    given = replace(given, proposals=proposals(kb))
     known = Dismissals(kb.settings.data_dir, kb.root).keys()
     found: list[ReviewItem] = []
     for kind, check in CHECKS.items():
@@ -297,6 +306,20 @@ def _conflicts(given: ReviewInput) -> Iterator[ReviewItem]:
         for other in (by_ref[ref] for ref in note.names("conflict_with") if ref in by_ref):
             reason = f"{_short(note.body)!r} was saved while somebody pushed {_short(other.body)!r}"
             yield _item("conflict", (note, other), reason, "fek", "")
+
+
+def _proposed(given: ReviewInput) -> Iterator[ReviewItem]:
+    bodies = {note.ref: note.body for note in given.notes}
+    for facet in given.proposals:
+        known, relation = str(facet.detail.get("known")), facet.detail["relation"]
+        until = f", until {facet.detail['valid_until']}" if "valid_until" in facet.detail else ""
+        reason = f"{facet.kind} of {facet.detail['speaker']}{until}, {facet.detail['confidence']:.0%} sure"
+        if known in bodies:
+            verb = "replaces" if relation == "changed" else "contradicts"
+            reason += f"; it {verb} {known}"
+        refs = (source_of_facet(facet), *([known] if known in bodies else ()))
+        texts = facet.text, redact(_short(bodies.get(known, "")))
+        yield ReviewItem("proposed", refs, redact(_short(facet.text)), redact(reason), "ak", facet.id, *texts)
 
 
 def _near_duplicates(given: ReviewInput) -> Iterator[ReviewItem]:
@@ -432,7 +455,7 @@ def _unrecalled(given: ReviewInput) -> Iterator[ReviewedNote]:
     """Notes that had time to be asked for. Where no search has returned anything, that says nothing about notes."""
     for note in given.notes if given.recalled else ():
         young = given.now - note.created < YOUNG
-        if not young and note.path not in (given.recalled or ()) and not note.pinned:
+        if not young and note.source != "conversation" and note.path not in (given.recalled or ()) and not note.pinned:
             yield note
 
 
@@ -467,6 +490,7 @@ def _short(text: str) -> str:
 
 CHECKS: dict[Kind, Callable[[ReviewInput], Iterator[ReviewItem]]] = {
     "secret": _secrets,
+    "proposed": _proposed,
     "conflict": _conflicts,
     "near-duplicate": _near_duplicates,
     "possible-conflict": _possible_conflicts,

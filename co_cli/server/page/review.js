@@ -5,15 +5,15 @@ import { badge, count, html, noteLink, nothing, notePath, problem, render, when 
 
 const SHOWN = 50, LONGEST = 900, POLL = 400, LONG = 8; // looking for secrets takes as long as all the rest
 const NAMES = {
-  "secret": "Secrets", "conflict": "Conflicts", "near-duplicate": "Duplicates", "possible-conflict": "Possible conflicts", "expired": "Expired",
+  "secret": "Secrets", "proposed": "Proposed", "conflict": "Conflicts", "near-duplicate": "Duplicates", "possible-conflict": "Possible conflicts", "expired": "Expired",
   "superseded": "Broken succession", "broken-link": "Broken links", "oversized": "Too long", "orphan": "Stale, unlinked",
   "never-recalled": "Stale, linked",
 };
 const ACTIONS = {
-  forget: ["f", "Forget", "Forget the older"], supersede: ["s", "", "Supersede the older"],
+  accept: ["a", "Accept", "Accept"], forget: ["f", "Forget", "Forget the older"], supersede: ["s", "", "Supersede the older"],
   edit: ["e", "Edit", "Edit the older"], keep: ["d", "Dismiss", "Dismiss"],
 };
-const SAID = { forget: "Forgotten", supersede: "Superseded", keep: "Dismissed" };
+const SAID = { accept: "Saved", forget: "Forgotten", supersede: "Superseded", keep: "Dismissed" };
 const words = (text) => text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
 
 // A text with the words marked that another one does not have.
@@ -62,7 +62,7 @@ export const page = {
     // The texts of the selected finding's notes.
     async function look() {
       const one = finding();
-      for (const ref of one?.kind === "secret" ? [] : one?.refs ?? []) {
+      for (const ref of one?.kind === "secret" || one?.proposed ? [] : one?.refs ?? []) {
         notes[ref] ??= await get(`/notes/${part(ref)}`, {}, signal).catch((caught) => ({ ref, body: caught.message }));
       }
       if (!signal.aborted && one === finding()) draw();
@@ -119,11 +119,16 @@ export const page = {
 
     function detail(one) {
       const [older, newer] = one.refs;
+      const version = (ref, text, other) => html`<div><p class="small soft">${noteLink(ref)}</p><p class="text">${marked(text, other)}</p></div>`;
+      if (one.proposed) return html`<div class="detail"><div class=${newer ? "pair" : ""}>
+        ${newer ? version(newer, one.replaced, one.proposed) : nothing}${version(older, one.proposed, newer ? one.replaced : one.proposed)}</div>${buttons(one)}</div>`;
       return html`<div class="detail">
         <div class=${newer ? "pair" : ""}>${side(older, newer)}${newer ? side(newer, older) : nothing}</div>
-        <div class="row">${one.actions.map((name) => html`<button class=${name === "forget" ? "danger" : ""} @click=${choose(name)}>
-          ${ACTIONS[name][newer ? 2 : 1]} <kbd>${ACTIONS[name][0]}</kbd></button>`)}</div></div>`;
+        ${buttons(one)}</div>`;
     }
+
+    const buttons = (one) => html`<div class="row">${one.actions.map((name) => html`<button class=${name === "forget" ? "danger" : ""} @click=${choose(name)}>
+      ${ACTIONS[name][one.refs[1] ? 2 : 1]} <kbd>${ACTIONS[name][0]}</kbd></button>`)}</div>`;
 
     const item = (one, place) => html`<li class="card finding" aria-current=${place === selected ? "true" : nothing}>
       <button class="fold" aria-expanded=${place === selected} @click=${() => select(place)}>
@@ -135,7 +140,7 @@ export const page = {
       const text = now ? `Looking for ${NAMES[now.step]?.toLowerCase()}: ${now.done.toLocaleString("en")} of ${count(now.total, "note")}` : "Reading notes";
       const place = Object.keys(NAMES).indexOf(now?.step), share = now ? now.done / (now.total || 1) : 0;
       const at = place > 0 ? LONG + place - 1 + share : LONG * share;
-      return html`<div class="card"><label for="progress">${text}</label><progress id="progress" max=${LONG + 8} .value=${at}></progress></div>`;
+      return html`<div class="card"><label for="progress">${text}</label><progress id="progress" max=${LONG + 10} .value=${at}></progress></div>`;
     }
 
     function body() {
@@ -169,7 +174,7 @@ export const page = {
 
     setKeys({
       j: ["Next finding", step(1)], k: ["Previous finding", step(-1)],
-      f: ["Forget the note, or the older of two", choose("forget")], s: ["Supersede the older by the newer", choose("supersede")],
+      a: ["Accept the proposal", choose("accept")], f: ["Forget the note, or the older of two", choose("forget")], s: ["Supersede the older by the newer", choose("supersede")],
       e: ["Edit", choose("edit")], d: ["Dismiss: keep the note and do not ask again", choose("keep")],
       u: ["Undo the last decision", () => answer?.decided[0] && undo(answer.decided[0])()], r: ["Review again", again],
     });

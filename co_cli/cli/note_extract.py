@@ -1,0 +1,62 @@
+"""`co note extract`: read conversations for memories, or take one back."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+
+from co_cli.agent.facet_model import read_conversations
+from co_cli.cli.opening import open_knowledge_base, print_result
+from co_cli.cli.terminal import count_of
+from co_cli.conversations.extraction import BUDGET, Extraction, saved_as, source_of_facet, take_back
+from co_cli.errors import InvalidInputError
+
+
+def add_extract(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--all", action="store_true", help="read every conversation, also those that were imported")
+    parser.add_argument("--tokens", type=int, default=BUDGET, metavar="N", help=f"budget (default {BUDGET:,})")
+    parser.add_argument("--undo", metavar="REF", help="take back a memory that was saved: it goes to the trash")
+
+
+def run_extract(options: argparse.Namespace) -> int:
+    """
+    The setting `model` reads what was said since the last time in conversations
+    that were kept here. With capture = save, what follows is saved; otherwise it
+    is proposed, and `co note review` asks you about it. Nothing is found twice.
+
+    examples:
+      co note extract
+      co note extract --all --tokens 20000
+      co note extract --undo memory:mara-likes-tea
+    """
+    if options.tokens < 1:
+        raise InvalidInputError(f"--tokens is at least 1, not {options.tokens}")
+    with open_knowledge_base(options) as kb:
+        if options.undo:
+            facet = saved_as(kb, kb.note(options.undo).ref)
+            take_back(kb, facet.id)
+            line = f"{options.undo} is in the trash; `co note review --only proposed` asks about it again"
+            return print_result(options, {"taken_back": facet.ref}, [line])
+        found = read_conversations(kb, tokens=options.tokens, everything=options.all)
+    return print_result(options, _as_object(found), _lines(found), 3 if found.problem and not found.requests else 0)
+
+
+def _as_object(found: Extraction) -> dict[str, object]:
+    rows = [
+        {"kind": one.kind, "text": one.text, "source": source_of_facet(one), "state": one.state, "ref": one.ref}
+        for one in (*found.saved, *found.proposed)
+    ]
+    return {**found._asdict(), "saved": len(found.saved), "proposed": len(found.proposed), "facets": rows}
+
+
+def _lines(found: Extraction) -> Iterator[str]:
+    for one in found.saved:
+        yield f"saved {one.ref}: {one.text}"
+    for one in found.proposed:
+        yield f"proposed ({one.kind}): {one.text}"
+    if found.proposed:
+        yield "`co note review --only proposed` asks you about them."
+    counts = f"{found.known} known already, {found.refused} refused, {found.noted} feedback"
+    yield f"{count_of(found.requests, 'request')}, {found.tokens:,} tokens; {counts}."
+    if found.problem:
+        yield f"stopped: {found.problem}"

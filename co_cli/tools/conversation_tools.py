@@ -1,0 +1,40 @@
+"""A tool with which an agent that we do not run hands in what was said: turns into a conversation."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from co_cli.conversations.capture import KeptSession, captures, keep_turns
+from co_cli.errors import InvalidInputError
+from co_cli.notes.dates import read_moment
+from co_cli.notes.transcripts import SpokenTurn, speaker_of
+from co_cli.tools.fencing import one_line
+from co_cli.tools.tool import ToolContext, ToolResult, tool
+
+
+@tool("Keep a conversation")
+def save_conversation(
+    ctx: ToolContext,
+    session: Annotated[str, Field(description="An id, the same for all turns of one conversation")],
+    turns: Annotated[
+        list[dict[str, str]],
+        Field(description="In order: role (user, assistant or tool), text, and perhaps name and time (ISO)"),
+    ],
+    title: str = "",
+) -> ToolResult[dict[str, Any]]:
+    """Keep what was said in this conversation, word for word, at its end or now and then. Turns that were kept before
+    may be sent again. Not if the user wants it to be private."""
+    if not captures(ctx.kb):
+        raise InvalidInputError("save_conversation: the user keeps no conversations (setting capture)")
+    said = [
+        SpokenTurn(
+            speaker_of(turn.get("role") or turn.get("speaker") or "", turn.get("name") or ""),
+            turn.get("text") or turn.get("content") or "",
+            read_moment(turn.get("time")),
+        )
+        for turn in turns
+    ]
+    kept = keep_turns(ctx.kb, KeptSession(session, ctx.kb.front_end, title), said, repeated=True)
+    return ToolResult(f"kept {kept.added} turns in {one_line(kept.ref)}", kept._asdict())

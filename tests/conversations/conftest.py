@@ -1,0 +1,55 @@
+"""A model on loopback that reads conversations from a script, and vaults that capture."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic_ai import models
+
+from co_cli.agent import capability
+from co_cli.knowledge_base import KnowledgeBase
+from co_cli.settings import load_settings
+from tests.chat_server import ChatServer, Turn, calls
+from tests.vault import Vault
+
+OpenVault = Callable[..., KnowledgeBase]
+
+
+def answers(*values: dict[str, Any]) -> Turn:
+    """The structured answer of a model: a list."""
+    return calls(("final_result", {"response": list(values)}))
+
+
+def facet(kind: str, text: str, first: int, last: int | None = None, **more: Any) -> dict[str, Any]:
+    return {"kind": kind, "text": text, "first_line": first, "last_line": last or first, **more}
+
+
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("FRESH_SECONDS", "CONTEXT_SECONDS"):
+        monkeypatch.setattr(capability, name, 60.0)
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ChatServer]:
+    monkeypatch.setattr(models, "ALLOW_MODEL_REQUESTS", True)
+    monkeypatch.setenv("CO_MODEL", "ollama:qwen3")
+    with ChatServer() as server:
+        monkeypatch.setenv("OLLAMA_BASE_URL", server.url)
+        yield server
+
+
+@pytest.fixture
+def open_vault(vault: Vault, data_dir: Path) -> Iterator[OpenVault]:
+    """The vault, opened with these settings."""
+    with ExitStack() as opened:
+
+        def open_with(**flags: Any) -> KnowledgeBase:
+            settings = load_settings({"vault": str(vault.root), "data_dir": str(data_dir), **flags})
+            return opened.enter_context(KnowledgeBase.open(settings=settings))
+
+        yield open_with

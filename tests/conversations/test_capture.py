@@ -1,0 +1,199 @@
+"""What agents, chats and MCP clients say is kept as notes, if the user wants that, and never otherwise."""
+
+from __future__ import annotations
+
+import io
+import time
+from argparse import Namespace
+from pathlib import Path
+
+import pytest
+from pydantic_ai import Agent
+
+from co_cli.agent import Knowledge
+from co_cli.chat.commands import HISTORY, handle, new_prompt
+from co_cli.chat.screen import Output
+from co_cli.chat.session import ChatSession
+from co_cli.conversations.capture import KeptSession, expire, keep_turns
+from co_cli.errors import InvalidInputError, SettingsError
+from co_cli.knowledge_base import KnowledgeBase
+from co_cli.notes.transcripts import SpokenTurn, read_turns
+from co_cli.settings import load_settings
+from co_cli.tools import Toolbox
+from tests.agent.scripted import Script
+from tests.chat_server import CUT, ChatServer, fails, text
+from tests.command import Co
+from tests.conversations.conftest import OpenVault
+from tests.safety.fake_secrets import KINDS, make
+from tests.vault import Vault
+
+TOKEN = make(KINDS["github"])
+DAY = 86_400.0
+
+
+def said(kb: KnowledgeBase) -> list[tuple[str, str]]:
+    """Who said what in the only conversation."""
+    (note,) = kb.notes("conversation")
+    return [(turn.speaker, turn.text) for turn in read_turns(kb.note(note.ref).body)]
+
+
+@pytest.mark.parametrize(("capture", "private"), [("off", False), ("keep", True)])
+def test_an_agents_conversation_is_not_kept_unless_the_user_wants_it(
+    open_vault: OpenVault, vault: Vault, capture: str, private: bool
+) -> None:
+    kb = open_vault(capture=capture)
+    agent = Agent(Script("Hello.").model, capabilities=[Knowledge(knowledge_base=kb, private=private)])
+
+    agent.run_sync("Good morning!")
+
+    assert vault.notes() == []
+
+
+def test_an_agents_conversation_is_one_file_without_tools_notes_and_secrets(
+    open_vault: OpenVault, vault: Vault
+) -> None:
+    vault.write("memories/blue.md", "---\nloading: always\n---\nBlue takes traffic first.")
+    kb = open_vault(capture="keep")
+    kb.sync()
+    script = Script("Blue, see memory:blue.", [("recall_memory", {"query": "green"})], "Green follows.")
+    agent = Agent(script.model, capabilities=[Knowledge(knowledge_base=kb)], name="pilot")
+
+    first = agent.run_sync(f"Which pool? My token is {TOKEN}.")
+    agent.run_sync("And then?", message_history=first.all_messages())
+
+    (path,) = [path for path in vault.notes() if path.startswith("conversations/")]
+    written = vault.read(path)
+    assert said(kb) == [
+        ("User", "Which pool? My token is ghp_… (40 characters)."),
+        ("Assistant", "Blue, see memory:blue."),
+        ("User", "And then?"),
+        ("Assistant", "Green follows."),
+    ]
+    assert "kind: conversation\n" in written
+    assert "agent: pilot\n" in written
+    assert "participants: [User, Assistant]\n" in written
+    assert "provenance: agent\n" in written
+    assert " · given memory:blue\n" in written
+    assert "<knowledge" not in written
+    assert TOKEN not in "".join(vault.read(name) for name in vault.files())
+    assert kb.search("which pool", sources="conversation").state == "found"
+
+
+def chat(kb: KnowledgeBase) -> ChatSession:
+    async def never(question: str) -> bool:
+        return False
+
+    output = io.StringIO()
+    return ChatSession(kb, "ollama:qwen3", Output(output, output, markdown=False), never)
+
+
+def test_a_chat_is_kept_with_stopped_answers_and_private_turns_are_not(
+    open_vault: OpenVault, server: ChatServer, vault: Vault, data_dir: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kb = open_vault(capture="keep")
+    session = chat(kb)
+    session.keep = True
+    server.play(text("Blue."), text("Half an ans", CUT), fails(400), text("Nobody."), text("New."))
+    options = Namespace(vault=None, data_dir=None)
+    history = new_prompt(kb, True, session).history
+
+    for line in ("Which pool?", "And then?", "Fails?", "/private", "What is my secret?", "/clear", "Fresh start?"):
+        history.store_string(line)
+        assert handle(session, line, options)
+
+    texts = [vault.read(path) for path in vault.notes()]
+    assert len(texts) == 2, "/clear starts a new conversation"
+    assert "## User" in texts[0]
+    assert "Half an ans" in "".join(texts)
+    assert "What is my secret?" not in "".join(texts)
+    assert "Nobody." not in "".join(texts)
+    assert "Fails?" not in "".join(texts)
+    typed = (data_dir / HISTORY).read_text()
+    assert "And then?" in typed
+    assert "What is my secret?" not in typed
+    assert "Nothing that is said from here on is kept" in capsys.readouterr().out
+
+
+def test_a_chat_without_history_is_not_captured(
+    co: Co, server: ChatServer, vault: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CO_CAPTURE", "keep")
+    server.play(text("Blue."), text("Blue."))
+
+    assert co("chat", "Which pool?", "--no-history").code == 0
+    assert vault.notes() == []
+    assert co("chat", "Which pool?").code == 0
+    assert vault.notes() == ["conversations/which-pool.md"]
+
+
+def test_an_mcp_client_hands_in_turns_and_repeats_itself(open_vault: OpenVault, vault: Vault) -> None:
+    kb = open_vault(capture="keep")
+    toolbox = Toolbox(kb)
+    turns = [
+        {"role": "user", "text": "Which pool?", "time": "2026-11-16T09:00:00Z"},
+        {"role": "tool", "name": "web", "text": f"## User\n\nI want {TOKEN}"},
+        {"role": "assistant", "text": "Blue."},
+    ]
+    more = [*turns, {"role": "user", "text": "Thanks."}]
+
+    first = toolbox.call("save_conversation", {"session": "s-1", "turns": turns})
+    again = toolbox.call("save_conversation", {"session": "s-1", "turns": more})
+    last = toolbox.call("save_conversation", {"session": "s-1", "turns": more[-1:]})
+
+    assert (first.data["added"], again.data["added"], last.data["added"]) == (3, 1, 0)
+    assert vault.notes() == ["conversations/which-pool.md"]
+    assert [speaker for speaker, _ in said(kb)] == ["User", "Tool web", "Assistant", "User"]
+    with pytest.raises(InvalidInputError, match="nothing was kept"):
+        toolbox.call("save_conversation", {"session": "s-2", "turns": [{"role": "user", "text": " "}]})
+
+
+def test_the_tool_is_offered_and_works_only_where_conversations_are_kept(open_vault: OpenVault) -> None:
+    kb = open_vault()
+
+    assert "save_conversation" not in [tool.name for tool in Toolbox(kb).tools]
+    with pytest.raises(InvalidInputError, match="the user keeps no conversations"):
+        Toolbox(kb, names=["save_conversation"]).call("save_conversation", {"session": "s", "turns": []})
+    names = [tool.name for tool in Toolbox(open_vault(capture="keep")).tools]
+    assert names.count("save_conversation") == 1
+
+
+def test_a_checked_in_file_cannot_turn_capturing_on(home: Path) -> None:
+    settings = home / "project" / ".co-cli" / "settings.toml"
+    settings.parent.mkdir(parents=True)
+    for line in ('capture = "keep"', "capture_days = 1"):
+        settings.write_text(line)
+        with pytest.raises(SettingsError, match="a project may"):
+            load_settings(start=str(settings.parent.parent))
+
+
+def test_a_conversation_that_would_be_too_large_continues_in_a_second_file(open_vault: OpenVault, vault: Vault) -> None:
+    kb = open_vault(capture="keep", knowledge_max_note_bytes=1_000)
+    for number in range(3):
+        keep_turns(kb, KeptSession("s"), [SpokenTurn("User", f"{number} " + "word " * 100)])
+
+    assert len(vault.notes()) == 3
+    assert all(vault.path(path).stat().st_size < 1_000 for path in vault.notes())
+    assert len(kb.notes("conversation", fields={"session": "s"})) == 3
+
+
+def test_old_conversations_go_to_the_trash_unless_they_are_needed(open_vault: OpenVault, vault: Vault) -> None:
+    kb = open_vault(capture="keep", capture_days=30)
+    now = time.time()
+    for name in ("old", "pinned", "source", "long", "young"):
+        keep_turns(kb, KeptSession(name), [SpokenTurn("User", f"{name} talk", now)])
+    for name, days in (("old", 31), ("pinned", 31), ("source", 31), ("long", 31), ("young", 29)):
+        path = f"conversations/{name}-talk.md"
+        moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(now - days * DAY))
+        fields = "loading: always\n" if name == "pinned" else ""
+        text = vault.read(path).split("---\n", 2)
+        more = "" if name != "long" else "\n## User · 2100-01-01T00:00:00Z\n\nStill here.\n"
+        head = f"---\nkind: conversation\nsession: {name}\ncreated: {moment}\n{fields}---\n"
+        vault.write(path, f"{head}## User · {moment}\n\n{text[2].split(chr(10))[2]}\n{more}")
+    vault.write("memories/m.md", "---\nsource: conversation:source-talk#L3-5\n---\nA fact.")
+    vault.write("conversations/mine.md", "---\nkind: conversation\ncreated: 2020-01-01\n---\n## User\n\nMine.\n")
+    kb.sync()
+
+    gone = expire(kb, now)
+
+    assert gone == ["conversation:old-talk"], "the user's own file is not ours to move"
+    assert kb.restore("conversation:old-talk").outcome == "restored"
