@@ -48,14 +48,19 @@ log = logger("team")
 
 LOCK = "select pg_advisory_xact_lock(%(key)s, %(vault)s)"
 NOTIFY = "select pg_notify(%(channel)s, %(vault)s::text)"
-NEWEST = """
-select greatest(trimmed, (select max(seq) from team.changes where vault_id = vaults.id)), trimmed from team.vaults
-where id = %(vault)s
+POSITION = """
+select trimmed, newest.seq, newest.saved_at, applied.saved_at from team.vaults
+left join team.changes applied on applied.vault_id = vaults.id and applied.seq = %(seq)s
+left join lateral (
+    select seq, saved_at from team.changes where vault_id = vaults.id order by seq desc limit 1
+) newest on true
+where vaults.id = %(vault)s
 """
 VAULT = "select first_commit, commit from team.vaults where id = %(vault)s"
 ADOPT = "update team.vaults set commit = %(commit)s, first_commit = %(first)s where id = %(vault)s"
 NEWER = """
-select max(seq), path, (array_agg(data order by seq desc))[1], array_agg(before), bool_or(version <> %(version)s)
+select max(seq), path, (array_agg(data order by seq desc))[1], array_agg(before), bool_or(version <> %(version)s),
+    (array_agg(saved_at order by seq desc))[1]
 from team.changes where vault_id = %(vault)s and seq > %(after)s group by path
 """
 ADD_CHANGE = """
@@ -102,6 +107,16 @@ class TeamState(NamedTuple):
     """When the first of them was saved."""
 
 
+class Position(NamedTuple):
+    """A change that the folder has, with all before it: its number, and when it was saved.
+
+    A database that was restored from a backup may give the number to another change.
+    """
+
+    seq: int
+    saved_at: float | None
+
+
 @dataclass(slots=True)
 class Save:
     """One transaction that changes the vault."""
@@ -111,8 +126,8 @@ class Save:
     """The texts of the files that it changes; None for new ones."""
     received: dict[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
     """Files that came from git: the author and the commit."""
-    seq: int = 0
-    """Of its last change."""
+    last: Position | None = None
+    """Its last change."""
 
 
 class TeamVault:
@@ -189,9 +204,8 @@ class TeamVault:
             with contextlib.suppress(BlockingIOError), locked(self.root, wait=False), self._folder():
                 self._undo()
         try:
-            ((newest, trimmed),) = self._ask(NEWEST)
-            applied = self._applied
-            if applied is None or applied < trimmed:
+            applied, newest = self._positions()
+            if applied is None:
                 with self.lock():
                     return
             if applied != newest:
@@ -257,9 +271,9 @@ class TeamVault:
             with self._folder():
                 if save.before:
                     os.unlink(self._undo_file)  # first: what is undone is applied again
-                if save.seq:
-                    self._set_applied(save.seq)
-                    self._local.seq = save.seq
+                if save.last:
+                    self._set_applied(save.last)
+                    self._local.seq = save.last.seq
 
     def touch(self, *paths: str) -> None:
         """Write down what these files are before they change. Only inside `lock`."""
@@ -290,16 +304,19 @@ class TeamVault:
         person = self.person
         for path, data in changed.items():
             author, commit = save.received.get(path, (person, None))
-            save.seq = self._add(path, data, save.before[path], author, commit)
+            save.last = self._add(path, data, save.before[path], author, commit)
         self._ask(NOTIFY, channel=CHANNEL)
 
-    def _add(self, path: str, data: bytes | None, before: bytes | None, author: str, commit: str | None = None) -> int:
+    def _add(
+        self, path: str, data: bytes | None, before: bytes | None, author: str, commit: str | None = None
+    ) -> Position:
         action = "create" if before is None else "remove" if data is None else "change"
-        about = {"path": path, "author": author, "now": time.time()}
+        now = time.time()
+        about = {"path": path, "author": author, "now": now}
         old, new = (None if text is None else content_hash(text) for text in (before, data))
         self._ask(ADD_AUDIT, **about, action=action, hash=new)
         made = {"version": VERSION, "commit": commit, "final": commit is not None}
-        return self._ask(ADD_CHANGE, **about, **made, data=data, before=old)[0][0]
+        return Position(self._ask(ADD_CHANGE, **about, **made, data=data, before=old)[0][0], now)
 
     def _index(self, texts: Mapping[str, bytes | None]) -> None:
         """Index what the writer has not: files that came from git, and those of importers."""
@@ -337,26 +354,34 @@ class TeamVault:
 
     def _apply(self) -> list[str]:
         """Make the folder the truth, while the vault is locked. Returns what this version must index."""
-        ((first, _),), ((newest, trimmed),) = self._ask(VAULT), self._ask(NEWEST)
-        applied = self._applied
+        first, _ = self._ask(VAULT)[0]
         if first is None:
             self._adopt()
-            ((newest, trimmed),) = self._ask(NEWEST)
-        elif applied is None or applied < trimmed:
+        elif self._positions()[0] is None:
             self._require_same_repository(first)
             self._put_right(self._differing())
         else:
             return self._apply_newer()
-        self._set_applied(newest)
+        self._set_applied(self._positions()[1])
         return []
+
+    def _positions(self) -> tuple[Position | None, Position]:
+        """Where the folder is, and where the truth is. None: the folder has to be compared with all of the truth."""
+        applied = self._applied
+        ((trimmed, seq, saved_at, known),) = self._ask(POSITION, seq=applied.seq if applied else 0)
+        if applied and (applied.seq < trimmed or (applied.seq > trimmed and known != applied.saved_at)):
+            applied = None
+        at_start = Position(trimmed, applied.saved_at if applied else None)
+        return applied, Position(seq, saved_at) if seq else at_start
 
     def _apply_newer(self) -> list[str]:
         """Write the changes that the folder lacks. Returns those that a server of another version made."""
-        rows = self._ask(NEWER, after=self._applied, version=VERSION)
-        for _, path, data, before, _ in sorted(rows, key=lambda row: row[2] is not None):  # a folder may take a name
+        applied = self._applied
+        rows = self._ask(NEWER, after=applied.seq if applied else 0, version=VERSION)
+        for _, path, data, before, *_ in sorted(rows, key=lambda row: row[2] is not None):  # a folder may take a name
             self._put(path, data, before)
         if rows:
-            self._set_applied(max(row[0] for row in rows))
+            self._set_applied(max(Position(row[0], row[5]) for row in rows))
         return [row[1] for row in rows if row[4]]
 
     def _adopt(self) -> None:
@@ -456,7 +481,7 @@ class TeamVault:
         if kept:
             for path, text in kept["texts"].items():
                 self._put(path, None if text is None else base64.b64decode(text), [])
-            self._set_applied(kept["applied"])
+            self._set_applied(Position(*kept["applied"]))
             os.unlink(self._undo_file)
 
     @property
@@ -468,13 +493,14 @@ class TeamVault:
         return os.path.join(self._place, "state.json")
 
     @property
-    def _applied(self) -> int | None:
-        """The number of the last change that the folder has; None if it was never compared with the truth."""
-        return read_json(self._state_file).get("applied")
+    def _applied(self) -> Position | None:
+        """The last change that the folder has; None if it was never compared with the truth."""
+        found = read_json(self._state_file).get("applied")
+        return Position(*found) if found else None
 
-    def _set_applied(self, seq: int | None) -> None:
+    def _set_applied(self, position: Position) -> None:
         with open(f"{self._state_file}.new", "w", encoding="utf-8") as stream:
-            json.dump({"applied": seq}, stream)
+            json.dump({"applied": position}, stream)
         os.replace(stream.name, self._state_file)  # if the power is cut before it is on disk, changes are applied again
 
 

@@ -176,6 +176,25 @@ def test_what_a_server_of_another_version_saved_is_indexed_by_this_one(team: Tea
         assert kb.search("elms").hits[0].ref == "memory:elms-like-water"
 
 
+def test_a_folder_that_is_ahead_of_a_restored_database_starts_again_from_it(team: Team) -> None:
+    one, two = team.server("one"), team.server("two")
+    one.remember("Elms like water.")
+    backup = team.ask("select max(seq) from team.changes")
+    one.remember("Firs are green.")
+    assert two.note("memory:firs-are-green")
+    one.remember("Ashes burn well.")
+    team.ask("delete from team.changes where path like '%firs%' or path like '%ashes%'")
+    team.ask(f"alter table team.changes alter seq restart with {int(str(backup[0][0])) + 1}")
+    one.rebuild()
+    one.remember("Beeches give shade.")
+    one.remember("Willows bend.")
+
+    assert two.note("memory:beeches-give-shade").body.strip() == "Beeches give shade."
+    assert not (team.place / "two" / "memories" / "firs-are-green.md").exists()
+    assert "Firs are green." in kept_texts(team.place / "two")[0]
+    assert verify(two.index).agrees
+
+
 def test_another_repository_of_the_same_name_is_refused_with_the_fix(team: Team) -> None:
     team.server("one")
     other = team.place / "other" / "notes"
