@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from co_cli.embedding.reader import GROUP, PackedRows, read_arrays
+from co_cli.embedding.reader import GROUP, PackedColumns, PackedRows, read_arrays
 
 MAGIC = b"RDR2"
 HEADS = 12
@@ -68,6 +68,8 @@ def read_model(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         array = found[name]
         if isinstance(array, PackedRows):
             array = array.rows(np.arange(shape[0]))
+        elif isinstance(array, PackedColumns):
+            array = array.values * array.scales
         arrays[name] = np.ascontiguousarray(array.T) if kind == "columns" or name == "h2.weight" else array
     return header, arrays
 
