@@ -6,7 +6,6 @@ orders that somebody planted there.
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
@@ -101,12 +100,9 @@ class FacetModel:
         usage = RunUsage()
         agent: Agent[None, Any] = Agent(self._model, output_type=output, instructions=instructions, retries=1)
 
-        async def answer() -> Any:
-            run = agent.run(prompt, usage=usage, usage_limits=UsageLimits(request_limit=3))
-            return await asyncio.wait_for(run, self._seconds)
-
+        run = agent.run(prompt, usage=usage, usage_limits=UsageLimits(request_limit=3))
         try:
-            result = run_async(answer())
+            result = run_async(run, self._seconds)
         except (UnexpectedModelBehavior, UsageLimitExceeded) as error:
             reason = " ".join(str(error).split())[:200]
             raise UselessAnswerError(f"{self.name} gave no usable answer: {reason}", usage.total_tokens) from error

@@ -147,6 +147,12 @@ def _lines(usage: Usage, query_log: str) -> Iterator[str]:
         yield f"Agents were given {given}, unasked, in {count_of(usage.turns.turns, 'turn')}."
     if usage.saves:
         yield f"Notes changed by: {', '.join(f'{name} {n:,}' for name, n in usage.saves.items())}."
+    extraction = usage.extraction
+    if extraction.requests:
+        states = ", ".join(f"{count:,} {state}" for state, count in extraction.facets.items()) or "none kept"
+        cost = f"{extraction.tokens:,} tokens in {count_of(extraction.requests, 'request')}"
+        refused = f", {extraction.refused:,} refused" if extraction.refused else ""
+        yield f"{count_of(sum(extraction.facets.values()), 'facet')} from conversations: {states}{refused}; {cost}."
     yield from _table("Asked most often", [(f"{one.times:,}", one.text) for one in searches.common])
     yield from _table("Found nothing", [(f"{one.times:,}", one.text) for one in searches.unanswered])
     slow = [(_ms(one.took_ms), f"{one.text or '(no text)'}, {moment_text(one.at)[:10]}") for one in searches.slow]

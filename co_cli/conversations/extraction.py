@@ -289,7 +289,8 @@ class _Work:
 
     def _row(self, note: Note, batch: FacetBatch, facet: Facet, about: tuple[str, Relation, str | None]) -> FacetRow:
         id, relation, known = about
-        saves = self.kb.settings.capture == "save" and relation in ("new", "changed") and facet.confidence >= SURE
+        sure = relation in ("new", "changed") and facet.spoken and facet.confidence >= SURE
+        saves = self.kb.settings.capture == "save" and sure
         state = "waiting" if saves or facet.kind == "feedback" else "known" if relation == "same" else "proposed"
         turn = next(turn for turn in batch.turns if turn.last >= facet.first)
         detail: dict[str, Any] = {

@@ -41,6 +41,8 @@ class Facet(NamedTuple):
     confidence: float = 1.0
     feeling: Feeling | None = None
     """Of a facet of the kind `feedback`."""
+    spoken: bool = True
+    """Whether people say so in their own words. What an agent repeats from elsewhere is proposed, but never saved."""
 
 
 class FacetBatch(NamedTuple):
@@ -84,11 +86,12 @@ def checked(facet: Facet, batch: FacetBatch) -> Facet | str:
         return "no person says so in its lines"
     if _support(text, support, facet) < LEAST_SUPPORT:
         return "its lines do not say so"
+    spoken = _support(text, people, facet) >= LEAST_SUPPORT
     dates = {
         name: date if date and read_moment(date) is not None else None
         for name, date in (("valid_from", facet.valid_from), ("valid_until", facet.valid_until))
     }
-    return facet._replace(kind=kind, text=text, confidence=min(1.0, max(0.0, facet.confidence)), **dates)
+    return facet._replace(kind=kind, text=text, spoken=spoken, **dates)
 
 
 def facet_id(conversation: str, facet: Facet) -> str:

@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from typing import NamedTuple
 
+from co_cli.activity.extracted import ExtractionCost, cost
 from co_cli.activity.query_log import DAY, MOST_DAYS
 from co_cli.activity.statistics import (
     NotesUse,
@@ -30,6 +31,7 @@ class Usage(NamedTuple):
     saves: dict[str, int]
     """Changes of notes, by front end; `file` are those made outside of co."""
     notes: NotesUse
+    extraction: ExtractionCost
     limit: int
     """Rows of each list."""
 
@@ -53,6 +55,7 @@ class Usage(NamedTuple):
             "slow": [{**slow._asdict(), "at": moment_text(slow.at)} for slow in searches.slow],
             "given": self.turns._asdict(),
             "saves": self.saves,
+            "extraction": self.extraction._asdict(),
             "most_recalled": [_use(note) for note in self.notes.recalled[: self.limit]],
             "never_recalled": never,
             "notes": self.notes.notes,
@@ -75,8 +78,9 @@ def usage_of(kb: KnowledgeBase, days: int, limit: int) -> Usage:
         searches = count_searches(connection, kb.root, today - days + 1, today, limit)
         since = (today - days + 1) * DAY
         turns, saves = count_turns(connection, kb.root, since), count_saves(connection, kb.root, since)
+        extraction = cost(connection, kb.root, since)
         notes = count_notes(connection, {index.root: index.notes_here() for index in indexes})
-    return Usage(searches, turns, saves, notes, limit)
+    return Usage(searches, turns, saves, notes, extraction, limit)
 
 
 def memories_by_day(kb: KnowledgeBase) -> dict[str, int]:

@@ -15,6 +15,7 @@ from co_cli.chat.commands import HISTORY, handle, new_prompt
 from co_cli.chat.screen import Output
 from co_cli.chat.session import ChatSession
 from co_cli.conversations.capture import KeptSession, expire, keep_turns
+from co_cli.conversations.extraction import proposals
 from co_cli.errors import InvalidInputError, SettingsError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.transcripts import SpokenTurn, read_turns
@@ -23,7 +24,7 @@ from co_cli.tools import Toolbox
 from tests.agent.scripted import Script
 from tests.chat_server import CUT, ChatServer, fails, text
 from tests.command import Co
-from tests.conversations.conftest import OpenVault
+from tests.conversations.conftest import OpenVault, answers, facet
 from tests.safety.fake_secrets import KINDS, make
 from tests.vault import Vault
 
@@ -197,3 +198,18 @@ def test_old_conversations_go_to_the_trash_unless_they_are_needed(open_vault: Op
 
     assert gone == ["conversation:old-talk"], "the user's own file is not ours to move"
     assert kb.restore("conversation:old-talk").outcome == "restored"
+
+
+def test_a_chat_proposes_memories_when_it_ends(open_vault: OpenVault, server: ChatServer, vault: Vault) -> None:
+    kb = open_vault(capture="propose")
+    session = chat(kb)
+    line = "I prefer green tea in the morning."
+    server.play(text("Noted."), answers(facet("preference", line, 12)))
+
+    session.ask(line)
+    session.remember(least=1)
+
+    assert [row.text for row in proposals(kb)] == [line]
+    session.private = True
+    session.remember(least=1)
+    assert len(server.requests) == 2
