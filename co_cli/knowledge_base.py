@@ -380,6 +380,11 @@ class KnowledgeBase:
         return service.skills.Skills(self)
 
     @cached_property
+    def checkpoints(self) -> service.checkpoints.Checkpoints:
+        """Conversations that were saved to continue from."""
+        return service.checkpoints.Checkpoints(self)
+
+    @cached_property
     def activity(self) -> Activity:
         """The log of searches, opened notes and versions (activity.db), created when there is something to write."""
         activity = Activity(self.settings, self.root, self.front_end, self.short_lived)

@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
-Source = Literal["memory", "article", "conversation", "entity", "resource", "folder", "obsidian", "skill"]
+Source = Literal["memory", "article", "conversation", "entity", "resource", "folder", "obsidian", "skill", "checkpoint"]
 OwnSource = Literal["memory", "article", "conversation", "entity", "resource"]
 Backend = Literal["grep", "fts5", "hybrid"]
 State = Literal["found", "absent", "inconclusive"]

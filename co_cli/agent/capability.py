@@ -17,14 +17,16 @@ import anyio.to_thread
 from pydantic_ai import Agent, CapabilityEvent, FunctionToolset, RunContext
 from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.exceptions import UserError
-from pydantic_ai.messages import TextContent, UserPromptPart
+from pydantic_ai.messages import ModelMessage, TextContent, UserPromptPart
 from pydantic_ai.run import AgentRunResult
 
 from co_cli.agent.deps import PathLike
 from co_cli.agent.injection import KEY, Seen, skill_for, user_text
+from co_cli.agent.message_history import load_checkpoint, save_checkpoint
 from co_cli.agent.toolset import VaultAccess, make_toolset
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.refs import without_lines
+from co_cli.service.checkpoints import Checkpoint
 from co_cli.service.context import ContextNote, WorkingSet, always_notes, matching_notes
 from co_cli.tools.budget import estimate_tokens
 from co_cli.tools.fencing import unfenced
@@ -131,6 +133,21 @@ class Knowledge(AbstractCapability[Any]):
 
     def get_instructions(self) -> str:
         return instructions([tool.name for tool in self.access.selected], self.context)
+
+    def checkpoint(
+        self, said: AgentRunResult[Any] | Sequence[ModelMessage], title: str | None = None, **about: Any
+    ) -> Checkpoint:
+        """Save a conversation to continue from: the result of a run, or messages.
+
+        `about` is its `description`, `keywords` and `topics`; by default they come from the messages. Secrets are
+        masked.
+        """
+        messages = said.all_messages() if isinstance(said, AgentRunResult) else said
+        return save_checkpoint(self.access.kb(None), messages, title, **about)
+
+    def load(self, name: str) -> list[ModelMessage]:
+        """The messages of a checkpoint, for `message_history`. Refused if the user does not trust the vault."""
+        return load_checkpoint(self.access.kb(None), name)
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what is opened on first use, so that it can be pickled and copied."""

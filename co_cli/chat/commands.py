@@ -18,6 +18,7 @@ from prompt_toolkit.formatted_text import FormattedText
 from prompt_toolkit.history import FileHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 
+from co_cli.agent.message_history import save_checkpoint
 from co_cli.agent.models import NO_MODEL, load_model
 from co_cli.chat.session import ChatSession, Turn
 from co_cli.cli.app import main
@@ -48,6 +49,7 @@ COMMANDS = {
     "/show": SlashCommand("show a note", "REF", ("show", "--")),
     "/why": SlashCommand("show what the last answer is based on"),
     "/model": SlashCommand("show or change the model", "[NAME]"),
+    "/checkpoint": SlashCommand("save the conversation to continue from it later", "[TITLE]"),
     "/clear": SlashCommand("start a new conversation"),
     "/help": SlashCommand("show this list"),
     "/quit": SlashCommand("end the chat (also Ctrl-D)"),
@@ -99,6 +101,9 @@ def run_command(session: ChatSession, typed: str, argument: str, options: Namesp
         case "/clear":
             session.messages, session.last = [], None
             print("Started a new conversation. Saved notes stay.")
+        case "/checkpoint":
+            saved = save_checkpoint(session.kb, session.messages, argument or None)
+            print(printable(f"saved {saved.ref}; `co chat --from {saved.ref.partition(':')[2]}` continues from here"))
         case "/help":
             for name, command in COMMANDS.items():
                 print(f"{name} {command.argument}".ljust(19), command.summary)

@@ -23,6 +23,7 @@ from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults, RunCont
 
 from co_cli.agent import Knowledge
 from co_cli.agent.capability import ContextAddedEvent
+from co_cli.agent.message_history import load_checkpoint
 from co_cli.agent.models import NO_MODEL, UnusableModelError, load_model, problem_of
 from co_cli.chat.screen import Output
 from co_cli.errors import InvalidInputError, KnowledgeError
@@ -123,6 +124,10 @@ class ChatSession:
             self.messages = []
         if not self.messages:
             raise InvalidInputError("there is no conversation about this vault to continue: leave out --continue")
+
+    def fork(self, name: str) -> None:
+        """Go on from a checkpoint. Raises InvalidInputError if there is none, or if its vault is not trusted."""
+        self.messages = load_checkpoint(self.kb, name)
 
     async def answer(self, question: str) -> Turn:
         """Cancelling it stops the answer and returns what there is of it."""

@@ -23,6 +23,7 @@ def add_chat(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("question", nargs="*", help="ask this and leave; without it, a conversation begins")
     parser.add_argument("-m", "--model", metavar="NAME", help="ollama:qwen3, openai:gpt-5, ... (setting model)")
     parser.add_argument("-c", "--continue", dest="resume", action="store_true", help="continue the last conversation")
+    parser.add_argument("--from", dest="origin", metavar="CHECKPOINT", help="continue from a checkpoint")
     parser.add_argument("-y", "--yes", action="store_true", help="let the model forget notes without asking")
     parser.add_argument("--no-history", action="store_true", help="do not keep what is said (setting chat_history)")
 
@@ -35,6 +36,7 @@ def run_chat(options: argparse.Namespace) -> int:
       co chat --model ollama:qwen3
       co chat "what did we decide about deploys?"
       co chat --continue "and why?"
+      co chat --from plan-the-release "and the next one?"
       git diff | co chat "summarise this and remember the decision"
     """
     settings = load_settings({"vault": options.vault, "data_dir": options.data_dir, "model": options.model})
@@ -61,6 +63,8 @@ def run_chat(options: argparse.Namespace) -> int:
         session.keep = settings.chat_history == "on" and not options.no_history
         if options.resume:
             session.resume()
+        if options.origin:
+            session.fork(options.origin)
         if not question:
             talk(session, options)
             return 0

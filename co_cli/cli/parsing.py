@@ -60,6 +60,9 @@ COMMANDS = {
     "feedback give": Command("ratings", "rate a note as an answer to a question"),
     "feedback tune": Command("ratings", "show what feedback changes in ranking, and apply it"),
     "feedback stats": Command("ratings", "show search statistics"),
+    "checkpoint list": Command("checkpoint", "list conversations to continue from"),
+    "checkpoint show": Command("checkpoint", "show what a checkpoint is about"),
+    "checkpoint remove": Command("checkpoint", "move a checkpoint to the trash"),
     "data import": Command("data", "import notes and chats from other services"),
     "data export": Command("data", "export your notes as Markdown or JSONL"),
     "data backup": Command("data", "back up activity.db (history and feedback)"),
@@ -83,6 +86,7 @@ GROUPS = {
     "source": "folders, files and web pages that are searched",
     "index": "update, watch and check the search index",
     "feedback": "rate answers, and tune the ranking with your ratings",
+    "checkpoint": "conversations to continue from",
     "data": "import, export and back up",
     "config": "settings, trust and shell completion",
     "token": "who may use co serve",
@@ -106,7 +110,7 @@ WIDTH = 80
 """Mistakes are shown in one line of a usual terminal."""
 FIRST = ("search", "remember", "show", "list", "add", "chat", "web")
 SECOND = ("edit", "forget")
-UNLISTED = ("open", "serve", "token")
+UNLISTED = ("open", "serve", "token", "checkpoint")
 """Only `co help --all` lists these: a first look at `co` shows at most twenty names."""
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from types import ModuleType
 
+    from co_cli.service import checkpoints as checkpoints
     from co_cli.service import doctor as doctor
     from co_cli.service import history as history
     from co_cli.service import lookup as lookup
@@ -21,7 +22,18 @@ if TYPE_CHECKING:
     from co_cli.service import vaults as vaults
     from co_cli.service import web_pages as web_pages
 
-LAZY = ("doctor", "history", "lookup", "origins", "server_client", "skills", "vault_writer", "vaults", "web_pages")
+LAZY = (
+    "checkpoints",
+    "doctor",
+    "history",
+    "lookup",
+    "origins",
+    "server_client",
+    "skills",
+    "vault_writer",
+    "vaults",
+    "web_pages",
+)
 
 
 def __getattr__(name: str) -> ModuleType:

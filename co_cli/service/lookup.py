@@ -26,7 +26,7 @@ from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.notes.note import Note, NotTextError, read_note
 from co_cli.notes.refs import ENDINGS, FOLDERS, path_of, source_ref, without_ending, without_lines
 from co_cli.notes.store import NoteStore
-from co_cli.sources.origin import VAULT, Origin, kind_of
+from co_cli.sources.origin import CHECKPOINT, VAULT, Origin, kind_of
 from co_cli.sources.walk import would_list
 from co_cli.values import Filters, NoteSummary, moment_text
 
@@ -129,6 +129,8 @@ class Lookup:
         if ref.startswith("skill:"):
             skill = self.kb.skills.find(ref)
             return skill.origin, skill.inside
+        if ref.startswith(f"{CHECKPOINT}:"):
+            return self.kb.checkpoints.origin, self.kb.checkpoints.note(ref).path
         for origin in self.kb.index.linked:
             path = self._path_in(origin, ref)
             if path is not None:

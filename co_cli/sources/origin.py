@@ -9,19 +9,20 @@ from __future__ import annotations
 
 import os
 from importlib import import_module
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from co_cli.errors import SettingsError
 from co_cli.notes.files import locked, make_folders, replace
 from co_cli.notes.note import Note, read_note
-from co_cli.notes.refs import path_of
+from co_cli.notes.refs import path_of, without_ending
 from co_cli.paths import permission_cure
 from co_cli.values import OWN_SOURCES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-VAULT = "vault"
+VAULT: Final = "vault"
+CHECKPOINT: Final = "checkpoint"
 REGISTRY = "sources.toml"
 IGNORE_FILE = ".coignore"
 GIT_FILE = ".gitignore"
@@ -112,7 +113,17 @@ class VaultKind(Kind):
         return note._replace(ref=f"{origin.tier}:{note.ref}") if origin.tier else note
 
 
-THE_VAULT = VaultKind()
+class CheckpointKind(VaultKind):
+    """The checkpoints of a vault: notes about conversations, beside their messages."""
+
+    sources = (CHECKPOINT,)
+
+    def read(self, origin: Origin, path: str, data: bytes) -> Note:
+        name = f"{CHECKPOINT}:{without_ending(path)}"
+        return super().read(origin, path, data)._replace(source=CHECKPOINT, ref=name)
+
+
+THE_VAULT, THE_CHECKPOINTS = VaultKind(), CheckpointKind()
 KINDS = {
     "folder": ("co_cli.sources.folder", "FolderKind"),
     "obsidian": ("co_cli.sources.folder", "ObsidianKind"),
@@ -122,8 +133,8 @@ KINDS = {
 
 
 def kind_of(origin: Origin) -> Kind:
-    if origin.kind == VAULT:
-        return THE_VAULT
+    if origin.kind in (VAULT, CHECKPOINT):
+        return THE_VAULT if origin.kind == VAULT else THE_CHECKPOINTS
     module, name = KINDS[origin.kind]
     return getattr(import_module(module), name)()
 

@@ -58,6 +58,27 @@ def context_refresh(
     return ToolResult(text, {"refreshed": [dict(zip(("ref", "outcome", "detail"), row, strict=True)) for row in rows]})
 
 
+@tool("Find a checkpoint", read_only=True)
+def find_checkpoint(
+    ctx: ToolContext, query: str, limit: Annotated[int, Field(ge=1, le=10)] = 3
+) -> ToolResult[dict[str, Any]]:
+    """Find saved conversations from which a task can be continued without building up its context again."""
+    found = ctx.kb.checkpoints.find(query, limit)
+    lines = [
+        one_line(
+            f"{one.ref} · {one.title}: {one.description} · {one.messages} messages · tools: {', '.join(one.tools)}"
+            f" · files: {', '.join(one.files)}"
+            + (f" · rated {one.quality:.0%} good" if one.quality is not None else "")
+        )
+        for one in found
+    ]
+    text, _ = whole_lines("\n".join(lines), ctx.budget)
+    shown = (
+        f"{len(found)} found, the best first:\n<notes>\n{text}\n</notes>" if found else "absent: no checkpoint fits."
+    )
+    return ToolResult(shown, {"checkpoints": [one._asdict() for one in found]})
+
+
 def trees_in(kb: KnowledgeBase, path: str = "") -> list[Tree]:
     """The files of the vault and of every source, or only those in a folder of the vault or of a named source."""
     wanted = (path_of(plain_ref(path)) or path).strip("/")

@@ -122,7 +122,8 @@ def recall(ctx: ToolContext, query: str, limit: int, sources: Sequence[str], nar
     """Search some sources and show short notes whole. If nothing clearly matches, say where else to look."""
     found, dropped = search(ctx, query, limit, sources, narrowing)
     asked = ASKS_ABOUT.search(query) if "entity" in sources else None
-    known = _about_an_entity(ctx, asked[1], limit) if asked and not narrowing else []
+    name = asked[1] if asked else query if any(map(_is_named_entity, found.hits)) else ""
+    known = _about_an_entity(ctx, name, limit) if name and not narrowing else []
     if known:
         found = found._replace(state="found", confidence=1.0, hits=known)
     elif "memory" in sources and PROFILE.search(query):
@@ -137,10 +138,14 @@ def recall(ctx: ToolContext, query: str, limit: int, sources: Sequence[str], nar
 
 def _about_an_entity(ctx: ToolContext, name: str, limit: int) -> list[Hit]:
     """The entities of this name, then what memories and other entities say about them."""
-    named = [hit for hit in ctx.kb.search(name, limit=limit, sources=["entity"]).hits if "name" in hit.signals]
+    named = list(filter(_is_named_entity, ctx.kb.search(name, limit=limit, sources=["entity"]).hits))
     said = [hit for one in named for hit in mentions_of(ctx.kb, ctx.kb.note(one.ref), ABOUT)]
     hits = [*(hit._replace(score=min(hit.score, 1.0)) for hit in named), *said]
     return list({without_lines(hit.ref): hit for hit in reversed(hits)}.values())[::-1][:limit]
+
+
+def _is_named_entity(hit: Hit) -> bool:
+    return hit.source == "entity" and "name" in hit.signals
 
 
 def _about_the_user(ctx: ToolContext, found: SearchResult, limit: int, narrowing: Ranking) -> SearchResult:

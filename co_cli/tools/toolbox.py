@@ -11,7 +11,7 @@ from co_cli.knowledge_base import KnowledgeBase
 from co_cli.service.freshness import Freshener
 from co_cli.service.server_client import ServerKnowledgeBase
 from co_cli.tools.article_tools import read_note, recall_article, save_article
-from co_cli.tools.context_tools import context_refresh, context_tree, next_step
+from co_cli.tools.context_tools import context_refresh, context_tree, find_checkpoint, next_step
 from co_cli.tools.fencing import one_line
 from co_cli.tools.knowledge import search_knowledge
 from co_cli.tools.memory import forget_memory, list_memories, rate_memory, recall_memory, save_memory, update_memory
@@ -23,7 +23,7 @@ TOOLS: tuple[Tool, ...] = (
     *(recall_article, save_article, read_note, search_knowledge),
 )
 """What an agent gets by default: every tool costs tokens in every request."""
-EVERY_TOOL = (*TOOLS, rate_memory, context_tree, context_refresh, *SKILL_TOOLS)
+EVERY_TOOL = (*TOOLS, rate_memory, find_checkpoint, context_tree, context_refresh, *SKILL_TOOLS)
 DEFAULT = "default"
 """Stands for the tools of the default list among the names of others."""
 

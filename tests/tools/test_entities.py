@@ -18,7 +18,9 @@ def known(vault: Vault) -> None:
     vault.write("articles/crane.md", "The crane is green. Mara Lind rented it.")
 
 
-@pytest.mark.parametrize("query", ["what do you know about Mara Lind?", "Who is mara lind", "tell me about ML"])
+@pytest.mark.parametrize(
+    "query", ["what do you know about Mara Lind?", "Who is mara lind", "tell me about ML", "Mara Lind"]
+)
 def test_a_question_about_somebody_gives_the_entity_and_what_memories_say(toolbox: Toolbox, query: str) -> None:
     found = toolbox.call("recall_memory", {"query": query})
 

@@ -21,8 +21,7 @@ from co_cli.index.packing import asked, numbers_of, stored_form, vector_of
 from co_cli.index.sqlite.connection import fetch
 from co_cli.index.sqlite.filters import conditions, ids_text, is_narrow, notes_of
 from co_cli.index.sqlite.resident import ResidentVectors
-from co_cli.sources.origin import Origin
-from co_cli.values import SOURCES
+from co_cli.sources.origin import Origin, kind_of
 
 CHUNK_SIZE = 128
 """Rows that vec0 reserves at a time for each partition. At its default of 1,024 a vault with one note takes 1 MB."""
@@ -343,7 +342,7 @@ class VectorWriter(VectorReader):
 
     def _abandon(self, vault: int, space: StoredSpace) -> None:
         self.connection.execute(FORGET_WAITING, {"vault": vault, "space": space.id})
-        for source in SOURCES:
+        for source in kind_of(self.vault_by_id(vault).origin).sources:
             statement = DROP_PART.format(table=vectors_table(space.id))
             self.connection.execute(statement, {"part": part_of(vault, source)})
         self.connection.execute(TOUCH, {"vault": vault})

@@ -1,0 +1,190 @@
+"""Checkpoints: conversations to continue from, each a note about it (`NAME.md`) beside its messages (`NAME.json`).
+
+They are in `.checkpoints/` of the vault and not among its notes: no search and no prompt has them unless it asks for a
+checkpoint. The messages are sent to a model as they were, without a fence. So they are only read from a vault that the
+user trusts.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+from co_cli.activity import judgements
+from co_cli.errors import ActivityUnavailableError, InvalidInputError, NoteConflictError
+from co_cli.notes.editing import render_note
+from co_cli.notes.files import create_exclusively, make_folders
+from co_cli.notes.note import Note
+from co_cli.notes.refs import slugify, without_ending
+from co_cli.notes.secrets import redact
+from co_cli.notes.store import NoteStore
+from co_cli.service.searching import Options, find, read_request
+from co_cli.service.vaults import vaults_for_prompts, why_untrusted
+from co_cli.sources.origin import CHECKPOINT, Origin, kind_of
+from co_cli.values import moment_text
+
+if TYPE_CHECKING:
+    from co_cli.knowledge_base import KnowledgeBase
+
+FOLDER = ".checkpoints"
+LISTS = ("keywords", "topics", "entities", "tools", "files")
+LARGEST = 50_000_000
+"""Bytes of messages."""
+AS_THEY_ARE = ("data", "signature", "tool_call_id", "id", "provider_response_id", "provider_details", "timestamp")
+"""Keys of messages whose values are no text: pictures, and what a provider compares with its own."""
+RATED = 0.1
+"""What the ratings of a checkpoint add to its score at most, or take from it."""
+
+
+class Checkpoint(NamedTuple):
+    """What is known about a saved conversation."""
+
+    ref: str
+    title: str
+    description: str
+    created: str
+    model: str
+    messages: int
+    keywords: tuple[str, ...]
+    topics: tuple[str, ...]
+    entities: tuple[str, ...]
+    tools: tuple[str, ...]
+    """The tools that were used, and the files that they were used on."""
+    files: tuple[str, ...]
+    quality: float | None
+    """The share of its ratings that are good; None if nobody rated it."""
+    path: str
+    score: float | None = None
+    """How well it fits a query."""
+
+
+class Checkpoints:
+    """The checkpoints of one vault."""
+
+    def __init__(self, kb: KnowledgeBase) -> None:
+        self._kb = kb
+        self.origin = Origin(CHECKPOINT, os.path.join(kb.root, FOLDER))
+
+    def save(self, title: str, body: str, messages: Sequence[Any], fields: Mapping[str, object]) -> Checkpoint:
+        """Write the messages, as JSON values, and the note about them. Secrets are masked in both."""
+        make_folders(self.origin.root, private=True)
+        create_exclusively(
+            os.path.join(self.origin.root, ".gitignore"), b"*\n"
+        )  # what was said is no part of a project
+        texts = json.dumps(_masked(messages), ensure_ascii=False, indent=1).encode("utf-8", "replace")
+        title, fields = redact(title), {key: _masked(value) for key, value in fields.items()}
+        note = render_note({"title": title, "kind": CHECKPOINT, **fields, "messages": len(messages)}, redact(body))
+        slug = slugify(title)
+        with self._store.lock():
+            taken = {without_ending(name) for name in os.listdir(self.origin.root)}
+            name = next(one for number in range(1, len(taken) + 2) if (one := _numbered(slug, number)) not in taken)
+            for ending, data in ((".json", texts), (".md", note.encode("utf-8", "replace"))):
+                if not create_exclusively(os.path.join(self.origin.root, f"{name}{ending}"), data):
+                    raise NoteConflictError(f"{FOLDER}/{name}{ending} exists already; save it again")
+        return self.get(name)
+
+    def all(self) -> list[Checkpoint]:
+        """Newest first."""
+        ratings = self._ratings()
+        return sorted((self._about(note, ratings) for note in self._notes()), key=lambda one: one.created, reverse=True)
+
+    def find(self, query: str, limit: int = 3) -> list[Checkpoint]:
+        """Those that are about a task, the best first."""
+        if not os.path.isdir(self.origin.root):
+            return []
+        index = self._kb.index.of(self.origin)
+        index.sync(seconds=5.0)
+        found, _ = find(self._kb, index, read_request(self._kb, query, Options(limit=limit)), None)
+        known = {one.ref: one for one in self.all()}
+        scored = {hit.ref.partition("#")[0]: hit.score for hit in found.hits} if found.state == "found" else {}
+        ranked = [
+            known[ref]._replace(score=round(score + _bonus(known[ref]), 4))
+            for ref, score in scored.items()
+            if ref in known
+        ]
+        return sorted(ranked, key=lambda one: one.score or 0.0, reverse=True)
+
+    def get(self, name: str) -> Checkpoint:
+        """One by its name or ref. Raises InvalidInputError with the names that there are."""
+        return self._about(self.note(name), self._ratings())
+
+    def note(self, name: str) -> Note:
+        wanted = name.strip().removeprefix(f"{CHECKPOINT}:").removesuffix(".md")
+        notes = {note.ref.partition(":")[2]: note for note in self._notes()}
+        if wanted not in notes:
+            there = (
+                f"there is {', '.join(sorted(notes))}" if notes else "there is none: /checkpoint in `co chat` saves one"
+            )
+            raise InvalidInputError(f"no checkpoint {wanted!r}: {there}")
+        return notes[wanted]
+
+    def messages(self, name: str) -> list[Any]:
+        """The messages of a conversation. Raises InvalidInputError if the user does not trust the vault."""
+        note, kb = self.note(name), self._kb
+        if kb.root not in vaults_for_prompts(kb.settings, kb.root, ())[0]:
+            raise InvalidInputError(f"{note.ref} is not loaded: {why_untrusted(kb.settings.data_dir, kb.root)}")
+        path = f"{without_ending(note.path)}.json"
+        try:
+            return list(json.loads(NoteStore(self.origin.root, largest=LARGEST).read(path)))
+        except (ValueError, TypeError, RecursionError) as error:
+            raise InvalidInputError(f"{FOLDER}/{path} cannot be read ({error}): remove {note.ref}") from None
+
+    def remove(self, name: str) -> list[str]:
+        """Move the files of a checkpoint to the trash of their folder. Returns their paths in the vault now."""
+        path = self.note(name).path
+        with self._store.lock():
+            files = [file for file in (path, f"{without_ending(path)}.json") if self._store.exists(file)]
+            return [f"{FOLDER}/{self._store.trash(file)}" for file in files]
+
+    @property
+    def _store(self) -> NoteStore:
+        return NoteStore(self.origin.root, secrets="redact")
+
+    def _notes(self) -> list[Note]:
+        there = os.path.isdir(self.origin.root)
+        paths = sorted(name for name in os.listdir(self.origin.root) if name.endswith(".md")) if there else []
+        return [kind_of(self.origin).read(self.origin, path, self._store.read(path)) for path in paths]
+
+    def _ratings(self) -> dict[str, list[bool]]:
+        found: dict[str, list[bool]] = {}
+        with suppress(ActivityUnavailableError), self._kb.activity.written().reading() as connection:
+            for row in judgements.read(connection, self._kb.root):  # without the database nothing is rated
+                found.setdefault(row.ref, []).append(row.good)
+        return found
+
+    def _about(self, note: Note, ratings: Mapping[str, Sequence[bool]]) -> Checkpoint:
+        rated, fields = ratings.get(note.ref, ()), note.metadata
+        named = [cast("list[object]", value) if isinstance(value := fields.get(key), list) else [] for key in LISTS]
+        return Checkpoint(
+            note.ref,
+            note.title,
+            note.description,
+            moment_text(note.created or 0.0),
+            str(fields.get("model") or ""),
+            count if isinstance(count := fields.get("messages"), int) else 0,
+            *(tuple(map(str, values)) for values in named),
+            quality=round(sum(rated) / len(rated), 2) if rated else None,
+            path=os.path.join(self.origin.root, note.path),
+        )
+
+
+def _bonus(one: Checkpoint) -> float:
+    return 0.0 if one.quality is None else RATED * (2 * one.quality - 1)
+
+
+def _numbered(slug: str, number: int) -> str:
+    return slug if number == 1 else f"{slug}-{number}"
+
+
+def _masked(value: Any) -> Any:
+    """JSON values with the secrets in their texts masked."""
+    if isinstance(value, str):
+        return redact(value)
+    if isinstance(value, Mapping):
+        return {key: one if key in AS_THEY_ARE else _masked(one) for key, one in value.items()}  # pyright: ignore[reportUnknownVariableType]
+    if isinstance(value, list | tuple):
+        return [_masked(one) for one in value]  # pyright: ignore[reportUnknownVariableType]
+    return value
