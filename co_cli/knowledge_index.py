@@ -127,17 +127,20 @@ class KnowledgeIndex:
         If nothing changed this costs one walk. `seconds` bounds the time for a slow embedder; the next sync continues.
         """
         self._check_source(source)
-        with self.truth.lock() if self.truth else nullcontext():
-            try:
-                report = self._sync_files(source, progress)
-            except Exception as error:
-                if self.damage_behind(error) is None:
-                    raise
-                report = self._sync_files(source, progress)
+        try:
+            report = self._sync_locked(source, progress)
+        except Exception as error:
+            if self.damage_behind(error) is None:
+                raise
+            report = self._sync_locked(source, progress)
         if self.on_change and report.touched:
             self.on_change(self, report, False)
         self.embed_waiting(progress, seconds)
         return report
+
+    def _sync_locked(self, source: str | None, progress: Progress | None) -> SyncReport:
+        with self.truth.lock() if self.truth else nullcontext():
+            return self._sync_files(source, progress)
 
     def _sync_files(self, source: str | None, progress: Progress | None) -> SyncReport:
         started = time.time()

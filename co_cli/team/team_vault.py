@@ -46,7 +46,8 @@ NO_FILE = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.EINVAL)
 """Nothing is there, or a folder, a link or a device: no file that we would write."""
 log = logger("team")
 
-LOCK = "select pg_advisory_xact_lock(%(key)s, %(vault)s)"
+LOCK = f"set local lock_timeout = '60s'; select pg_advisory_xact_lock({VAULT_LOCK}, {{vault}})"
+"""Others may take that long to index all of a vault, or a large push."""
 NOTIFY = "select pg_notify(%(channel)s, %(vault)s::text)"
 POSITION = """
 select trimmed, newest.seq, newest.saved_at, applied.saved_at from team.vaults
@@ -255,7 +256,7 @@ class TeamVault:
                 self._undo()
             try:
                 with self.engine.transaction() as connection:
-                    fetch(connection, LOCK, {"key": VAULT_LOCK, "vault": vault})
+                    fetch(connection, LOCK.format(vault=vault))
                     with self._folder():
                         unindexed = self._apply()
                     save = self._local.save = Save(connection)
@@ -413,11 +414,10 @@ class TeamVault:
             repository.fetch()
         files, rows = repository.files(commit), self._ask(NEWER, after=0, version=VERSION)
         newest: dict[str, bytes | None] = {row[1]: row[2] for row in rows}
-        here = {path: self._read(path) for path in {*repository.own_files(), *files, *newest}}
         wanted: dict[str, bytes | None] = {}
         unread: dict[str, str] = {}
-        for path, data in here.items():
-            file = files.get(path)
+        for path in {*repository.own_files(), *files, *newest}:
+            data, file = self._read(path), files.get(path)
             if path in newest:
                 wanted |= {path: newest[path]} if newest[path] != data else {}
             elif file is not None:
