@@ -21,11 +21,16 @@ from pydantic_ai.messages import ModelMessage, TextContent, UserPromptPart
 from pydantic_ai.run import AgentRunResult
 
 from co_cli.agent.deps import PathLike
-from co_cli.agent.injection import KEY, Seen, skill_for, user_text
+from co_cli.agent.facet_model import background
+from co_cli.agent.injection import KEY, Seen, skill_for, spoken_turns, user_text
 from co_cli.agent.message_history import load_checkpoint, save_checkpoint
 from co_cli.agent.toolset import VaultAccess, make_toolset
+from co_cli.conversations.capture import KeptSession, captures, keep_turns
+from co_cli.errors import KnowledgeError
 from co_cli.knowledge_base import KnowledgeBase
+from co_cli.logbook import logger
 from co_cli.notes.refs import without_lines
+from co_cli.notes.transcripts import SpokenTurn
 from co_cli.service.checkpoints import Checkpoint
 from co_cli.service.context import ContextNote, WorkingSet, always_notes, matching_notes
 from co_cli.tools.budget import estimate_tokens
@@ -99,6 +104,8 @@ class Knowledge(AbstractCapability[Any]):
     skills: SkillUse = "off"
     """`tools`: find and load skills of the project, the user and configured folders, wherever there are any. `inject`:
     also add a skill that clearly fits to the user's turn."""
+    private: bool = False
+    """Keep nothing of what is said, whatever the setting `capture` says."""
     create: bool = False
     """Create the vault on first use if it does not exist."""
     server: str | None = None
@@ -205,9 +212,14 @@ class Knowledge(AbstractCapability[Any]):
         return part, {**skill, **report, "degraded": list(found.degraded)}
 
     async def after_run(self, ctx: RunContext[Any], *, result: AgentRunResult[Any]) -> AgentRunResult[Any]:
-        """Count the notes that the answer cites as used."""
+        """Count the notes that the answer cites as used, and keep what was said if the user wants that."""
+        kb = self.access.kb(ctx.deps)
         if isinstance(result.output, str):
-            self.access.kb(ctx.deps).activity.cited(result.output, ctx.conversation_id, ctx.run_id)
+            kb.activity.cited(result.output, ctx.conversation_id, ctx.run_id)
+        if not self.private and captures(kb):
+            name = getattr(ctx.agent, "name", None) or kb.front_end
+            session = KeptSession(ctx.conversation_id or ctx.run_id or "", name)
+            await anyio.to_thread.run_sync(keep_said, kb, session, spoken_turns(result.new_messages()))
         return result
 
 
@@ -220,6 +232,14 @@ class Additions:
     degraded: list[str] = field(default_factory=list[str])
     skill: UserPromptPart | None = None
     skill_report: dict[str, Any] = field(default_factory=dict[str, Any])
+
+
+def keep_said(kb: KnowledgeBase, session: KeptSession, turns: Sequence[SpokenTurn]) -> None:
+    """Keep turns, and read them for facets in the background. A run never fails because of it."""
+    try:
+        background.notice(kb, keep_turns(kb, session, turns).added if turns else 0)
+    except KnowledgeError as error:
+        logger("capture").warning("what was said is not kept: %s", error)
 
 
 def instructions(tools: Collection[str], context: bool) -> str:

@@ -49,6 +49,7 @@ COMMANDS = {
     "/show": SlashCommand("show a note", "REF", ("show", "--")),
     "/why": SlashCommand("show what the last answer is based on"),
     "/model": SlashCommand("show or change the model", "[NAME]"),
+    "/private": SlashCommand("keep nothing of this conversation from here on"),
     "/checkpoint": SlashCommand("save the conversation to continue from it later", "[TITLE]"),
     "/clear": SlashCommand("start a new conversation"),
     "/help": SlashCommand("show this list"),
@@ -58,13 +59,14 @@ COMMANDS = {
 
 def talk(session: ChatSession, options: Namespace) -> None:
     """Run until the user leaves. `options` name the vault that the chat was started with."""
-    prompt = new_prompt(session.kb, session.keep)
+    prompt = new_prompt(session.kb, session.keep, session)
     with contextlib.closing(Freshener(session.kb)) as freshener, contextlib.suppress(EOFError):
         freshener.watch()
         while True:
             try:
                 typed = to_utf8(prompt.prompt(FormattedText([("ansicyan bold", "› ")])))
-                session.keep = session.keep and not typed.startswith(" ")
+                if typed.startswith(" "):
+                    session.keep, session.private = False, True
                 line = typed.strip()
                 if line and not handle(session, line, options):
                     return
@@ -99,8 +101,11 @@ def run_command(session: ChatSession, typed: str, argument: str, options: Namesp
                 session.model = load_model(argument)
             print(printable(session.model_name) or NO_MODEL)
         case "/clear":
-            session.messages, session.last = [], None
+            session.messages, session.last, session.private = [], None, False
             print("Started a new conversation. Saved notes stay.")
+        case "/private":
+            session.keep, session.private = False, True
+            print("Nothing that is said from here on is kept, until /clear starts a new conversation.")
         case "/checkpoint":
             saved = save_checkpoint(session.kb, session.messages, argument or None)
             print(printable(f"saved {saved.ref}; `co chat --from {saved.ref.partition(':')[2]}` continues from here"))
@@ -148,10 +153,12 @@ class CommandCompleter(Completer):
 class LineHistory(FileHistory):
     """What was typed, in a file that only its owner can read. A line that begins with a space is not kept."""
 
+    session: ChatSession | None = None
+
     def store_string(self, string: str) -> None:
         with contextlib.suppress(OSError):  # a full disk must not end the chat
             os.close(os.open(self.filename, os.O_CREAT | os.O_WRONLY, 0o600))
-            if not string.startswith(" "):
+            if not string.startswith(" ") and not (self.session and self.session.private):
                 super().store_string(to_utf8(string))
 
 
@@ -160,9 +167,10 @@ def _start_another_line(event: KeyPressEvent) -> None:
     event.current_buffer.insert_text("\n")
 
 
-def new_prompt(kb: KnowledgeBase, keep_history: bool) -> PromptSession[str]:
+def new_prompt(kb: KnowledgeBase, keep_history: bool, session: ChatSession | None = None) -> PromptSession[str]:
     """Enter sends, Alt-Enter starts another line."""
     history = LineHistory(os.path.join(kb.settings.data_dir, HISTORY) if keep_history else os.devnull)
+    history.session = session
     return PromptSession(history=history, completer=CommandCompleter(kb), complete_in_thread=True, key_bindings=keys)
 
 

@@ -22,10 +22,13 @@ from pydantic_ai.models import Model
 from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults, RunContext, ToolDenied
 
 from co_cli.agent import Knowledge
-from co_cli.agent.capability import ContextAddedEvent
+from co_cli.agent.capability import ContextAddedEvent, keep_said
+from co_cli.agent.facet_model import read_conversations
+from co_cli.agent.injection import spoken_turns
 from co_cli.agent.message_history import load_checkpoint
 from co_cli.agent.models import NO_MODEL, UnusableModelError, load_model, problem_of
 from co_cli.chat.screen import Output
+from co_cli.conversations.capture import KeptSession, captures
 from co_cli.errors import InvalidInputError, KnowledgeError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.tools.fencing import plain_ref
@@ -68,9 +71,13 @@ class ChatSession:
         self.messages: list[messages.ModelMessage] = []
         self.keep = False
         """Whether the conversation is stored after each answer."""
+        self.private = False
+        """Whether nothing more of it is kept as a note, whatever the setting `capture` says."""
         self.last: Turn | None = None
+        self._conversation: str | None = None  # `new` after a fork, else the messages say it
         self._loop = asyncio.new_event_loop()
-        knowledge = Knowledge(knowledge_base=kb, approve_forget=True, skills="tools")
+        # answers that are stopped are kept, too, so the chat does that itself
+        knowledge = Knowledge(knowledge_base=kb, approve_forget=True, skills="tools", private=True)
         self._agent = Agent(
             instructions=INSTRUCTIONS.format(today=date.today()),
             capabilities=[knowledge, HandleDeferredToolCalls[Any](handler=self._ask_for_approval)],
@@ -127,7 +134,24 @@ class ChatSession:
 
     def fork(self, name: str) -> None:
         """Go on from a checkpoint. Raises InvalidInputError if there is none, or if its vault is not trusted."""
-        self.messages = load_checkpoint(self.kb, name)
+        self.messages, self._conversation = load_checkpoint(self.kb, name), "new"
+
+    def remember(self, least: int) -> None:
+        """Before the chat ends: read so many new turns for memories. Ctrl-C leaves that for the next time."""
+        if self.private or self.kb.settings.capture not in ("propose", "save") or self.kb.settings.model is None:
+            return
+        self.output.status("reading the conversation for memories, Ctrl-C skips it …")
+        try:
+            found = read_conversations(self.kb, least)
+            for count, done in ((len(found.saved), "saved"), (len(found.proposed), "proposed")):
+                if count:
+                    self.output.line(f"· {done} from conversations: {count} (co note review, co forget)")
+            if found.problem:
+                self.output.line(f"· conversations are read for memories later: {found.problem}")
+        except (KnowledgeError, KeyboardInterrupt) as error:
+            self.output.line(f"· conversations are read for memories later: {error or 'stopped'}")
+        finally:
+            self.output.finish()
 
     async def answer(self, question: str) -> Turn:
         """Cancelling it stops the answer and returns what there is of it."""
@@ -135,7 +159,11 @@ class ChatSession:
         with capture_run_messages() as captured:
             try:
                 result = await self._agent.run(
-                    question, model=self.model, message_history=self.messages, event_stream_handler=self._follow
+                    question,
+                    model=self.model,
+                    message_history=self.messages,
+                    conversation_id=self._conversation,
+                    event_stream_handler=self._follow,
                 )
                 turn.answer = result.output
                 turn.usage = {name: getattr(result.usage, name) for name in USAGE}
@@ -145,7 +173,12 @@ class ChatSession:
             except Exception as error:  # the chat goes on after any error
                 turn.problem = problem_of(error, turn.model, begun=bool(turn.answer))
         if turn.answer or turn.tool_calls or turn.stopped:  # a question that failed at once can be asked again
+            said = spoken_turns(captured[len(self.messages) :])
             self.messages = captured
+            self._conversation = None
+            session = next((one.conversation_id for one in reversed(captured) if one.conversation_id), None)
+            if session and said and not self.private and captures(self.kb):
+                keep_said(self.kb, KeptSession(session, "co chat"), said)
         return turn
 
     async def _follow(self, run: RunContext[Any], events: AsyncIterable[messages.AgentStreamEvent]) -> None:

@@ -43,6 +43,7 @@ COMMANDS = {
     "note tags": Command("search", "list the tags, and how many notes have each"),
     "note article": Command("sources", "copy files, folders or standard input into the vault"),
     "note context": Command("agent_context", "show what an agent is given before its first turn"),
+    "note extract": Command("note_extract", "read conversations for memories"),
     "note review": Command("note_review", "review stale notes one by one"),
     "source add": Command("sources", "make folders, files and web pages searchable"),
     "source list": Command("sources", "list what is searched", "sources"),

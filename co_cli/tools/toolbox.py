@@ -6,12 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, is_dataclass
 from typing import Any, cast
 
+from co_cli.conversations.capture import captures
 from co_cli.errors import InvalidInputError, KnowledgeError, NoteConflictError, NoteMissingError, UnknownRefError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.service.freshness import Freshener
 from co_cli.service.server_client import ServerKnowledgeBase
 from co_cli.tools.article_tools import read_note, recall_article, save_article
 from co_cli.tools.context_tools import context_refresh, context_tree, find_checkpoint, next_step
+from co_cli.tools.conversation_tools import save_conversation
 from co_cli.tools.fencing import one_line
 from co_cli.tools.knowledge import search_knowledge
 from co_cli.tools.memory import forget_memory, list_memories, rate_memory, recall_memory, save_memory, update_memory
@@ -23,7 +25,7 @@ TOOLS: tuple[Tool, ...] = (
     *(recall_article, save_article, read_note, search_knowledge),
 )
 """What an agent gets by default: every tool costs tokens in every request."""
-EVERY_TOOL = (*TOOLS, rate_memory, find_checkpoint, context_tree, context_refresh, *SKILL_TOOLS)
+EVERY_TOOL = (*TOOLS, rate_memory, save_conversation, find_checkpoint, context_tree, context_refresh, *SKILL_TOOLS)
 DEFAULT = "default"
 """Stands for the tools of the default list among the names of others."""
 
@@ -63,6 +65,8 @@ class Toolbox:
     ) -> None:
         """`with_skills` says whether to offer tools for skills; None: if there are any, so others pay no tokens."""
         self.kb, self.result_tokens, self.patience = kb, result_tokens, patience
+        if names is None and captures(kb):
+            names = [DEFAULT, save_conversation.name]
         self.tools = select_tools(names, read_only, with_skills is not False)
         if with_skills is None and set(self.tools) & set(SKILL_TOOLS) and not kb.skills.there():
             self.tools = select_tools(names, read_only, False)

@@ -391,3 +391,21 @@ def test_a_dismissed_proposal_does_not_come_back(open_vault: OpenVault, server: 
     assert proposals(kb) == []
     take_back(kb, row.id)
     assert [one.id for one in proposals(kb)] == [row.id]
+
+
+def test_a_memory_that_a_killed_process_wrote_is_not_written_again(
+    open_vault: OpenVault, server: ChatServer, vault: Vault
+) -> None:
+    kb = open_vault(capture="save")
+    lines = talk(kb, ("User", TEA))
+    server.play(answers(facet("preference", TEA, lines[TEA])))
+    (row,) = read_conversations(kb).saved
+    with kb.activity.database.writing() as connection:
+        extracted.set_state(connection, row.id, "waiting")  # as if it had been killed before it wrote this down,
+    kb.index.forget_files(["memories/i-prefer-green-tea-over-coffee-in-the-morning.md"])  # and before it indexed it
+    server.play()
+
+    read_conversations(kb)
+
+    assert states(kb) == [(TEA, "saved")]
+    assert len([path for path in vault.notes() if path.startswith("memories/")]) == 1

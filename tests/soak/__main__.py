@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from tests.soak import power, scenarios, team
+from tests.soak import extract, power, scenarios, team
 from tests.soak.runner import Trial
 
 SECONDS = 60.0
@@ -18,6 +18,7 @@ SOAKS: dict[str, tuple[Callable[[Trial], None], int]] = {
     "power": (power.cut_databases, 10_000),
     "names": (power.cut_notes, 10_000),
     "crowd": (scenarios.crowd, 10),
+    "extract": (extract.kill, 600),
     "team": (team.faults, 200),
 }
 """Each scenario, and how many rounds it is meant for."""

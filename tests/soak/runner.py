@@ -82,7 +82,8 @@ class Process:
     def __init__(self, target: Callable[..., None], *arguments: Any) -> None:
         context: Any = multiprocessing.get_context("spawn" if sys.platform == "win32" else "forkserver")
         if sys.platform != "win32":
-            context.set_forkserver_preload(["tests.soak.checks", "tests.soak.scenarios", "tests.soak.team"])
+            names = ("checks", "scenarios", "extract", "team")
+            context.set_forkserver_preload([f"tests.soak.{name}" for name in names])
         self.pipe, theirs = context.Pipe()
         self._process = context.Process(target=_without_ctrl_c, args=(target, theirs, *arguments), daemon=True)
         self._process.start()

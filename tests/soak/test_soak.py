@@ -20,7 +20,7 @@ from co_cli.index.sqlite.database_files import fresh_path, swap
 from co_cli.notes import files, store
 from co_cli.notes.files import locked
 from tests.command import Co
-from tests.soak import power, scenarios, team
+from tests.soak import extract, power, scenarios, team
 from tests.soak.__main__ import main
 from tests.soak.checks import Ledger, differences, files_of, open_vault, sealed_text
 from tests.soak.disk import listening
@@ -195,6 +195,15 @@ def test_temporary_files_are_swept_when_they_are_old_ours_and_nobody_s(
         assert not any(file.exists() for file in by_doctor)
         assert held.exists()
     assert all(file.exists() for file in notes)
+
+
+def test_kills_in_the_middle_of_an_extraction_lose_and_double_no_facet(tmp_path: Path) -> None:
+    trial = Trial("extract", tmp_path, seed=4, rounds=6)
+    extract.kill(trial)
+
+    assert trial.faults == []
+    assert trial.counts["kills"] == 6
+    assert trial.counts["in the middle of it"] > 2, "the kills came too late to prove anything"
 
 
 # -- power cuts --------------------------------------------------------------------------------------------------------
