@@ -40,14 +40,6 @@ class GitFile(NamedTuple):
     blob: str
 
 
-class GitChange(NamedTuple):
-    """A path that differs between two trees. None: it is not in that tree."""
-
-    path: str
-    before: GitFile | None
-    after: GitFile | None
-
-
 class Group(NamedTuple):
     """The texts of one commit; None removes a file."""
 
@@ -131,11 +123,11 @@ class Repository:
                 found[path] = GitFile(mode, blob)
         return found
 
-    def changes(self, old: str | None, new: str) -> list[GitChange]:
-        """The paths in which two commits differ."""
-        before, after = self.files(old), self.files(new)
-        paths = sorted(path for path in before.keys() | after.keys() if before.get(path) != after.get(path))
-        return [GitChange(path, before.get(path), after.get(path)) for path in paths]
+    def changes(self, old: str | None, new: str) -> dict[str, tuple[str | None, str | None]]:
+        """The paths in which two commits differ, with the blobs of both; None where a file is not there."""
+        before, after = ({path: file.blob for path, file in self.files(one).items()} for one in (old, new))
+        paths = sorted({path for path, _ in before.items() ^ after.items()})
+        return {path: (before.get(path), after.get(path)) for path in paths}
 
     def texts(self, blobs: Iterable[str]) -> dict[str, bytes]:
         """What these blobs hold."""

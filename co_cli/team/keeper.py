@@ -23,7 +23,7 @@ from co_cli.index.postgres.conditions import Connection, fetch
 from co_cli.logbook import logger
 from co_cli.notes.editing import set_fields
 from co_cli.notes.refs import ENDINGS, slugify, source_ref
-from co_cli.team.git import GitChange, GitError, Group
+from co_cli.team.git import GitError, Group
 from co_cli.team.schema import CHANNEL
 
 if TYPE_CHECKING:
@@ -84,6 +84,16 @@ class Lease(NamedTuple):
     epoch: int
 
 
+class Incoming(NamedTuple):
+    """A file that others changed: what it was, what it is here, and what they pushed. None: it is not there."""
+
+    path: str
+    base: bytes | None
+    ours: bytes | None
+    theirs: bytes | None
+    saved_by: str
+
+
 class Keeper:
     """Keeps one vault as long as this server holds the lease."""
 
@@ -137,47 +147,39 @@ class Keeper:
 
     def _take_over(self, lease: Lease) -> None:
         """Merge what others pushed into the vault, in one transaction with the index."""
-        theirs, before = self.repository.tip, self._fenced(lease)
-        if theirs is None or theirs == before:
+        theirs, vault = self.repository.tip, self.team.id
+        if theirs is None or theirs == self._fenced(lease):
             return
         with self.team.lock() as save:
-            before = self._fence(save.connection, lease)
-            changes, author = self.repository.changes(before, theirs), self.repository.author_of(theirs)
-            blobs = [file.blob for change in changes for file in (change.before, change.after) if file]
-            texts = self.repository.texts(blobs)
-            found = fetch(save.connection, OURS, {"vault": self.team.id, "paths": [change.path for change in changes]})
-            ours: dict[str, tuple[bytes | None, str, list[bytes | None]]] = {path: tuple(rest) for path, *rest in found}
-            for change in changes:
-                base, new = (file and texts[file.blob] for file in (change.before, change.after))
-                own, who, saved = ours.get(change.path, (base, "", []))
-                if new not in (own, *saved):  # otherwise they have what we pushed before
-                    self._merge(save.connection, change, (base, own, new), who, (author, theirs))
-            fetch(save.connection, ADVANCE, {"vault": self.team.id, "commit": theirs})
+            changes = self.repository.changes(self._fence(save.connection, lease), theirs)
+            texts = self.repository.texts(blob for both in changes.values() for blob in both if blob)
+            found = fetch(save.connection, OURS, {"vault": vault, "paths": list(changes)})
+            ours = {path: (data, author, unpushed) for path, data, author, unpushed in found}
+            received = self.repository.author_of(theirs), theirs
+            for path, blobs in changes.items():
+                base, new = (texts[blob] if blob else None for blob in blobs)
+                own, saved_by, unpushed = ours.get(path, (base, "", ()))
+                if new in (own, *unpushed):
+                    continue  # they have what we pushed before
+                if self._merge(Incoming(path, base, own, new, saved_by), received):
+                    fetch(save.connection, MERGED, {"vault": vault, "path": path})
+            fetch(save.connection, ADVANCE, {"vault": vault, "commit": theirs})
         self.repository.follow(theirs)
 
-    def _merge(
-        self,
-        connection: Connection,
-        change: GitChange,
-        texts: tuple[bytes | None, bytes | None, bytes | None],
-        who: str,
-        received: tuple[str, str],
-    ) -> None:
-        """Decide about one file that is new to us: take it, merge it, or keep both."""
-        path, (base, ours, theirs) = change.path, texts
-        if ours == base or ours is None:
+    def _merge(self, file: Incoming, received: tuple[str, str]) -> bool:
+        """Take a file that others changed, merge it, or keep both texts. False if ours is the result."""
+        path, base, ours, theirs, saved_by = file
+        if ours is None or ours == base:
             self.team.write(path, theirs, ours, received)
-        else:
-            # a file that they removed and we changed stays
-            merged = ours if theirs is None else self.repository.merge(ours, base or b"", theirs)
-            if merged == ours:
-                return
-            if merged is None:
-                self.team.write(*self._conflict_copy(path, ours, who), None)
-                self.team.write(path, theirs, ours, received)
-            else:
-                self.team.write(path, merged, ours)
-        fetch(connection, MERGED, {"vault": self.team.id, "path": path})
+            return True
+        # a file that they removed and we changed stays
+        merged = ours if theirs is None else self.repository.merge(ours, base or b"", theirs)
+        if merged is None:
+            self.team.write(*self._conflict_copy(path, ours, saved_by), None)
+            self.team.write(path, theirs, ours, received)
+        elif merged != ours:
+            self.team.write(path, merged, ours)
+        return merged != ours
 
     def _conflict_copy(self, path: str, text: bytes, author: str) -> tuple[str, bytes]:
         """A second note for a text that does not merge, which names the first one."""

@@ -8,15 +8,12 @@ transaction. A text in the folder that nobody saved is moved to `.git/co-kept` w
 
 from __future__ import annotations
 
-import base64
 import contextlib
-import errno
 import getpass
-import json
 import os
 import threading
 import time
-from collections.abc import Collection, Generator, Mapping
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -26,14 +23,14 @@ from co_cli.errors import IndexUnavailableError, InvalidInputError, VaultError
 from co_cli.index.postgres.conditions import Connection, fetch
 from co_cli.index.postgres.postgres_engine import VERSION, PostgresEngine
 from co_cli.logbook import logger
-from co_cli.notes.files import create_exclusively, locked, make_folders, read_json, replace
+from co_cli.notes.files import locked
 from co_cli.notes.store import NoteStore, content_hash
-from co_cli.paths import open_regular
 from co_cli.sources.origin import GIT_FILE, IGNORE_FILE
 from co_cli.team.git import GitError, Repository, blob_name
 from co_cli.team.keeper import Keeper
 from co_cli.team.schema import CHANNEL, connect_team
 from co_cli.team.team_tokens import TeamTokens
+from co_cli.team.vault_copy import Position, VaultCopy
 from co_cli.values import SaveReceipt, SyncReport
 
 if TYPE_CHECKING:
@@ -42,8 +39,6 @@ if TYPE_CHECKING:
 VAULT_LOCK = 716_506_474
 """Advisory locks with this number and the vault's: one save at a time."""
 POLL = 0.05
-NO_FILE = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.EINVAL)
-"""Nothing is there, or a folder, a link or a device: no file that we would write."""
 log = logger("team")
 
 LOCK = f"set local lock_timeout = '60s'; select pg_advisory_xact_lock({VAULT_LOCK}, {{vault}})"
@@ -108,16 +103,6 @@ class TeamState(NamedTuple):
     """When the first of them was saved."""
 
 
-class Position(NamedTuple):
-    """A change that the folder has, with all before it: its number, and when it was saved.
-
-    A database that was restored from a backup may give the number to another change.
-    """
-
-    seq: int
-    saved_at: float | None
-
-
 @dataclass(slots=True)
 class Save:
     """One transaction that changes the vault."""
@@ -137,8 +122,7 @@ class TeamVault:
     def __init__(self, index: KnowledgeIndex, repository: Repository) -> None:
         assert isinstance(index.engine, PostgresEngine)
         self.engine, self.index, self.repository = index.engine, index, repository
-        self.root, self.files = index.root, NoteStore(index.root)
-        self._place = os.path.join(index.root, ".git", "co-cli")
+        self.root, self.copy = index.root, VaultCopy(index.root)
         self._local = threading.local()
         self._joining = threading.Lock()
         self._id: int | None = None
@@ -148,7 +132,6 @@ class TeamVault:
         """Its number in the database."""
         with self._joining:
             if self._id is None:
-                make_folders(self._place)
                 self._id = connect_team(self.engine, self.engine.roots[self.root])
             return self._id
 
@@ -201,20 +184,20 @@ class TeamVault:
 
     def catch_up(self) -> None:
         """Write what others saved to the folder. Where the database or git cannot say what, the folder stays."""
-        if os.path.exists(self._undo_file):  # somebody saves, or was killed: then the lock is free
-            with contextlib.suppress(BlockingIOError), locked(self.root, wait=False), self._folder():
-                self._undo()
+        if self.copy.unfinished:  # if nobody saves now, the lock is free
+            with contextlib.suppress(BlockingIOError), locked(self.root, wait=False), self.copy.held():
+                self.copy.undo()
         try:
             applied, newest = self._positions()
             if applied is None:
                 with self.lock():
                     return
             if applied != newest:
-                with self._folder():
+                with self.copy.held():
                     unindexed = self._apply_newer()
                 if unindexed:
                     with self.lock():
-                        self._index({path: self._read(path) for path in unindexed})
+                        self._index({path: self.copy.read(path) for path in unindexed})
         except IndexUnavailableError:
             return  # whoever needs the index says why
         except GitError as error:
@@ -252,38 +235,34 @@ class TeamVault:
             return
         vault, self._local.seq = self.id, None  # before the locks: it may have to be made
         with locked(self.root):
-            with self._folder():
-                self._undo()
+            with self.copy.held():
+                self.copy.undo()
             try:
                 with self.engine.transaction() as connection:
                     fetch(connection, LOCK.format(vault=vault))
-                    with self._folder():
+                    with self.copy.held():
                         unindexed = self._apply()
                     save = self._local.save = Save(connection)
-                    self._index({path: self._read(path) for path in unindexed})
+                    self._index({path: self.copy.read(path) for path in unindexed})
                     yield save
                     self._record(save)
             except BaseException:
-                with self._folder():
-                    self._undo()
+                with self.copy.held():
+                    self.copy.undo()
                 raise
             finally:
                 self._local.save = None
-            with self._folder():
-                if save.before:
-                    os.unlink(self._undo_file)  # first: what is undone is applied again
-                if save.last:
-                    self._set_applied(save.last)
-                    self._local.seq = save.last.seq
+            with self.copy.held():
+                self.copy.finish(save.last)
+            self._local.seq = save.last and save.last.seq
 
     def touch(self, *paths: str) -> None:
         """Write down what these files are before they change. Only inside `lock`."""
         save: Save = self._local.save
         fresh = [path for path in paths if path not in save.before]
-        save.before |= {path: self._read(path) for path in fresh}
+        save.before |= {path: self.copy.read(path) for path in fresh}
         if fresh:
-            texts = {path: data and base64.b64encode(data).decode() for path, data in save.before.items()}
-            _write(self._undo_file, json.dumps({"applied": self._applied, "texts": texts}).encode())
+            self.copy.remember(save.before)
 
     def write(
         self, path: str, data: bytes | None, known: bytes | None, received: tuple[str, str] | None = None
@@ -291,13 +270,13 @@ class TeamVault:
         """Write or remove a file inside `lock` that has the text `known`. `received`: its author and commit in git."""
         self.touch(path)
         self._local.save.before[path] = known  # the file may have more already, if it was committed here by hand
-        self._put(path, data, [] if known is None else [content_hash(known)])
+        self.copy.put(path, data, [] if known is None else [content_hash(known)])
         if received:
             self._local.save.received[path] = received
 
     def _record(self, save: Save) -> None:
         """Add what was changed, and index it."""
-        now = {path: self._read(path) for path in save.before}
+        now = {path: self.copy.read(path) for path in save.before}
         changed = {path: data for path, data in now.items() if data != save.before[path]}
         if not changed:
             return
@@ -363,12 +342,12 @@ class TeamVault:
             self._put_right(self._differing())
         else:
             return self._apply_newer()
-        self._set_applied(self._positions()[1])
+        self.copy.position = self._positions()[1]
         return []
 
     def _positions(self) -> tuple[Position | None, Position]:
         """Where the folder is, and where the truth is. None: the folder has to be compared with all of the truth."""
-        applied = self._applied
+        applied = self.copy.position
         ((trimmed, seq, saved_at, known),) = self._ask(POSITION, seq=applied.seq if applied else 0)
         if applied and (applied.seq < trimmed or (applied.seq > trimmed and known != applied.saved_at)):
             applied = None
@@ -377,12 +356,12 @@ class TeamVault:
 
     def _apply_newer(self) -> list[str]:
         """Write the changes that the folder lacks. Returns those that a server of another version made."""
-        applied = self._applied
+        applied = self.copy.position
         rows = self._ask(NEWER, after=applied.seq if applied else 0, version=VERSION)
         for _, path, data, before, *_ in sorted(rows, key=lambda row: row[2] is not None):  # a folder may take a name
-            self._put(path, data, before)
+            self.copy.put(path, data, before)
         if rows:
-            self._set_applied(max(Position(row[0], row[5]) for row in rows))
+            self.copy.position = max(Position(row[0], row[5]) for row in rows)
         return [row[1] for row in rows if row[4]]
 
     def _adopt(self) -> None:
@@ -393,7 +372,7 @@ class TeamVault:
         roots = self.repository.first_commits(newest) if newest else []
         self._ask(ADOPT, commit=self.repository.common(head, tip), first=roots[-1] if roots else "")
         for path, wanted in self._differing(everything=True).items():
-            self._add(path, self._read(path), wanted, self.person)
+            self._add(path, self.copy.read(path), wanted, self.person)
 
     def _require_same_repository(self, first: str) -> None:
         head = self.repository.head
@@ -417,7 +396,7 @@ class TeamVault:
         wanted: dict[str, bytes | None] = {}
         unread: dict[str, str] = {}
         for path in {*repository.own_files(), *files, *newest}:
-            data, file = self._read(path), files.get(path)
+            data, file = self.copy.read(path), files.get(path)
             if path in newest:
                 wanted |= {path: newest[path]} if newest[path] != data else {}
             elif file is not None:
@@ -432,76 +411,7 @@ class TeamVault:
         blobs = {path: checked_out[path].blob for path in wanted if path in checked_out}
         texts = self.repository.texts(blobs.values())
         for path, data in sorted(wanted.items(), key=lambda item: item[1] is not None):
-            self._put(path, data, [content_hash(texts[blobs[path]])] if path in blobs else [])
-
-    def _put(self, path: str, data: bytes | None, known: Collection[str | None]) -> None:
-        """Write or remove a file. A text that is not of these hashes is nobody's save: it is kept."""
-        now = self._read(path)
-        if now == data:
-            return
-        try:
-            full = self.files.absolute(path)
-        except VaultError as error:  # git has it all the same
-            log.warning("%s", error)
-            return
-        if now is not None and content_hash(now) not in known:
-            when = f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{content_hash(now)[:8]}"
-            kept = os.path.join(self.root, ".git", "co-kept", when, path)
-            make_folders(os.path.dirname(kept))
-            create_exclusively(kept, now)
-            log.warning("a text of %s that was not saved is now in %s", path, kept)
-        if data is None:
-            os.unlink(full)
-            with contextlib.suppress(OSError):  # not empty
-                os.removedirs(os.path.dirname(full))
-        else:
-            make_folders(os.path.dirname(full))
-            _write(full, data)
-
-    def _read(self, path: str) -> bytes | None:
-        try:
-            with open_regular(self.files.absolute(path), follow=False) as stream:
-                return stream.read()
-        except VaultError:
-            return None
-        except OSError as error:
-            if error.errno in NO_FILE:
-                return None
-            raise
-
-    @contextlib.contextmanager
-    def _folder(self) -> Generator[None]:
-        """Hold the folder against other threads and processes that catch up. Nothing waits for a save inside."""
-        with locked(os.path.join(self._place, "lock")):
-            yield
-
-    def _undo(self) -> None:
-        """Take back what a failed or killed save changed. If it was committed after all, it is applied again."""
-        kept = read_json(self._undo_file)
-        if kept:
-            for path, text in kept["texts"].items():
-                self._put(path, None if text is None else base64.b64decode(text), [])
-            self._set_applied(Position(*kept["applied"]))
-            os.unlink(self._undo_file)
-
-    @property
-    def _undo_file(self) -> str:
-        return os.path.join(self._place, "undo.json")
-
-    @property
-    def _state_file(self) -> str:
-        return os.path.join(self._place, "state.json")
-
-    @property
-    def _applied(self) -> Position | None:
-        """The last change that the folder has; None if it was never compared with the truth."""
-        found = read_json(self._state_file).get("applied")
-        return Position(*found) if found else None
-
-    def _set_applied(self, position: Position) -> None:
-        with open(f"{self._state_file}.new", "w", encoding="utf-8") as stream:
-            json.dump({"applied": position}, stream)
-        os.replace(stream.name, self._state_file)  # if the power is cut before it is on disk, changes are applied again
+            self.copy.put(path, data, [content_hash(texts[blobs[path]])] if path in blobs else [])
 
 
 class TeamStore(NoteStore):
@@ -522,8 +432,3 @@ class TeamStore(NoteStore):
     @property
     def last_seq(self) -> int | None:
         return self.team.last_seq
-
-
-def _write(path: str, data: bytes) -> None:
-    if not create_exclusively(path, data):
-        replace(path, data)

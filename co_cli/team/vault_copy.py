@@ -1,0 +1,131 @@
+"""The copy of a team vault in one server's folder: written as the truth says, and put back if a save fails.
+
+What a save replaces is written down before it changes, so that also a process that is killed leaves no trace. A text
+that nobody saved is moved to `.git/co-kept` when its place is needed. All state is in `.git/co-cli`.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import errno
+import json
+import os
+import time
+from collections.abc import Collection, Generator, Mapping
+from typing import NamedTuple
+
+from co_cli.errors import VaultError
+from co_cli.logbook import logger
+from co_cli.notes.files import create_exclusively, locked, make_folders, read_json, replace
+from co_cli.notes.store import NoteStore, content_hash
+from co_cli.paths import open_regular
+
+NO_FILE = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.EINVAL)
+"""Nothing is there, or a folder, a link or a device: no file that we would write."""
+log = logger("team")
+
+
+class Position(NamedTuple):
+    """A change that the folder has, with all before it: its number, and when it was saved.
+
+    A database that was restored from a backup may give the number to another change.
+    """
+
+    seq: int
+    saved_at: float | None
+
+
+class VaultCopy:
+    """The files of one server. Several processes may share them."""
+
+    def __init__(self, root: str) -> None:
+        self.root, self._store = root, NoteStore(root)
+        self._place = os.path.join(root, ".git", "co-cli")
+        self._undo_file, self._state_file = (os.path.join(self._place, f"{name}.json") for name in ("undo", "state"))
+
+    @contextlib.contextmanager
+    def held(self) -> Generator[None]:
+        """Hold the folder against others who write what they got. Nobody waits for a save while they hold it."""
+        make_folders(self._place)
+        with locked(os.path.join(self._place, "lock")):
+            yield
+
+    @property
+    def position(self) -> Position | None:
+        """The last change that the folder has; None if it was never compared with the truth."""
+        found = read_json(self._state_file).get("applied")
+        return Position(*found) if found else None
+
+    @position.setter
+    def position(self, position: Position) -> None:
+        with open(f"{self._state_file}.new", "w", encoding="utf-8") as stream:
+            json.dump({"applied": position}, stream)
+        os.replace(stream.name, self._state_file)  # if the power is cut before it is on disk, changes are applied again
+
+    def read(self, path: str) -> bytes | None:
+        """The text of a file; None if there is none."""
+        try:
+            with open_regular(self._store.absolute(path), follow=False) as stream:
+                return stream.read()
+        except VaultError:
+            return None
+        except OSError as error:
+            if error.errno in NO_FILE:
+                return None
+            raise
+
+    def put(self, path: str, data: bytes | None, known: Collection[str | None] = ()) -> None:
+        """Write or remove a file. A text that is not of these hashes is nobody's save: it is kept."""
+        now = self.read(path)
+        if now == data:
+            return
+        try:
+            full = self._store.absolute(path)
+        except VaultError as error:  # git has it all the same
+            log.warning("%s", error)
+            return
+        if now is not None and content_hash(now) not in known:
+            when = f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{content_hash(now)[:8]}"
+            kept = os.path.join(self.root, ".git", "co-kept", when, path)
+            make_folders(os.path.dirname(kept))
+            create_exclusively(kept, now)
+            log.warning("a text of %s that was not saved is now in %s", path, kept)
+        if data is None:
+            os.unlink(full)
+            with contextlib.suppress(OSError):  # not empty
+                os.removedirs(os.path.dirname(full))
+        else:
+            make_folders(os.path.dirname(full))
+            _write(full, data)
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether somebody saves now, or was killed while they did."""
+        return os.path.exists(self._undo_file)
+
+    def remember(self, texts: Mapping[str, bytes | None]) -> None:
+        """Write down what files are before a save changes them."""
+        coded = {path: None if data is None else base64.b64encode(data).decode() for path, data in texts.items()}
+        _write(self._undo_file, json.dumps({"applied": self.position, "texts": coded}).encode())
+
+    def undo(self) -> None:
+        """Take back what a failed or killed save changed. If it was committed after all, it is applied again."""
+        kept = read_json(self._undo_file)
+        if kept:
+            for path, text in kept["texts"].items():
+                self.put(path, None if text is None else base64.b64decode(text))
+            self.position = Position(*kept["applied"])
+            os.unlink(self._undo_file)
+
+    def finish(self, position: Position | None) -> None:
+        """A save was committed, with this last change if it made any."""
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(self._undo_file)  # first: what is undone is applied again
+        if position:
+            self.position = position
+
+
+def _write(path: str, data: bytes) -> None:
+    if not create_exclusively(path, data):
+        replace(path, data)
