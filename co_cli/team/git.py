@@ -101,8 +101,13 @@ class Repository:
         return self._commit(commit) is not None
 
     def fetch(self) -> None:
-        if self.remote:
-            self._run("fetch", "--quiet", "--no-tags", self.remote, seconds=REMOTE_SECONDS)
+        """Ask the remote for its newest commits. Somebody else may do so in the same clone at the same moment."""
+        for last in (False, False, True) if self.remote else ():
+            done = self._run("fetch", "--quiet", "--no-tags", str(self.remote), check=last, seconds=REMOTE_SECONDS)
+            if done.returncode == 0:
+                return
+            if b"cannot lock ref" not in done.stderr:
+                raise self._failure("fetch", done)
 
     def count(self, old: str | None, new: str) -> int:
         """How many commits `new` has that `old` lacks."""

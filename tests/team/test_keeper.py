@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -253,3 +254,13 @@ def test_odd_names_and_kinds_of_files_pass_through_git(team: Team) -> None:
 def test_a_command_of_git_that_fails_is_named(tmp_path: Path, team: Team) -> None:
     with pytest.raises(GitError, match="git ls-tree"):
         team_of(team.server("one")).repository.files("0" * 40)
+
+
+def test_several_may_fetch_into_one_clone_at_once(team: Team) -> None:
+    repository = team_of(team.server("one")).repository
+    for number in range(3):
+        team.push("memories/elm.md", f"Elm {number}.\n")
+        with ThreadPoolExecutor(3) as others:
+            for fetched in [others.submit(repository.fetch) for _ in range(3)]:
+                fetched.result()
+    assert repository.tip == git(team.remote, "rev-parse", "HEAD")
