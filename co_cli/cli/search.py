@@ -113,7 +113,7 @@ def run_recall(options: argparse.Namespace) -> int:
       co note recall "what does Mara prefer"
       co note recall deploy --tag ops --limit 3
     """
-    return _answer(options, ["memory"], full=True)
+    return _answer(options, ["memory", "entity"], full=True)
 
 
 def _add_common(parser: argparse.ArgumentParser) -> None:
@@ -200,7 +200,7 @@ def _answer(options: argparse.Namespace, sources: list[str] | None, full: bool =
                 Screen().wrapped(f"{count_of(total - len(found.hits), 'more hit')}: -n {LIMIT} shows all", style="dim")
             if found.state == "absent" and filters:
                 show_unused_tags(Screen(), kb, options.tag)
-                wider = kb.search(query, limit=1, sources=["memory"] if full else None, **ranking)
+                wider = kb.search(query, limit=1, sources=sources if full else None, **ranking)
                 if wider.state == "found":
                     Screen().wrapped(f"Without {filters} there is {wider.hits[0].title} ({wider.hits[0].ref}).")
             learned = learned_in_use(kb, ranking["profile"], ranking["weights"]) if options.explain else None

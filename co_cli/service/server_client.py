@@ -200,7 +200,8 @@ def _refuse(self: KnowledgeBase) -> NoReturn:
     raise InvalidInputError(ELSEWHERE)
 
 
-for _name in ("store", "lookup", "writer", "skills", "reader", "web_pages", "why", "doctor", "file_of", "sync_origin"):
+REFUSED = "store lookup writer skills checkpoints reader web_pages why doctor file_of sync_origin"
+for _name in REFUSED.split():
     setattr(ServerKnowledgeBase, _name, property(_refuse))
 for _name in ("index", "sources", "activity"):
     setattr(ServerKnowledgeBase, _name, Elsewhere())

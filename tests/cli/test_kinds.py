@@ -44,6 +44,9 @@ def test_a_search_and_a_list_can_be_limited_to_kinds(co: Co, vault: Vault) -> No
     assert co("data", "export", "entity", "--to", "-").out.count("\n") == 1
 
 
+OTHERS = {"memory:steel", "memory:marathon"}
+
+
 def test_an_entity_lists_the_notes_that_name_it(co: Co, vault: Vault) -> None:
     vault.write("entities/mara-lind.md", "---\naliases: [ML]\n---\nLeads the bridge team. See [[arches]].")
     vault.write("memories/noon.md", "Mara Lind wants reviews before noon.")
@@ -55,6 +58,8 @@ def test_an_entity_lists_the_notes_that_name_it(co: Co, vault: Vault) -> None:
 
     assert {word for word in shown.split() if ":" in word} == {"article:arches#L1-3", "memory:noon", "memory:steel"}
     assert co("show", "memory:noon", "--json").json["mentions"] == []
+    recalled = {hit["ref"].partition("#")[0] for hit in co("note", "recall", "Mara Lind", "--json").json["hits"]}
+    assert {"entity:mara-lind", "memory:noon"} <= recalled <= {"entity:mara-lind", "memory:noon", *OTHERS}
     assert vault.read("entities/mara-lind.md").endswith("See [[arches]].")
 
 

@@ -53,6 +53,8 @@ def attacked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Co]:
         vault.write(f"memories/m{number}.md", note(hostile))
         vault.write(f"articles/{file_name(hostile)}/{file_name(hostile)}.md", note(hostile))
         (beside / f"{file_name(hostile)}.md").write_text(note(hostile))
+        vault.write(f".checkpoints/c{number}.md", note(hostile))
+    vault.write("entities/zebra.md", note(HOSTILE["the end of a fence"]).replace("title:", "aliases: [zebra]\ntitle:"))
     vault.write("memories/broken\x1b[2J.md", "---\ntitle: [\x1b[2J\n---\nzebra")
     vault.write("memories/no-text\x1b[2J.md", b"\0\1\2\x1b[2J")
     skill = home / ".agents" / "skills" / "evil"
@@ -101,7 +103,8 @@ SHOWN = """
     search zebra -n 80|search zebra -n 80 --backend fts5|search zebra -n 80 --backend grep|note recall zebra -n 80|list
     list --tag nobody-has-it|note tags|source tree|source list|index status|feedback stats|doctor|note review --list
     note context zebra|skill|skill search zebra|note history memory:m0|feedback give zebra memory:m0|index sync
-    config completion --words show|config show|config trust --list
+    config completion --words show|config show|config trust --list|show entities/zebra|checkpoint list
+    checkpoint list zebra|checkpoint show c1|checkpoint show c7
 """
 
 
@@ -181,18 +184,23 @@ TOOLS: list[tuple[str, dict[str, object]]] = [
     ("list_memories", {"tags": ["nobody-has-it"]}),
     ("recall_memory", {"query": "zebra", "limit": 50, "tags": ["nobody-has-it"], "category": "none"}),
     ("read_note", {"ref": "memory:m21"}),
+    ("read_note", {"ref": "entity:zebra"}),
+    ("recall_memory", {"query": "what do you know about zebra"}),
     ("read_note", {"ref": HOSTILE["the end of a fence"]}),
     ("search_knowledge", {"query": HOSTILE["the end of a fence"], "tags": [HOSTILE["a chat template"]]}),
 ]
 
 
 def test_a_model_gets_it_as_data(attacked: Co) -> None:
-    script = Script(*([tool] for tool in TOOLS), "Yes.")
+    script = Script([*TOOLS, ("find_checkpoint", {"query": "zebra", "limit": 10})], "Yes.")
     with KnowledgeBase.open() as kb:
-        Agent(script.model, capabilities=[Knowledge(knowledge_base=kb)]).run_sync("What is there?")
+        knowledge = Knowledge(knowledge_base=kb, tools=["default", "find_checkpoint"])
+        Agent(script.model, capabilities=[knowledge]).run_sync("What is there?")
 
     told = script.told
     assert_data(told)
+    assert "checkpoint:c" in told
+    assert "Named in other notes:" in told
     for inside in re.findall(r"<note [^>]*>\n(.*?)\n</note>", told, re.DOTALL):
         assert not MARKS.search(html.unescape(inside).replace("&lt;", "")) or "&lt;" in inside
 
