@@ -216,9 +216,10 @@ class NoteTableWriter(NoteTables, VectorTableWriter):
     """The part of a write transaction that changes notes."""
 
     def add_vault(self, origin: Origin) -> int:
-        if self.vault(origin) is None:
-            fetch(self.connection, ADD_VAULT, self.stored_origin(origin))  # waits for another who adds it
         found = self.vault(origin)
+        if found is None:
+            fetch(self.connection, ADD_VAULT, self.stored_origin(origin))  # waits for another who adds it
+            found = self.vault(origin)
         assert found
         self.lock(found.id)
         return found.id

@@ -96,7 +96,7 @@ class PostgresWriter(PostingReader, NoteTableWriter):
     """One write transaction of a store."""
 
     def __init__(self, connection: Connection, roots: Mapping[str, str]) -> None:
-        self.connection, self.roots = connection, roots
+        self.connection, self.roots, self.locked = connection, roots, set()
 
 
 class PostgresEngine:

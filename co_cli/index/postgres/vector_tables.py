@@ -179,6 +179,10 @@ class VectorTables:
         return [(note, vector_of(numbers_of(_blob(text, space), space))) for note, text in rows]
 
     def vault(self, origin: Origin) -> StoredVault | None:
+        if self.known is not None:
+            plain = origin._replace(tier="")
+            same = (one for one in self.every_vault().values() if one.origin == plain)
+            return next((one._replace(origin=origin) for one in same), None)
         found = fetch(self.connection, BY_ORIGIN, self.stored_origin(origin))
         return _vault(found[0])._replace(origin=origin) if found else None
 
@@ -236,9 +240,14 @@ class VectorTables:
 class VectorTableWriter(VectorTables):
     """The part of a write transaction that changes vectors."""
 
+    locked: set[int]
+    """The vaults that nobody else can write to until this transaction ends."""
+
     def lock(self, vault: int) -> None:
         """Wait until nobody else writes to this vault."""
-        fetch(self.connection, LOCK, {"key": VAULT_LOCK, "vault": vault})
+        if vault not in self.locked:
+            fetch(self.connection, LOCK, {"key": VAULT_LOCK, "vault": vault})
+            self.locked.add(vault)
 
     def begin_space(self, vault: int, space: VectorSpace) -> StoredVault:
         self.lock(vault)
