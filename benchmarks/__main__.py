@@ -37,12 +37,14 @@ COST = {
     "lancedb": Bench("one search, compared with LanceDB if it is installed", 10_000),
     "ripgrep": Bench("one cold search, compared with ripgrep if it is installed", 10_000),
     "team": Bench("PostgreSQL: how fast it is filled and asked (--passages)", 10_000),
+    "team_load": Bench("64 clients search and 8 save for two minutes, on two servers", 2_000),
     "skills": Bench("finding one of 1,000 skills, compared with listing all"),
 }
 QUALITY = {
     "year": Bench("a year of facts that change and expire: is the valid one first?"),
     "feedback": Bench("what judgements of half the questions do for the other half"),
     "long_texts": Bench("do questions find the right part of a long text?", sets=True),
+    "turns": Bench("are turns of conversations found as well as notes?", sets=True),
     "layout": Bench("how many nearest neighbours does the map of the page keep?", sets=True),
     "absence": Bench("fit how sure a search is that something answers", sets=True),
     "held_out": Bench("choose a number on all families of sets but one, score that one", sets=True),

@@ -14,7 +14,7 @@ from contextlib import asynccontextmanager
 from functools import cached_property
 from typing import NamedTuple
 
-from anyio import to_thread
+from anyio import CapacityLimiter, to_thread
 from starlette.applications import Starlette
 from starlette.convertors import PathConvertor, register_url_convertor
 from starlette.datastructures import MutableHeaders
@@ -27,7 +27,7 @@ from starlette.types import Message, Receive, Scope, Send
 from co_cli import __version__
 from co_cli.activity import acting
 from co_cli.errors import IndexUnavailableError, KnowledgeError
-from co_cli.http_server import TokenGuard, bearer
+from co_cli.http_server import REQUESTS, TokenGuard, bearer
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.paths import sample_vault
 from co_cli.server import (
@@ -134,6 +134,7 @@ class Site:
         """`hosts` are the names and ports that the page is opened under."""
         self.kb, self.access, self.events = kb, access, Events(kb)
         self._opened: list[KnowledgeBase] = []
+        self._saves = CapacityLimiter(REQUESTS)  # they may wait for a push, and searches need threads, too
         described = [self._starlette_route(one) for one in routes.ROUTES]
         described.append(Route(SIGN_IN, self.sign_in, methods=["POST"]))
         described.append(Route(f"{API}/events", self.events.stream, methods=["GET"]))
@@ -199,12 +200,13 @@ class Site:
             if caller.name:
                 acting.set(f"{self.kb.front_end}:{caller.name}")
             asked = await one.read(request)
+            limiter = None if one.role == "read" else self._saves
             if request.headers.get(SAMPLE) != "sample":
-                return await to_thread.run_sync(one.call, self.kb, asked)
+                return await to_thread.run_sync(one.call, self.kb, asked, limiter=limiter)
             if one.role != "read":
                 return json_answer(ErrorAnswer(ApiError("read_only", "the sample vault cannot be changed")), 403)
             CALLER.set(caller._replace(role="read"))
-            return await to_thread.run_sync(lambda: one.call(self.sample, asked))
+            return await to_thread.run_sync(lambda: one.call(self.sample, asked), limiter=limiter)
 
         return Route(API + one.path.replace(":path}", ":any}"), answer, methods=[one.method])
 

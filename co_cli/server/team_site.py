@@ -22,7 +22,7 @@ from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
 
 from co_cli.activity import acting
-from co_cli.http_server import REQUESTS, given_token, token_in
+from co_cli.http_server import given_token, token_in
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.mcp.clients import PATH
 from co_cli.mcp.transports import http_app
@@ -135,7 +135,6 @@ class TeamSite(Site):
 
     @asynccontextmanager
     async def _lifespan(self, app: Starlette) -> AsyncGenerator[None]:
-        to_thread.current_default_thread_limiter().total_tokens = REQUESTS  # some wait, as for a push
         async with AsyncExitStack() as stack:
             for one in (self._reading, self._writing):
                 await stack.enter_async_context(one.router.lifespan_context(one))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import hmac
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict
 
+from benchmarks.team_load import press
 from co_cli.errors import InvalidInputError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.server.routes import API, ROUTES
@@ -143,6 +145,21 @@ def test_a_push_that_the_webhook_announces_comes_in_at_once(
         team.push("memories/ash.md", "Ashes are grey.")
         assert forge.post(f"{two.url}/webhook", content=body, headers={"X-Gitlab-Token": SECRET}).status_code == 200
         wait_for(lambda: saving.get(f"{API}/notes/memory:ash").status_code == 200)
+
+
+def test_many_clients_search_and_save_on_two_servers_without_an_error(
+    team: Team, servers: tuple[Server, Server]
+) -> None:
+    tokens = [token(servers[0].kb, "write", f"client-{number}") for number in range(20)]
+    load = asyncio.run(press([one.url for one in servers], tokens, searching=16, seconds=5))
+
+    assert load.errors == []
+    assert len(load.searches) >= 16
+    assert len(load.saved) >= 4
+    wait_for(lambda: gauges(servers[1])["co_outbox_changes"] == 0)
+    git(team.clone, "pull", "--quiet")
+    texts = "\n".join(file.read_text("utf-8") for file in (team.clone / "memories").iterdir())
+    assert [text for text in load.saved if text not in texts] == []
 
 
 def test_metrics_tell_how_far_git_is_behind(team: Team, servers: tuple[Server, Server]) -> None:
