@@ -334,14 +334,14 @@ class TeamVault:
 
     def _apply(self) -> list[str]:
         """Make the folder the truth, while the vault is locked. Returns what this version must index."""
-        first, _ = self._ask(VAULT)[0]
+        (first, _), (applied, newest) = self._ask(VAULT)[0], self._positions()
         if first is None:
             self._adopt()
-        elif self._positions()[0] is None:
+        elif applied is None:
             self._require_same_repository(first)
             self._put_right(self._differing())
         else:
-            return self._apply_newer()
+            return self._apply_newer() if applied != newest else []
         self.copy.position = self._positions()[1]
         return []
 

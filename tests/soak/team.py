@@ -40,9 +40,12 @@ def faults(trial: Trial, kinds: tuple[str, ...] = FAULTS) -> None:
             crew.work(trial.chance.uniform(0.1, 0.6))
             crew.hit(kind, folder)
             trial.count(f"kills of the {kind}")
-            problems = crew.check()
-            if number % LIFE == 0 or number == trial.last:
-                problems += crew.check_remote()
+            try:
+                problems = crew.check()
+                if number % LIFE == 0 or number == trial.last:
+                    problems += crew.check_remote()
+            except Exception as error:
+                problems = [f"{type(error).__name__}: {error}"]
             trial.count("saves acknowledged", crew.heard)
             crew.heard = 0
             for problem in problems:
