@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
 
+from co_cli.conversations.capture import KeptSession, keep_turns
+from co_cli.conversations.extraction import Known, Reply, extract
+from co_cli.conversations.facets import Facet, FacetBatch
 from co_cli.errors import VaultError
 from co_cli.knowledge_base import KnowledgeBase
+from co_cli.notes.transcripts import SpokenTurn
 from co_cli.server.app import Access, Site
 from co_cli.server.jobs import Jobs, Report
 from tests.server.api import ask
@@ -170,3 +174,60 @@ def test_a_user_decides_with_keys_and_takes_it_back(
         page.wait_for_selector("text=Notes have changed since this review.")
         page.keyboard.press("r")
         page.wait_for_selector(".empty")
+
+
+class OneChange:
+    """A model that understands a new door code."""
+
+    name = "test:one-change"
+
+    def extract(self, batch: FacetBatch) -> Reply:
+        turn = batch.turns[0]
+        return Reply([Facet("fact", "The door code is 3333.", turn.line, turn.last)], 10)
+
+    def compare(self, pairs: Sequence[tuple[str, Sequence[Known]]]) -> Reply:
+        return Reply([("changed", "memory:new")], 5)
+
+
+@pytest.fixture
+def proposed(codes: Vault, kb: KnowledgeBase) -> KnowledgeBase:
+    kb.sync()
+    keep_turns(kb, KeptSession("s"), [SpokenTurn("User", "By the way, the door code is 3333 now.")])
+    extract(kb, OneChange())
+    return kb
+
+
+def test_a_proposal_is_accepted_with_what_it_replaces_and_taken_back(
+    proposed: KnowledgeBase, client: TestClient, codes: Vault
+) -> None:
+    before = codes.notes()
+    (finding,) = reviewed(client, kind="proposed")["findings"]
+
+    assert (finding["title"], finding["actions"]) == ("The door code is 3333.", ["accept", "keep"])
+    assert (finding["proposed"], finding["replaced"]) == ("The door code is 3333.", "The door code is 2222.")
+    assert finding["refs"][1] == "memory:new"
+    assert decide(client, finding, "forget").status_code == 400
+    decide(client, finding, "accept")
+    assert "supersedes: memory:new" in codes.read("memories/the-door-code-is-3333.md")
+    assert ask(client, "GET", "/review", kind="proposed")["findings"] == []
+    assert not ask(client, "GET", "/review")["changed"]
+    ask(client, "DELETE", f"/review/decisions/{finding['key']}")
+    assert codes.notes() == before
+    decide(client, finding, "keep")
+    assert reviewed(client, kind="proposed")["findings"] == []
+
+
+def test_a_user_accepts_a_proposal_with_a_key(
+    proposed: KnowledgeBase, codes: Vault, open_page: Callable[[str], Any]
+) -> None:
+    with serving(proposed) as server:
+        page = open_page(f"{server.address}")
+        page.click("nav a:has-text('Review')")
+        page.click(".kinds button:has-text('Proposed')")
+        page.wait_for_selector(".pair mark:has-text('3333')")
+        inspect(page, "proposal")
+        page.keyboard.press("a")
+        page.wait_for_selector("#toasts :text('Saved: The door code is 3333.')")
+        page.wait_for_selector(".empty")
+
+        assert "memories/the-door-code-is-3333.md" in codes.notes()
