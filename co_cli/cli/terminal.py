@@ -206,7 +206,7 @@ def age(moment: str, now: float) -> str:
 
 def count_of(number: int, noun: str) -> str:
     """`1 note`, `2,000 notes`."""
-    plural = noun[:-1] + "ies" if noun.endswith("ry") else noun + ("es" if noun.endswith("ch") else "s")
+    plural = noun[:-1] + "ies" if noun.endswith(("ry", "ty")) else noun + ("es" if noun.endswith("ch") else "s")
     return f"{number:,} {noun if number == 1 else plural}"
 
 

@@ -33,7 +33,7 @@ from co_cli.tools.prompt_notes import render_notes
 from co_cli.values import OWN_SOURCES, NoteSummary
 
 SCHEME = "co://"
-TEMPLATES = {"memory": "co://memory/{+slug}", "article": "co://article/{+path}"}
+TEMPLATES = {source: f"{SCHEME}{source}/{{+path}}" for source in OWN_SOURCES}
 MARKDOWN = "text/markdown"
 LISTED = 200
 """Notes in `resources/list`; every other note can be opened by its URI."""

@@ -39,6 +39,7 @@ def test_a_search_and_a_list_can_be_limited_to_kinds(co: Co, vault: Vault) -> No
     assert found("--kind", "entity") == found("--kind", "entity", "--backend", "grep") == ["entity:mara"]
     assert found("--kind", "resource", "--kind", "memory") == ["memory:bridge", "resource:/inbox/arch"]
     assert sorted(note["ref"] for note in co("list", "--json").json) == everything
+    assert "1 conversation, 1 entity, 1 memory, 1 resource" in co("index", "status").out
     for listed in (co("list", "entity", "--json"), co("list", "--kind", "entity", "--json")):
         assert [note["ref"] for note in listed.json] == ["entity:mara"]
     assert co("data", "export", "entity", "--to", "-").out.count("\n") == 1
