@@ -142,19 +142,24 @@ class Knowledge(AbstractCapability[Any]):
         return instructions([tool.name for tool in self.access.selected], self.context)
 
     def checkpoint(
-        self, said: AgentRunResult[Any] | Sequence[ModelMessage], title: str | None = None, **about: Any
+        self,
+        said: AgentRunResult[Any] | Sequence[ModelMessage],
+        title: str | None = None,
+        *,
+        deps: object = None,
+        **about: Any,
     ) -> Checkpoint:
         """Save a conversation to continue from: the result of a run, or messages.
 
         `about` is its `description`, `keywords` and `topics`; by default they come from the messages. Secrets are
-        masked.
+        masked. `deps` are those of the run, if they have the knowledge base.
         """
         messages = said.all_messages() if isinstance(said, AgentRunResult) else said
-        return save_checkpoint(self.access.kb(None), messages, title, **about)
+        return save_checkpoint(self.access.kb(deps), messages, title, **about)
 
-    def load(self, name: str) -> list[ModelMessage]:
+    def load(self, name: str, deps: object = None) -> list[ModelMessage]:
         """The messages of a checkpoint, for `message_history`. Refused if the user does not trust the vault."""
-        return load_checkpoint(self.access.kb(None), name)
+        return load_checkpoint(self.access.kb(deps), name)
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what is opened on first use, so that it can be pickled and copied."""

@@ -11,7 +11,7 @@ import pytest
 from pydantic_ai import Agent
 from pydantic_ai.run import AgentRunResult
 
-from co_cli.agent import Knowledge
+from co_cli.agent import CoDeps, Knowledge
 from co_cli.agent.models import load_model
 from co_cli.chat.commands import handle
 from co_cli.chat.screen import Output
@@ -139,6 +139,15 @@ def test_no_checkpoint_of_an_untrusted_vault_is_loaded(vault: Vault, data_dir: P
         assert [one.ref for one in kb.checkpoints.all()] == ["checkpoint:plan-the-deploy"]
         with pytest.raises(InvalidInputError, match=r"is not loaded: .*co config trust"):
             Knowledge(knowledge_base=kb).load("plan-the-deploy")
+
+
+@pytest.mark.usefixtures("saved")
+def test_the_dependencies_of_a_run_say_which_vault_it_is(kb: KnowledgeBase) -> None:
+    anywhere = Knowledge()
+
+    again = anywhere.checkpoint(anywhere.load("plan-the-deploy", CoDeps(kb)), "Again", deps=CoDeps(kb))
+
+    assert {one.ref for one in kb.checkpoints.all()} == {again.ref, "checkpoint:plan-the-deploy"}
 
 
 @pytest.mark.usefixtures("saved")
