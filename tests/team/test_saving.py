@@ -115,12 +115,15 @@ def test_a_server_killed_between_the_file_and_the_commit_leaves_the_folder_as_it
         assert not victim.pipe.poll(0.01), "it did not hang"
     victim.kill()
     victim.close()
-    team.ask("select pg_terminate_backend(pid) from pg_stat_activity where wait_event = 'PgSleep'")
+    team.ask(
+        "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() "
+        "and pid <> pg_backend_pid()"
+    )
     team.ask("drop trigger hang on team.changes")
 
     kb = team.server("one")
     assert kb.note("memory:oak").body == "Oaks live long.\n"
-    assert "Oaks are gone." in kept_texts(team.place / "one")[0], "nobody was told that it is saved"
+    assert any("Oaks are gone." in text for text in kept_texts(team.place / "one")), "nobody was told that it is saved"
     assert verify(kb.index).agrees
     kb.update("memory:oak", "Oaks live very long.")
     assert team.server("two").note("memory:oak").body.strip() == "Oaks live very long."
