@@ -47,9 +47,6 @@ class DerivedNote(NamedTuple):
     """A note as it is stored, without ids."""
 
     columns: Row
-    tags: tuple[str, ...]
-    fields: dict[str, list[str]]
-    """Each frontmatter key with a list of its values, as filters compare them."""
     names: dict[str, str]
     """What it can be asked for by, and which of its names that is."""
     links: set[str]
@@ -61,8 +58,6 @@ class DerivedNote(NamedTuple):
 def derive(file: IndexedFile, note: Note) -> DerivedNote:
     return DerivedNote(
         _note_columns(file, note),
-        note.tags,
-        _folded(note.metadata),
         names_of(note),
         {key for target in note.links if (key := link_key(to_utf8(target)))},
         {name for target in note.supersedes if (name := fold_name(to_utf8(target)))},
@@ -77,6 +72,16 @@ def stored_text(text: str) -> str:
 
 def stored_json(value: object) -> str:
     return to_utf8(ENCODER.encode(value)) if value else "{}" if value == {} else "[]"
+
+
+def quoted(text: str) -> str:
+    """A text as it is written in a stored JSON list."""
+    return to_utf8(ENCODER.encode(text))
+
+
+def field_text(key: str, value: str) -> str:
+    """A field of the frontmatter as filters compare it; the one without a key says who speaks."""
+    return f"{key}\t{value}"
 
 
 def embedding_text(title: str, heading: str, body: str, tags: str, aliases: str, context: str = "") -> str:
@@ -104,6 +109,7 @@ def _note_columns(file: IndexedFile, note: Note) -> Row:
         "created": note.created if note.created is not None else file.mtime,
         "tags": stored_json(note.tags),
         "aliases": stored_text(note.also_known_as),
+        "fields": stored_json(_fields(note.metadata)),
         "category": note.category and stored_text(note.category),
         "frontmatter": stored_json(note.metadata),
         "links": stored_json(note.links),
@@ -151,15 +157,16 @@ def _strings(metadata: Mapping[str, object]) -> Iterator[str]:
             yield from (one for one in (value if isinstance(value, list) else [value]) if isinstance(one, str))  # pyright: ignore[reportUnknownVariableType]
 
 
-def _folded(metadata: Mapping[str, object]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+def _fields(metadata: Mapping[str, object]) -> list[str]:
+    found: list[str] = []
+    speaker = "user"
     for key, value in metadata.items():
         members: list[object] = value if isinstance(value, list) else [value]  # pyright: ignore[reportUnknownVariableType]
-        texts = [_field_text(one) for one in members if one is not None and not isinstance(one, list | dict)]
-        if texts:
-            found[key] = texts
-    return found
+        texts = [_folded(one) for one in members if one is not None and not isinstance(one, list | dict)]
+        found += [field_text(key, text) for text in texts]
+        speaker = texts[0] if key == "provenance" and texts else speaker
+    return [*found, field_text("", speaker)]
 
 
-def _field_text(value: object) -> str:
+def _folded(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else fold(str(value))

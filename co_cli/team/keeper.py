@@ -19,12 +19,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import psycopg
 
 from co_cli.errors import FrontmatterError, KnowledgeError
-from co_cli.index.postgres.conditions import Connection, fetch
+from co_cli.index.postgres.postgres_statements import Connection, fetch
 from co_cli.logbook import logger
 from co_cli.notes.editing import set_fields
 from co_cli.notes.refs import ENDINGS, slugify, source_ref
 from co_cli.team.git import GitError, Group
 from co_cli.team.schema import CHANNEL
+from co_cli.team.vault_copy import LARGE_FILE
 
 if TYPE_CHECKING:
     from co_cli.team.team_vault import TeamVault
@@ -159,8 +160,8 @@ class Keeper:
             for path, blobs in changes.items():
                 base, new = (texts[blob] if blob else None for blob in blobs)
                 own, saved_by, unpushed = ours.get(path, (base, "", ()))
-                if new in (own, *unpushed):
-                    continue  # they have what we pushed before
+                if new in (own, *unpushed) or (new or b"").startswith(LARGE_FILE):
+                    continue  # they have what we pushed before, or it is for git-lfs
                 if self._merge(Incoming(path, base, own, new, saved_by), received):
                     fetch(save.connection, MERGED, {"vault": vault, "path": path})
             fetch(save.connection, ADVANCE, {"vault": vault, "commit": theirs})

@@ -6,8 +6,8 @@ import time
 from pathlib import Path
 
 from co_cli.errors import IndexUnavailableError
-from co_cli.index.postgres.conditions import fetch
 from co_cli.index.postgres.postgres_engine import PostgresEngine
+from co_cli.index.postgres.postgres_statements import ROLE, fetch
 
 MIGRATIONS = Path(__file__).with_name("migrations")
 CHANNEL = "co_cli_team"
@@ -26,6 +26,7 @@ def connect_team(engine: PostgresEngine, name: str) -> int:
     """The number of a vault in the schema `team`; both are made if they are not there."""
     with engine.transaction() as connection:
         fetch(connection, "select pg_advisory_xact_lock(%(key)s)", {"key": MIGRATION_LOCK})
+        fetch(connection, "set local role none")  # only the owner may make tables
         fetch(connection, PREPARE)
         done = {found for (found,) in fetch(connection, "select name from team.migrations")}
         files = {file.name: file for file in sorted(MIGRATIONS.glob("*.sql"))}
@@ -35,5 +36,6 @@ def connect_team(engine: PostgresEngine, name: str) -> int:
             fetch(connection, "set local search_path = team")
             fetch(connection, file.read_text("utf-8"))
             fetch(connection, RAN, {"name": file.name, "now": time.time()})
+        fetch(connection, f"set local role {ROLE}")
         fetch(connection, ADD_VAULT, {"name": name})
         return int(fetch(connection, VAULT_ID, {"name": name})[0][0])

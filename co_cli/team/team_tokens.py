@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from co_cli.index.postgres.conditions import fetch
 from co_cli.index.postgres.postgres_engine import PostgresEngine
+from co_cli.index.postgres.postgres_statements import fetch
 from co_cli.service.access_tokens import Token
 
 ADD = """

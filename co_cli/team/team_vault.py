@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from co_cli.activity import acting
 from co_cli.errors import IndexUnavailableError, InvalidInputError, VaultError
-from co_cli.index.postgres.conditions import Connection, fetch
 from co_cli.index.postgres.postgres_engine import VERSION, PostgresEngine
+from co_cli.index.postgres.postgres_statements import Connection, fetch
 from co_cli.logbook import logger
 from co_cli.notes.files import locked
 from co_cli.notes.store import NoteStore, content_hash
@@ -30,7 +30,7 @@ from co_cli.team.git import GitError, Repository, blob_name
 from co_cli.team.keeper import Keeper
 from co_cli.team.schema import CHANNEL, connect_team
 from co_cli.team.team_tokens import TeamTokens
-from co_cli.team.vault_copy import Position, VaultCopy
+from co_cli.team.vault_copy import LARGE_FILE, Position, VaultCopy
 from co_cli.values import SaveReceipt, SyncReport
 
 if TYPE_CHECKING:
@@ -404,7 +404,8 @@ class TeamVault:
             elif data is not None and (everything or self.index.opens(path)):
                 wanted[path] = None
         texts = repository.texts(unread.values())
-        return wanted | {path: texts[blob] for path, blob in unread.items()}
+        changed = {path: texts[blob] for path, blob in unread.items()}
+        return wanted | {path: data for path, data in changed.items() if not data.startswith(LARGE_FILE)}
 
     def _put_right(self, wanted: Mapping[str, bytes | None]) -> None:
         checked_out = self.repository.files(self.repository.head)

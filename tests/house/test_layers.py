@@ -21,7 +21,7 @@ LAYERS = (
 """From the lowest to the highest. AGENTS.md explains them."""
 LAYER_OF = {f"co_cli.{name}": number for number, names in enumerate(LAYERS) for name in names}
 ONLY_FOR_ITS_TYPE = "co_cli.index.verify imports co_cli.knowledge_index"
-DATABASES = ("co_cli.index.sqlite", "co_cli.index.postgres", "co_cli.activity", "co_cli.team")
+DATABASES = ("co_cli.index.sqlite", "co_cli.index.postgres", "co_cli.index.tables", "co_cli.activity", "co_cli.team")
 SQL = re.compile(r"""["']\s*(?:select\s[^"']+\sfrom|insert into|update \w+ set|delete from|create table)\s""")
 IMPORT = re.compile(r"^\s*(?:import|from) (?:apsw|sqlite3|psycopg)\b", re.MULTILINE)
 

@@ -435,9 +435,8 @@ def test_a_vault_without_passages_changes_its_space_at_once(engine: Engine) -> N
 
 
 def test_a_full_cache_forgets_what_was_used_least_recently(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("sqlite.vectors", "postgres.vector_tables"):
-        monkeypatch.setattr(f"co_cli.index.{module}.CACHE_ENTRIES", 3)
-        monkeypatch.setattr(f"co_cli.index.{module}.EVICT_EVERY", 2)
+    monkeypatch.setattr("co_cli.index.tables.spaces.CACHE_ENTRIES", 3)
+    monkeypatch.setattr("co_cli.index.tables.spaces.EVICT_EVERY", 2)
     keys = [b"a", b"b", b"c", b"d", b"e"]
     sizes: list[int] = []
     with engine.writing() as writer:
@@ -627,6 +626,7 @@ def test_vectors_that_another_process_changes_are_never_answered_from_memory(eng
     for turn in range(12):
         first = "Ash" if turn % 2 else "Elm"
         with elsewhere.writing() as writer:
+            assert writer.add_vault(VAULT) == vault
             space = active_space(writer, vault)
             writer.reembed(vault, space)
             embed_all(writer, vault, space, lambda text, first=first: one if text.startswith(first) else other)

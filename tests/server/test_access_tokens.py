@@ -27,7 +27,7 @@ def open_tokens(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Open
         def open_it(vault: str) -> AccessTokens:
             if not address:
                 return AccessTokens(FileTokens(str(tmp_path), vault))
-            engine = stack.enter_context(closing(PostgresEngine(address)))
+            engine = stack.enter_context(closing(PostgresEngine(address, roots={vault: vault})))
             return AccessTokens(TeamTokens(engine, vault, connect_team(engine, vault)))
 
         yield open_it

@@ -1,4 +1,4 @@
-"""The PostgreSQL engine: one database for a team, with pgvector for vectors and packed postings for words.
+"""The PostgreSQL engine: one database for a team, with pgvector for words and vectors.
 
 Everything derived is in a schema of its own, a store. `co_cli.stores` says which one answers; a rebuild fills another
 and changes that row. A store that nobody reads any more is dropped by the next rebuild.
@@ -14,17 +14,15 @@ import uuid
 import zlib
 from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
-from typing import Any
 
 import psycopg
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from co_cli.errors import IndexUnavailableError
 from co_cli.index.engine import DERIVATION, Engine, Reader, Writer
-from co_cli.index.postgres.conditions import Connection, fetch
-from co_cli.index.postgres.note_tables import NoteTables, NoteTableWriter
-from co_cli.index.postgres.postings import PostingReader
-from co_cli.index.postgres.vector_tables import EXACT, vectors_table
+from co_cli.index.postgres.postgres_statements import ROLE, Connection, Sight, fetch
+from co_cli.index.postgres.vector_tables import EXACT, OF_VISIBLE, PROTECT, VectorTables, VectorTableWriter
+from co_cli.index.postgres.word_tables import WordTables, WordTableWriter
 
 SCHEMA = Path(__file__).with_name("schema.sql").read_text("utf-8")
 VERSION = zlib.crc32(SCHEMA.encode(), DERIVATION)
@@ -38,15 +36,28 @@ STORE_LOCK, REBUILD_LOCK = 7_165_064_744_911_531, 7_165_064_744_911_532
 DAMAGE = (psycopg.InternalError, psycopg.errors.UndefinedTable, psycopg.errors.UndefinedColumn)
 NOT_ALLOWED = (psycopg.errors.InsufficientPrivilege, psycopg.errors.FeatureNotSupported, psycopg.errors.UndefinedFile)
 
+OF_VAULTS = """
+select table_name from information_schema.columns where table_schema = %(store)s and column_name = 'vault_id'
+"""
+SHARE = f"""
+grant usage on schema {{store}} to {ROLE}; grant usage on all sequences in schema {{store}} to {ROLE};
+grant select, insert, update, delete on spaces, embedding_cache to {ROLE}
+"""
 READ_ONLY = "isolation level repeatable read read only"
 CONFIGURE = f"""
 set lock_timeout = '{WAIT_SECONDS}s'; set jit = off; set hnsw.ef_search = 200; set hnsw.iterative_scan = relaxed_order;
 set client_min_messages = warning; set maintenance_work_mem = '1GB'
 """
+PREPARED = f"""
+select 1 from information_schema.role_table_grants where table_schema = 'co_cli' and grantee = '{ROLE}'
+"""
 PREPARE = """
 create schema if not exists co_cli;
 create table if not exists co_cli.stores (version bigint primary key, store text not null);
-create extension if not exists vector
+create extension if not exists vector;
+grant {role} to current_user;
+grant usage on schema co_cli to {role};
+grant select on co_cli.stores to {role}
 """
 STORE = "select store from co_cli.stores where version = %(version)s"
 USE_STORE = """
@@ -67,17 +78,10 @@ SIZE = """
 select coalesce(sum(pg_total_relation_size(oid)), 0) from pg_class
 where relnamespace = %(store)s::regnamespace and relkind = 'r'
 """
-COUNTED = "select id, notes, passages, tokens, postings from vaults"
-EXISTING = """
-select (select count(*) from docs where vault_id = %(vault)s), count(*), coalesce(sum(length), 0),
-    (select coalesce(sum(octet_length(packed)), 0) / 8 from postings where vault_id = %(vault)s)
-from passages where vault_id = %(vault)s
-"""
 UNINDEXED = """
-select id, provider = 'static', dimensions from spaces
-where to_regclass('vectors_' || id) is not null and not exists (
-    select from pg_index join pg_class on pg_class.oid = indexrelid
-    where pg_class.oid = to_regclass('vectors_' || spaces.id || '_hnsw') and indisvalid
+select relname, format_type(atttypid, null) = 'halfvec', atttypmod from pg_class join pg_attribute on attrelid = oid
+where relnamespace = %(store)s::regnamespace and relkind = 'r' and attname = 'embedding' and not exists (
+    select from pg_index where indexrelid = to_regclass(relname || '_hnsw') and indisvalid
 )
 """
 BUILD = """
@@ -85,18 +89,25 @@ create index concurrently {table}_hnsw on {table} using hnsw ({embedding} halfve
 """
 
 
-class PostgresReader(PostingReader, NoteTables):
+class PostgresReader(WordTables, VectorTables):
     """One read transaction of a store."""
 
-    def __init__(self, connection: Connection, roots: Mapping[str, str]) -> None:
-        self.connection, self.roots, self.known = connection, roots, {}
+    def __init__(self, connection: Connection, sight: Sight) -> None:
+        self.connection, self.sight, self.known = connection, sight, {}
 
 
-class PostgresWriter(PostingReader, NoteTableWriter):
+class PostgresWriter(WordTableWriter, VectorTableWriter):
     """One write transaction of a store."""
 
-    def __init__(self, connection: Connection, roots: Mapping[str, str]) -> None:
-        self.connection, self.roots, self.locked = connection, roots, set()
+    def __init__(self, connection: Connection, sight: Sight) -> None:
+        self.connection, self.sight, self.locked = connection, sight, set()
+
+
+class OpenTransactions(threading.local):
+    """Those of one thread."""
+
+    reader: PostgresReader | None = None
+    writer: PostgresWriter | None = None
 
 
 class PostgresEngine:
@@ -108,9 +119,10 @@ class PostgresEngine:
         `roots` gives folders of this machine the names under which every machine knows them.
         """
         self.address, self.path, self.roots = address, masked(address), roots or {}
+        self.sight = Sight(self.roots)
         self._fixed = store
         self._last: str | None = None
-        self._open = threading.local()
+        self._open = OpenTransactions()
         self._starting = threading.Lock()
         self._pool: ConnectionPool[Connection] | None = None
 
@@ -119,13 +131,12 @@ class PostgresEngine:
 
     @contextlib.contextmanager
     def reading(self) -> Generator[Reader]:
-        current: Reader | None = getattr(self._open, "writer", None) or getattr(self._open, "reader", None)
-        if current is not None:
+        if current := self._open.writer or self._open.reader:
             yield current
             return
         with self._connection() as connection:
             self._begin(connection, READ_ONLY, "lock table vaults in access share mode")
-            self._open.reader = PostgresReader(connection, self.roots)
+            self._open.reader = PostgresReader(connection, self.sight)
             try:
                 yield self._open.reader
             finally:
@@ -134,14 +145,17 @@ class PostgresEngine:
     @contextlib.contextmanager
     def writing(self) -> Generator[Writer]:
         """Inside `transaction()` of the same thread, a part of it, which fails alone."""
-        current: PostgresWriter | None = getattr(self._open, "writer", None)
-        if current is not None:
-            with current.connection.transaction():
-                yield current
+        if current := self._open.writer:
+            try:
+                with current.connection.transaction():
+                    yield current
+            except BaseException:
+                current.locked.clear()  # locks that were taken inside are lost
+                raise
             return
         with self._connection() as connection:
             self._begin(connection, "", f"select pg_advisory_xact_lock_shared({STORE_LOCK})")
-            yield PostgresWriter(connection, self.roots)
+            yield PostgresWriter(connection, self.sight)
 
     @contextlib.contextmanager
     def transaction(self) -> Generator[Connection]:
@@ -149,8 +163,7 @@ class PostgresEngine:
 
         It is committed at the end, or rolled back by an error. Inside another one, that one.
         """
-        current: PostgresWriter | None = getattr(self._open, "writer", None)
-        if current is not None:
+        if current := self._open.writer:
             yield current.connection
             return
         with self.writing() as writer:
@@ -167,12 +180,16 @@ class PostgresEngine:
 
         Inside `transaction()` of the same thread, its connection.
         """
-        current: PostgresWriter | None = getattr(self._open, "writer", None)
-        if current is not None:
+        if current := self._open.writer:
             yield current.connection
             return
         with self._connection() as connection:
-            yield connection
+            fetch(connection, f"set role {ROLE}; set co_cli.roots = {_literal(self.sight.setting)}")
+            try:
+                yield connection
+            finally:
+                if not connection.broken:
+                    fetch(connection, "reset role; reset co_cli.roots")
 
     def rebuild(self, fill: Callable[[Engine], None], catch_up: Callable[[Engine], None]) -> None:
         with self._connection() as connection, _locked(connection, REBUILD_LOCK):
@@ -198,11 +215,12 @@ class PostgresEngine:
     def compact(self) -> None:
         """Count what the planner needs to know, and index vectors that are too many to compare each."""
         with self._connection() as connection:
-            fetch(connection, f"set search_path = {self._store(connection)}, public")
+            store = self._store(connection)
+            fetch(connection, f"set search_path = {store}, public")
             try:
-                fetch(connection, "analyze docs, passages, postings, names, links, waiting")
-                for space, packed, dimensions in fetch(connection, UNINDEXED):
-                    table = vectors_table(space)
+                fetch(connection, "analyze docs, passages, words, terms, names, links, waiting")
+                fetch(connection, "select gin_clean_pending_list('words_by_terms')")
+                for table, packed, dimensions in fetch(connection, UNINDEXED, {"store": store}):
                     if fetch(connection, f"select count(*) from {table}")[0][0] > EXACT:
                         fetch(connection, f"drop index if exists {table}_hnsw")  # of a build that was stopped
                         embedding = "embedding" if packed else f"(embedding::halfvec({dimensions}))"
@@ -219,7 +237,7 @@ class PostgresEngine:
         try:
             with self.reading() as reader:
                 assert isinstance(reader, PostgresReader)
-                problem = _miscounted(reader)
+                problem = reader.miscounted()
             if problem and discard:
                 with self._connection() as connection:
                     fetch(connection, FORGET_STORE, {"version": VERSION, "store": self._store(connection)})
@@ -254,7 +272,7 @@ class PostgresEngine:
                     min_size=0,
                     max_size=MOST_CONNECTIONS,
                     kwargs={"autocommit": True},
-                    configure=lambda connection: fetch(connection, CONFIGURE),
+                    configure=_configure,
                     check=_check,
                     timeout=WAIT_SECONDS,
                     open=True,
@@ -264,8 +282,9 @@ class PostgresEngine:
     def _prepare(self, connection: Connection) -> None:
         """Make what is not there: the schema, pgvector, and a first store."""
         with _locked(connection, REBUILD_LOCK):
-            if not fetch(connection, "select to_regclass('co_cli.stores') is not null")[0][0]:
-                fetch(connection, PREPARE)
+            if not fetch(connection, PREPARED):
+                _make_role(connection)
+                fetch(connection, PREPARE.format(role=ROLE))
             ((found,),) = fetch(connection, "select extversion from pg_extension where extname = 'vector'")
             if tuple(map(int, found.split(".")[:2])) < OLDEST_PGVECTOR:
                 raise IndexUnavailableError(f"{self.path} has pgvector {found}: `alter extension vector update`")
@@ -286,7 +305,9 @@ class PostgresEngine:
         while True:
             store = self._fixed or self._last or self._store(connection)
             lock = "select 1" if self._fixed and not how else lock
-            begin = f"begin {how}; set local search_path = {store}, public; {lock}; {STORE % {'version': VERSION}}"
+            seen = f"set local role {ROLE}; set local co_cli.roots = {_literal(self.sight.setting)}"
+            begin = f"begin {how}; set local search_path = {store}, public; {seen}; {lock}; "
+            begin += STORE % {"version": VERSION}
             try:
                 cursor = connection.execute(begin.encode())
                 while cursor.nextset():
@@ -314,10 +335,14 @@ def explain(address: str, error: Exception) -> IndexUnavailableError:
     if isinstance(error, psycopg.errors.LockNotAvailable):
         cure = "another process is writing: try again"
     elif isinstance(error, NOT_ALLOWED):
-        cure = "let an administrator run `create extension vector; create schema co_cli` and grant you both"
+        cure = f"an administrator has to run `create extension vector; create role {ROLE}` and grant you both"
     elif isinstance(error, DAMAGE):
         cure = "`co index rebuild` makes the index again"
     return IndexUnavailableError(f"{masked(address)} cannot be used: {said[:300]}; {cure}")
+
+
+def _configure(connection: Connection) -> None:
+    fetch(connection, CONFIGURE)
 
 
 def _check(connection: Connection) -> None:
@@ -337,10 +362,24 @@ def _locked(connection: Connection, key: int) -> Generator[None]:
             fetch(connection, "select pg_advisory_unlock(%(key)s)", {"key": key})
 
 
+def _make_role(connection: Connection) -> None:
+    """The role belongs to the whole server: other databases may make it at the same time."""
+    with contextlib.suppress(psycopg.errors.DuplicateObject, psycopg.errors.UniqueViolation):
+        fetch(connection, f"create role {ROLE} nologin")
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
 def _make_store(connection: Connection) -> str:
     store = f"co_store_{uuid.uuid4().hex[:12]}"
     with connection.transaction():
         fetch(connection, f"create schema {store}; set local search_path = {store}, public; {SCHEMA}")
+        fetch(connection, PROTECT.format(table="vaults", condition="visible(root)"))
+        for (table,) in fetch(connection, OF_VAULTS, {"store": store}):
+            fetch(connection, PROTECT.format(table=table, condition=OF_VISIBLE))
+        fetch(connection, SHARE.format(store=store))
     return store
 
 
@@ -348,15 +387,3 @@ def _drop(connection: Connection, store: str) -> None:
     """Drop a store, unless somebody still reads it: then the next rebuild does."""
     with contextlib.suppress(psycopg.errors.LockNotAvailable, *DAMAGE), connection.transaction():
         fetch(connection, f"lock table {store}.vaults in access exclusive mode nowait; drop schema {store} cascade")
-
-
-def _miscounted(reader: PostgresReader) -> str | None:
-    """How the counts, the word index or the vectors differ from the notes and passages that exist."""
-    for vault, *counted in fetch(reader.connection, COUNTED):
-        existing: Any = [int(one) for one in fetch(reader.connection, EXISTING, {"vault": vault})[0]]
-        if counted != existing:
-            return f"(notes, passages, tokens, postings) are {existing}, but {counted} are counted"
-        lost = reader.lost_vectors(vault)
-        if lost:
-            return f"{lost:,} of {existing[1]:,} passages have no vector"
-    return None

@@ -14,6 +14,7 @@ import apsw
 
 from co_cli.index.engine import StoredSpace
 from co_cli.index.sqlite.connection import fetch
+from co_cli.index.tables.spaces import vectors_table
 
 if TYPE_CHECKING:
     import numpy as np
@@ -98,8 +99,7 @@ class ResidentVectors:
 def _read(connection: apsw.Connection, space: StoredSpace, part: str, stamp: int) -> Matrix:
     import numpy as np
 
-    table = "docs_vec" if space.id == 1 else f"docs_vec_{space.id:d}"
-    rows: list[Any] = fetch(connection, EVERY.format(table=table), {"part": part})
+    rows: list[Any] = fetch(connection, EVERY.format(table=vectors_table(space.id)), {"part": part})
     ids = np.fromiter((row[0] for row in rows), np.int64, len(rows))
     stored = b"".join(row[1] for row in rows)
     if not space.packed:

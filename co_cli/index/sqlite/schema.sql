@@ -7,14 +7,14 @@ create table vaults (
     root text not null,
     kind text not null,                  -- vault, folder, obsidian or skill
     name text not null,                  -- what it is called in refs; empty for a vault
-    only text not null,                  -- the one file that was added, if it was a file
+    only_file text not null,             -- the one file that was added, if it was a file
     synced_at real,                      -- when the index last agreed with the files, seconds since 1970
     notes integer not null default 0,
     passages integer not null default 0,
     space_id integer references spaces (id),     -- the space that answers; null: none yet
     building_id integer references spaces (id),  -- the space that is being built to replace it
     vector_stamp integer not null default 0,     -- changes whenever a vector of this vault changes
-    unique (root, kind, name, only)
+    unique (root, kind, name, only_file)
 ) strict;
 
 -- Each vault has its own word index, so that word statistics of one vault do not depend on another:
@@ -106,7 +106,7 @@ create table docs (
     tags text not null,                  -- a JSON list, folded
     aliases text not null,               -- aliases and description, as one text
     category text,
-    fields text not null,                -- a JSON object: each frontmatter key with a list of its values, folded
+    fields text not null,                -- a JSON list: key, tab and folded value of each field; without a key, the speaker
     frontmatter text not null,           -- a JSON object, as it was read
     links text not null,                 -- a JSON list of targets as they are written
     missing real,                        -- since when its file is gone; null: it is there
@@ -158,6 +158,7 @@ create index supersessions_by_doc on supersessions (doc_id);
 create table passages (
     id integer primary key,
     doc_id integer not null references docs (id),
+    vault_id integer not null references vaults (id),
     first_line integer not null,
     last_line integer not null,
     heading text not null,

@@ -3,35 +3,56 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
+import re
 import threading
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping, Sequence
+from typing import Any
 
 import apsw
 
 from co_cli.errors import IndexDamagedError, IndexUnavailableError
+from co_cli.index.derivation import Row, stored_json
 from co_cli.index.engine import Engine, Reader, Writer
 from co_cli.index.sqlite.connection import OLDEST_SQLITE, Database, fetch, vector_extension
 from co_cli.index.sqlite.database_files import inode_of
-from co_cli.index.sqlite.note_rows import NoteReader, NoteWriter
 from co_cli.index.sqlite.resident import ResidentVectors
-from co_cli.index.sqlite.words import MERGE, WordReader, words_table
-
-COUNTED = "select id, notes, passages from vaults"
-EXISTING = """
-select count(distinct docs.id), count(passages.id) from docs left join passages on passages.doc_id = docs.id
-where docs.vault_id = :vault
-"""
+from co_cli.index.sqlite.vectors import VectorReader, VectorWriter
+from co_cli.index.sqlite.words import MERGE, WordReader, WordWriter, words_table
+from co_cli.index.tables.statements import Statements
 
 
-class SqliteReader(WordReader, NoteReader):
+class SqliteStatements(Statements):
+    """Statements on a connection to search.db; lists are bound as JSON."""
+
+    connection: apsw.Connection
+
+    def fetch(self, statement: str, values: Mapping[str, Any] | None = None) -> list[Any]:
+        bound = {name: _bound(value) for name, value in (values or {}).items()}
+        return fetch(self.connection, translated(statement), bound)
+
+    def run_many(self, statement: str, rows: Sequence[Row]) -> None:
+        self.connection.executemany(statement, rows)
+
+    def add_rows(self, table: str, rows: Sequence[Row]) -> None:
+        if rows:
+            marks = ", ".join(f":{name}" for name in rows[0])
+            self.run_many(f"insert into {table} ({', '.join(rows[0])}) values ({marks})", rows)
+
+    def take_ids(self, table: str, count: int) -> Sequence[int]:
+        ((last,),) = self.fetch(f"select coalesce(max(id), 0) from {table}")
+        return range(last + 1, last + 1 + count)
+
+
+class SqliteReader(SqliteStatements, WordReader, VectorReader):
     """One read transaction of search.db."""
 
     def __init__(self, connection: apsw.Connection, resident: ResidentVectors) -> None:
-        self.connection, self.resident = connection, resident
+        self.connection, self.resident, self.known = connection, resident, {}
 
 
-class SqliteWriter(WordReader, NoteWriter):
+class SqliteWriter(SqliteStatements, WordReader, WordWriter, VectorWriter):
     """One write transaction of search.db."""
 
     def __init__(self, connection: apsw.Connection, resident: ResidentVectors, with_vec0: bool) -> None:
@@ -114,23 +135,14 @@ class SqliteEngine:
         return problem
 
     def _miscounted(self) -> str | None:
-        """How the counts, the word index or the vectors differ from the notes and passages that exist."""
         try:
-            with self.database.reading() as connection:
-                for vault, *counted in fetch(connection, COUNTED):
-                    words = int(connection.execute(f"select count(*) from {words_table(vault)}").get or 0)
-                    notes, passages = fetch(connection, EXISTING, {"vault": vault})[0]
-                    if counted != [notes, passages] or words != passages:
-                        found = f"{notes:,} notes and {passages:,} passages exist"
-                        return f"{found}, {counted[0]:,} and {counted[1]:,} are counted, {words:,} have words"
-                    lost = SqliteReader(connection, self._resident).lost_vectors(vault)
-                    if lost:
-                        return f"{lost:,} of {passages:,} passages have no vector"
+            with self.reading() as reader:
+                assert isinstance(reader, SqliteReader)
+                return reader.miscounted()
         except IndexDamagedError as error:
             return str(error)
         except IndexUnavailableError:
             return None
-        return None
 
     def close(self) -> None:
         self.database.close()
@@ -155,3 +167,17 @@ def library_problems() -> list[tuple[str, str, str]]:
     finally:
         connection.close()
     return found
+
+
+@functools.lru_cache(500)
+def translated(statement: str) -> str:
+    """Lists are compared as JSON."""
+    statement = re.sub(r"among blobs \(:(\w+)\)", r"in (select unhex(value) from json_each(:\1))", statement)
+    return re.sub(r"among \(:(\w+)\)", r"in (select value from json_each(:\1))", statement)
+
+
+def _bound(value: Any) -> Any:
+    if not isinstance(value, list):
+        return value
+    members: list[Any] = value  # pyright: ignore[reportUnknownVariableType]
+    return stored_json([one.hex() if isinstance(one, bytes) else one for one in members])

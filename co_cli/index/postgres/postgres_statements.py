@@ -1,0 +1,113 @@
+"""How shared statements reach PostgreSQL, and rows with COPY."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import psycopg
+
+from co_cli.index.derivation import Row, stored_text
+from co_cli.index.tables.spaces import SpaceReader
+
+Connection = psycopg.Connection[Any]
+ROLE = "co_cli_member"
+"""Everything is read and written as this role, which owns nothing: row-level security applies to it."""
+VAULT_LOCK = 1_668_246_388
+"""The first half of the key of a vault's advisory lock; the vault is the other."""
+DIFFERENCES = (
+    (r"among (?:blobs )?\(:(\w+)\)", r"= any(:\1)"),
+    (r"\binstr\(", "strpos("),
+    (r" indexed by \w+", ""),
+    (r"\bcross join\b", "join"),
+    (r"(?<![:\w]):(\w+)", r"%(\1)s"),
+)
+"""What PostgreSQL says otherwise than SQLite."""
+
+
+class Sight:
+    """Which vaults an engine sees: those that it was asked for, by their stored names."""
+
+    def __init__(self, roots: Mapping[str, str]) -> None:
+        self.stored, self.local = dict(roots), {name: root for root, name in roots.items()}
+        self.seen = {*self.local}
+
+    @property
+    def setting(self) -> str:
+        return "\1".join(sorted(self.seen))
+
+
+class PostgresStatements(SpaceReader):
+    """Statements of one transaction."""
+
+    connection: Connection
+    sight: Sight
+    locked: set[int]
+    """The vaults that nobody else can write to until this transaction ends."""
+
+    def fetch(self, statement: str, values: Mapping[str, Any] | None = None) -> list[Any]:
+        return fetch(self.connection, translated(statement), values)
+
+    def run_many(self, statement: str, rows: Sequence[Row]) -> None:
+        cleaned = [{name: clean(value) for name, value in row.items()} for row in rows]
+        self.connection.cursor().executemany(translated(statement).encode(), cleaned)
+
+    def add_rows(self, table: str, rows: Sequence[Row]) -> None:
+        if rows:
+            self.copy(table, list(rows[0]), (row.values() for row in rows))
+
+    def copy(self, table: str, columns: Sequence[str] | Mapping[str, str], rows: Iterable[Iterable[Any]]) -> None:
+        """Columns with their types are copied in binary. Row-level security does not know COPY: only the owner may."""
+        binary = "(format binary)" if isinstance(columns, Mapping) else ""
+        statement = f"copy {table} ({', '.join(columns)}) from stdin {binary}"
+        self.fetch("set local role none")
+        with self.connection.cursor().copy(statement.encode()) as copy:
+            if isinstance(columns, Mapping):
+                copy.set_types(list(columns.values()))
+            for row in rows:
+                copy.write_row([clean(value) for value in row])
+        self.fetch(f"set local role {ROLE}")
+
+    def take_ids(self, table: str, count: int) -> Sequence[int]:
+        statement = f"select nextval('{table}_ids') from generate_series(1, :count)"
+        return [one for (one,) in self.fetch(statement, {"count": count})]
+
+    def lock(self, vault: int) -> None:
+        if vault not in self.locked:
+            self.fetch("select pg_advisory_xact_lock(:key, :vault)", {"key": VAULT_LOCK, "vault": vault})
+            self.locked.add(vault)
+
+    def stored_root(self, root: str) -> str:
+        stored = self.sight.stored.get(root, root)
+        if stored not in self.sight.seen:
+            self.sight.seen.add(stored)
+            self.fetch("select set_config('co_cli.roots', :roots, true)", {"roots": self.sight.setting})
+        return stored
+
+    def local_root(self, stored: str) -> str:
+        return self.sight.local.get(stored, stored)
+
+
+def fetch(connection: Connection, statement: str, values: Mapping[str, Any] | None = None) -> list[Any]:
+    """Every row; the statement says what is in it."""
+    bound = {name: clean(value) for name, value in values.items()} if values else None
+    cursor = connection.execute(statement.encode(), bound)
+    return cursor.fetchall() if cursor.description else []
+
+
+@functools.lru_cache(500)
+def translated(statement: str) -> str:
+    for ours, theirs in DIFFERENCES:
+        statement = re.sub(ours, theirs, statement)
+    return statement
+
+
+def clean(value: Any) -> Any:
+    """Text that PostgreSQL accepts."""
+    if isinstance(value, str):
+        return stored_text(value)
+    if isinstance(value, list) and value and isinstance(value[0], str):
+        return [stored_text(one) for one in value]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    return value  # pyright: ignore[reportUnknownVariableType]

@@ -1,0 +1,227 @@
+"""Word search: candidates by a GIN index on the terms of each passage, scored with the bm25 of FTS5 as a `sparsevec`.
+
+The stored weights of a passage have the mean length of the day on which it was written.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from itertools import accumulate
+from math import log
+from typing import Any
+
+import numpy as np
+
+from co_cli.index.derivation import WEIGHTS, Row
+from co_cli.index.engine import Match, Scope, Term, WordQuery
+from co_cli.index.postgres.postgres_statements import PostgresStatements
+from co_cli.index.tables.filters import conditions, is_narrow
+from co_cli.index.tables.note_rows import NoteReader, NoteWriter, Tokens
+from co_cli.index.tables.statements import LAST
+
+LONGEST_TERM = 250
+"""A longer token, such as a key, is indexed by its beginning: a B-tree refuses more than 2,700 bytes."""
+K1, B = 1.2, 0.75
+"""FTS5's constants of bm25."""
+DIMENSIONS = 1_000_000_000
+MOST_SCORED = 10_000
+"""Terms that more passages have, together with rarer ones of the query, find none: they only count."""
+MOST_WITH_PREFIX = 200
+INTEGERS = {"passage_id": "int8", "doc_id": "int8", "vault_id": "int4", "length": "int4"}
+WORDS = {**INTEGERS, "scale": "float4", "terms": "bytea", "weights": "bytea", "tokens": "text"}
+"""Columns, and how they are sent: arrays and vectors as they are in binary."""
+
+ADD_TERMS = """
+insert into terms (vault_id, term, passages)
+select :vault, * from unnest(string_to_array(:terms, ' '), string_to_array(:counts, ' ')::integer[])
+on conflict (vault_id, term) do update set passages = terms.passages + excluded.passages returning term, id
+"""
+COUNT_TOKENS = "update vaults set tokens = tokens + :tokens where id = :vault returning tokens, passages"
+DROP = (
+    """
+    update terms set passages = terms.passages - gone.count
+    from (select unnest(terms) as id, count(*) from words where passage_id among (:ids) group by 1) as gone
+    where terms.id = gone.id
+    """,
+    "delete from terms where passages = 0 and id in (select unnest(terms) from words where passage_id among (:ids))",
+    """
+    update vaults set tokens = tokens - (select coalesce(sum(length), 0) from words where passage_id among (:ids))
+    where id = :vault
+    """,
+    "delete from words where passage_id among (:ids)",
+)
+KNOWN = "select term, id, passages from terms where vault_id = :vault and term among (:terms)"
+STARTING = f"""
+select passages, id from terms where vault_id = :vault and term >= :start and term < :end
+order by passages desc limit {MOST_WITH_PREFIX}
+"""
+# the best by their stored weights are scored again, one term after another, with the mean length of today
+FIND = f"""
+with asked as materialized (
+    select term::sparsevec, rarity from unnest(:terms::text[], :rarities::float8[]) as one (term, rarity)
+)
+select words.passage_id, words.doc_id, sum(rarity * {K1 + 1} * had * words.scale / (had * words.scale + (1 - had)
+    * ({K1 * (1 - B)} + {K1 * B} * words.length * vaults.passages / greatest(vaults.tokens, 1)))) as score
+from (
+    select found.passage_id from find_words(:vault, :any_of, :query, {{rough}}) as found {{joined}}
+    order by found.score desc, found.passage_id limit :rough
+) as best, words, vaults, asked, lateral (select -(words.weights <#> asked.term) as had) as one
+where words.passage_id = best.passage_id and vaults.id = :vault and had > 0
+group by words.passage_id, words.doc_id order by score desc, words.passage_id limit :most
+"""
+WITHIN = """
+join docs on docs.id = found.doc_id join passages on passages.id = found.passage_id
+join words on words.passage_id = found.passage_id where {filters}
+"""
+TOKENS = "select passage_id, tokens from words where passage_id among (:ids)"
+COUNTS = "select term, sum(passages) from terms where vault_id among (:vaults) and {which} group by term"
+COUNT_PASSAGES = "select coalesce(sum(passages), 0) from vaults where id among (:vaults)"
+
+
+class WordTables(PostgresStatements, NoteReader):
+    """The part of a read transaction that searches by words."""
+
+    def term_counts(
+        self, vaults: Iterable[int], terms: Iterable[Term] | None = None, start: str = ""
+    ) -> tuple[int, dict[Term, int]]:
+        wanted = None if terms is None else list(terms)
+        bound: dict[str, Any] = {"vaults": list(vaults), "start": start, "end": start + LAST}
+        which = "term >= :start and term < :end"
+        if wanted is not None:
+            bound["terms"], which = [_cut(term) for term in wanted], "term among (:terms)"
+        counts = {term: int(count) for term, count in self.fetch(COUNTS.format(which=which), bound)}
+        total = int(self.fetch(COUNT_PASSAGES, bound)[0][0])
+        return total, counts if wanted is None else {term: counts.get(_cut(term), 0) for term in wanted}
+
+    def count_words(self, vault: int) -> int:
+        return self.fetch("select count(*) from words where vault_id = :vault", {"vault": vault})[0][0]
+
+    def terms_in(self, passages: Sequence[int], terms: Iterable[Term]) -> dict[int, set[Term]]:
+        wanted, found = list(terms), dict[int, set[Term]]()
+        rows = dict(self.fetch(TOKENS, {"ids": list(passages)}))
+        for passage in passages:
+            had = set(rows.get(passage, "").split())
+            found[passage] = {term for term in wanted if _cut(term) in had}
+        return found
+
+    def find_words(self, scope: Scope, vault: int, query: WordQuery, limit: int) -> list[Match]:
+        state, counting = self.vault_by_id(vault), [_cut(term) for term in (*query.terms, *query.hints)]
+        phrased = [_cut(term) for phrase in query.phrases for term in phrase]
+        rows = self.fetch(KNOWN, {"vault": vault, "terms": [*counting, *phrased]})
+        known = {term: (having, number) for term, number, having in rows}
+        if not known.keys() >= {*phrased}:
+            return []
+        terms = [known[term] for term in (*counting, *phrased) if term in known]
+        asked = [(number, _rarity(state.passages, having)) for having, number in terms]
+        for start in query.prefixes:
+            starting = self.fetch(STARTING, {"vault": vault, "start": start, "end": start + LAST})
+            rarity = _rarity(state.passages, min(state.passages, sum(having for having, _ in starting)))
+            asked, terms = asked + [(number, rarity) for _, number in starting], terms + starting
+        narrow, conditioned, values = is_narrow(scope, state), _on_tokens(query, counting), dict[str, Any]()
+        if narrow:
+            where, values = conditions(scope, vault)
+            conditioned |= {where: values}
+        finding = [min(known[term] for term in phrased)] if phrased else _rarest(terms, narrow)
+        bound: dict[str, Any] = {"vault": vault, "any_of": [number for _, number in finding], "query": _sparse(asked)}
+        bound |= {"terms": [_sparse([(number, 1)]) for number, _ in asked], "rarities": [rarity for _, rarity in asked]}
+        bound |= {"most": limit, "rough": 2 * limit}
+        for more in conditioned.values():
+            bound |= more
+        joined = WITHIN.format(filters=" and ".join(conditioned)) if conditioned else ""
+        statement = FIND.format(rough="null" if conditioned else ":rough", joined=joined)
+        return [Match(*row) for row in self.fetch(statement, bound)] if finding else []
+
+
+class WordTableWriter(WordTables, NoteWriter):
+    """The part of a write transaction that indexes words."""
+
+    def put_words(self, vault: int, passages: Sequence[tuple[Row, Tokens]]) -> None:
+        if not passages:
+            return
+        cut = [{name: _shortened(column) for name, column in tokens.items()} for _, tokens in passages]
+        counted = [_counted(columns) for columns in cut]
+        lengths = [sum(map(len, columns.values())) for columns in cut]
+        ((tokens, before),) = self.fetch(COUNT_TOKENS, {"vault": vault, "tokens": sum(lengths)})
+        mean = max(tokens, 1) / (before + len(passages))
+        having = Counter(term for counts in counted for term in counts)
+        bound = {"terms": " ".join(having), "counts": " ".join(map(str, having.values())), "vault": vault}
+        numbers: dict[str, int] = dict(self.fetch(ADD_TERMS, bound))
+        rows = [
+            (row["id"], row["doc_id"], vault, length, *_packed(counts, numbers, length / mean), _lines(columns))
+            for (row, _), columns, counts, length in zip(passages, cut, counted, lengths, strict=True)
+        ]
+        self.copy("words", WORDS, rows)
+
+    def drop_words(self, vault: int, passages: Sequence[int]) -> None:
+        for statement in DROP:
+            self.fetch(statement, {"vault": vault, "ids": list(passages)})
+
+
+def _on_tokens(query: WordQuery, terms: Sequence[Term]) -> dict[str, dict[str, Any]]:
+    """Conditions on the tokens of a passage itself, without its context, with their parameters."""
+    found: dict[str, dict[str, Any]] = {}
+    for sign, needles in ((">", query.phrases), ("=", query.excluded)):
+        for needle in needles:
+            name = f"text_{len(found)}"
+            found[f"strpos(words.tokens, :{name}) {sign} 0"] = {name: f" {' '.join(map(_cut, needle))} "}
+    if query.excluded and not query.phrases:
+        wanted = [f" {term} " for term in terms] + [f" {start}" for start in query.prefixes]
+        found["exists (select from unnest(:own::text[]) as own where strpos(words.tokens, own) > 0)"] = {"own": wanted}
+    return found
+
+
+def _rarest(terms: Sequence[tuple[int, int]], narrow: bool) -> list[tuple[int, int]]:
+    """The terms by which passages are found: all of them, where few passages pass a filter."""
+    terms = sorted(terms)
+    totals = accumulate(having for having, _ in terms)
+    return [one for one, total in zip(terms, totals, strict=True) if narrow or total <= MOST_SCORED] or terms[:1]
+
+
+def _rarity(passages: int, having: int) -> float:
+    return max(log((passages - having + 0.5) / (having + 0.5)), 1e-6)
+
+
+def _sparse(asked: Sequence[tuple[int, float]]) -> str:
+    weights: dict[int, float] = defaultdict(float)
+    for number, rarity in asked:
+        weights[number] += rarity
+    return f"{{{','.join(f'{number}:{weights[number]}' for number in sorted(weights))}}}/{DIMENSIONS}"
+
+
+def _counted(columns: Tokens) -> dict[str, float]:
+    """What each term counts in a passage."""
+    found: dict[str, float] = defaultdict(float)
+    for name, column in columns.items():
+        weight = WEIGHTS[name]
+        for term in column:
+            found[term] += weight
+    return found
+
+
+def _lines(columns: Tokens) -> str:
+    return "\n".join(f" {' '.join(columns[name])} " for name in WEIGHTS if name != "context")
+
+
+def _packed(counts: dict[str, float], numbers: dict[str, int], length: float) -> tuple[float, bytes, bytes]:
+    """The scale of a passage, its terms as an array and their weights as a sparsevec, both in binary."""
+    terms = np.fromiter((numbers[term] for term in counts), np.int64, len(counts))
+    values = np.fromiter(counts.values(), float, len(counts))
+    order = np.argsort(terms)
+    terms, values = terms[order], values[order]
+    scale = K1 * (1 - B + B * length)
+    weights = values / (values + scale)
+    members = np.full((len(terms), 2), 4, ">i4")  # each with its size
+    members[:, 1] = terms
+    array = struct.pack(">iiiii", 1, 0, 23, len(terms), 1) + members.tobytes()
+    vector = struct.pack(">iii", DIMENSIONS, len(terms), 0)
+    return scale, array, vector + (terms - 1).astype(">i4").tobytes() + weights.astype(">f4").tobytes()
+
+
+def _shortened(column: list[Term]) -> list[Term]:
+    return list(map(_cut, column)) if max(map(len, column), default=0) > LONGEST_TERM else column
+
+
+def _cut(term: str) -> str:
+    return term[:LONGEST_TERM]

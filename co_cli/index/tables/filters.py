@@ -1,0 +1,63 @@
+"""Filters as SQL conditions on `docs`. Values are always parameters; only our own text is put together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from co_cli.index.derivation import field_text, quoted
+from co_cli.index.engine import Scope, StoredVault
+from co_cli.index.tokens import fold
+from co_cli.notes.dates import noon_shift
+from co_cli.sources.origin import kind_of
+from co_cli.values import Filters
+
+# lists are JSON, which is not taken apart: `"ops"` and `"ops/` are how it writes a tag and those below it
+HAS_TAG = "(instr(docs.tags, :{name}) > 0 or instr(docs.tags, :{name}_below) > 0)"
+# a bare date is one day in every time zone: its noon is compared
+CREATED = "docs.created + case when docs.created = cast(docs.created / 86400 as bigint) * 86400 then :noon else 0 end"
+SAID = f"coalesce(passages.said, {CREATED})"
+ANY_SAID = "exists (select 1 from passages where passages.doc_id = docs.id and {when})"
+
+
+def conditions(scope: Scope, vault: int, of_notes: bool = False) -> tuple[str, dict[str, Any]]:
+    """`and`-joined conditions for one vault, and their parameters: of passages, or of notes that have such passages."""
+    filters = scope.filters
+    wanted = [f"docs.vault_id = {vault:d}", "docs.source among (:sources)"]
+    values: dict[str, Any] = {"sources": [source for one, source in scope.parts if one == vault]}
+    if filters.tags:
+        tags: list[str] = []
+        for number, tag in enumerate(filters.tags):
+            name, text = f"tag_{number}", quoted(fold(tag.lstrip("#")))
+            values[name], values[f"{name}_below"] = text, f"{text[:-1]}/"
+            tags.append(HAS_TAG.format(name=name))
+        wanted.append(f"({(' or ' if filters.any_tag else ' and ').join(tags)})")
+    times: list[str] = []
+    for name, moment, condition in (
+        ("since", filters.since, f"{SAID} >= :since"),
+        ("until", filters.until, f"{SAID} <= :until"),
+        ("as_of", filters.as_of, "coalesce(passages.said, docs.created) <= :as_of"),
+    ):
+        if moment is not None:
+            times.append(condition)
+            values |= {name: moment, "noon": noon_shift()}
+    wanted += [ANY_SAID.format(when=" and ".join(times))] if of_notes and times else times
+    for column, texts in (("path_key", filters.paths), ("file_key", filters.files)):
+        for number, text in enumerate(texts):
+            wanted.append(f"instr(docs.{column}, :{column}_{number}) > 0")
+            values[f"{column}_{number}"] = fold(text)
+    if filters.speakers:
+        speakers = {f"speaker_{number}": quoted(field_text("", one)) for number, one in enumerate(filters.speakers)}
+        wanted.append(f"({' or '.join(f'instr(docs.fields, :{name}) > 0' for name in speakers)})")
+        values |= speakers
+    fields = filters.fields if filters.category is None else (("category", filters.category), *filters.fields)
+    for number, (key, value) in enumerate(fields):
+        wanted.append(f"instr(docs.fields, :field_{number}) > 0")
+        values[f"field_{number}"] = quoted(field_text(key, fold(value)))
+    return " and ".join(wanted), values
+
+
+def is_narrow(scope: Scope, vault: StoredVault) -> bool:
+    """Whether a search sees less than all of a vault: some of its kinds of notes, or filtered ones."""
+    if scope.filters._replace(sources=(), roots=(), outdated=False) != Filters():
+        return True
+    return sum(one == vault.id for one, _ in scope.parts) < len(kind_of(vault.origin).sources)
