@@ -57,6 +57,10 @@ class VaultEmbedding:
         target = self.embedders.space
         if target is None:
             return Embedded()
+        with self.engine.reading() as reader:
+            known = reader.vault(self.origin)
+        if known and known.active and known.active.space.key == target.key and not known.building:
+            return self._embed(known.active)
         with self.engine.writing() as writer:
             vault = writer.add_vault(self.origin)
             known = writer.vault(self.origin)
@@ -103,11 +107,10 @@ class VaultEmbedding:
 
     def _embed_batches(self, embedder: Embedder, space: StoredSpace, deadline: float | None) -> Embedded:
         size = BATCH if _is_fast(space) else SLOW_BATCH if deadline is None else HASTY_BATCH
-        done, problem, total = 0, None, self._waiting(space)[0]
-        while done < total and (deadline is None or time.monotonic() < deadline):
-            waiting = self._waiting(space, size)[1]
-            if not waiting:
-                break
+        done, problem = 0, None
+        left, waiting = self._waiting(space, size)
+        total = left
+        while waiting and done < total and (deadline is None or time.monotonic() < deadline):
             batch = {text_hash(passage.text): passage.text for passage in waiting}
             with self.engine.reading() as reader:
                 cached = reader.cached(space.space, list(batch))
@@ -127,13 +130,14 @@ class VaultEmbedding:
                 if stored or made:
                     writer.cache(space.space, made, [one for one in cached if one not in made])
             done += stored
+            left, waiting = self._waiting(space, size)
             if problem or not stored:
                 break
             if self.progress:
                 self.progress(done, total)
         if done >= MANY:
             self.engine.compact()
-        return Embedded(done, self._waiting(space)[0], problem)
+        return Embedded(done, left, problem)
 
     def _waiting(self, space: StoredSpace, limit: int = 0) -> tuple[int, list[WaitingPassage]]:
         with self.engine.reading() as reader:
