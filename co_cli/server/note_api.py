@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from co_cli.errors import InvalidInputError, NoteConflictError
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.notes.note import Note, own_tags, read_note
+from co_cli.notes.note import Note, own_tags, read_note, version_of
 from co_cli.notes.refs import lines_of
 from co_cli.notes.store import NoteStore
 from co_cli.notes.wikilinks import Attachments, find_links
@@ -27,6 +27,7 @@ from co_cli.service.note_details import (
     resolved_links,
     view_note,
 )
+from co_cli.service.vault_writer import require_version
 from co_cli.service.vaults import vaults_for_prompts
 from co_cli.sources.walk import is_listed
 from co_cli.values import SOURCES, Change, Draft, Forgotten, NoteSummary, Saved, SaveReceipt
@@ -89,6 +90,20 @@ class OneSave(BaseModel):
     """A save in a team vault, by its number."""
 
     seq: int
+
+
+class WholeFile(NamedTuple):
+    """The file of a note, with its frontmatter."""
+
+    text: str
+    version: str
+
+
+class NewFile(OneNote):
+    """Another text for the whole file of a note, based on a version of it."""
+
+    text: str
+    version: str
 
 
 class OldVersion(OneNote):
@@ -184,6 +199,23 @@ def change_note(kb: KnowledgeBase, asked: NewVersion) -> Saved:
         raise
 
 
+@route("GET", "/whole/{ref:path}")
+def show_whole(kb: KnowledgeBase, asked: OneNote) -> WholeFile:
+    """Show the whole file of a note, to repair its frontmatter."""
+    data = _whole_file(kb, asked.ref)[1]
+    return WholeFile(data.decode(), version_of(data))
+
+
+@route("PUT", "/whole/{ref:path}")
+def repair_note(kb: KnowledgeBase, asked: NewFile) -> dict[str, str]:
+    """Replace the whole file of a note."""
+    path, data = _whole_file(kb, asked.ref)
+    require_version(asked.ref, data, asked.version)
+    text = asked.text.replace("\r\n", "\n")
+    kb.writer.rewrite(path, (text.replace("\n", "\r\n") if b"\r\n" in data else text).encode(), data)
+    return {"ref": kb.note(path).ref}
+
+
 @route("GET", "/saves/{seq}")
 def show_save(kb: KnowledgeBase, asked: OneSave) -> SaveReceipt:
     """Show whether a save in a team vault is committed and pushed."""
@@ -233,6 +265,17 @@ def _acknowledge(kb: KnowledgeBase, asked: Acknowledged, save: Callable[..., Sav
     if kb.team is None or saved.seq is None:
         return saved
     return saved._replace(receipt=kb.team.wait_pushed(saved.seq, PUSH_SECONDS if asked.ack == "pushed" else 0))
+
+
+def _whole_file(kb: KnowledgeBase, ref: str) -> tuple[str, bytes]:
+    """The full path of a note of this vault, and what is in its file."""
+    path = kb.lookup.open_own(ref, "changed").path
+    data = kb.store.read(path)
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        raise InvalidInputError(f"{ref} is not valid UTF-8: save it as UTF-8 in an editor") from None
+    return kb.store.absolute(path), data
 
 
 def _targets(kb: KnowledgeBase, ref: str, note: Note) -> dict[str, str | None]:

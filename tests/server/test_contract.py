@@ -91,6 +91,8 @@ def test_every_answer_of_every_route_fits_its_description(contract: Contract) ->
     past = ask("GET", "/history/{ref}", ref=saved["ref"])
     ask("GET", "/versions/{ref}", ref=saved["ref"], version=past["copies"][0])
     ask("GET", "/saves/{seq}", 400, seq="1")
+    whole = ask("GET", "/whole/{ref}", ref=saved["ref"])
+    ask("PUT", "/whole/{ref}", ref=saved["ref"], text=whole["text"], version=whole["version"])
     ask("DELETE", "/notes/{ref}", ref=saved["ref"])
     ask("POST", "/restored", ref=saved["ref"])
     assert ask("GET", "/files/{ref}", ref="memory:picture", name="dot.svg").startswith(b"<svg")

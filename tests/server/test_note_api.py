@@ -191,3 +191,18 @@ def test_files_outside_the_vault_and_hidden_ones_are_refused(api: TestClient, sa
     hidden = ".secret.png|.co/x.png|a\0.png||gone.png|memories|pipe.png"
     for name in f"{outwards}|{hidden}".split("|"):
         assert ask(api, "GET", f"/files/{REF}", 404, name=name)["error"]["kind"] == "unknown_file"
+
+
+def test_the_whole_file_of_a_note_is_replaced_only_as_it_was_read(api: TestClient, sample: KnowledgeBase) -> None:
+    file = write(sample, "memories/broken.md", "---\r\ntitle: a: b\r\n---\r\nText.\r\n")
+    sample.sync()
+    whole = ask(api, "GET", "/whole/memory:broken")
+    assert whole["text"] == "---\r\ntitle: a: b\r\n---\r\nText.\r\n"
+    repaired = {"text": whole["text"].replace("a: b", '"a: b"').replace("\r\n", "\n"), "version": whole["version"]}
+
+    assert ask(api, "PUT", "/whole/memory:broken", **repaired) == {"ref": "memory:broken"}
+    assert file.read_bytes() == b'---\r\ntitle: "a: b"\r\n---\r\nText.\r\n', "a browser sends other line ends"
+    assert ask(api, "GET", "/notes/memory:broken")["problem"] is None
+    assert "was changed meanwhile" in ask(api, "PUT", "/whole/memory:broken", 409, **repaired)["error"]["message"]
+    write(sample, "memories/latin.md", b"caf\xe9")
+    assert "UTF-8" in ask(api, "GET", "/whole/memory:latin", 400)["error"]["message"]

@@ -89,3 +89,21 @@ def test_an_edit_that_conflicts_shows_both_texts_and_loses_neither(page: Any, se
     page.click("text=Restore it")
     page.wait_for_selector(".prose em")
     page.problems.clear()  # Chromium logs the 409 and the 404
+
+
+def test_frontmatter_that_cannot_be_read_is_repaired_in_the_whole_file(page: Any, server: Server) -> None:
+    file = Path(server.kb.root, "memories/broken.md")
+    file.write_text("---\ncategory: fact\ntitle: Oaks: how long they live\n---\nOaks live long.\n")
+    server.kb.sync()
+    page.goto(f"{server.url}/note/memory:broken")
+    page.click("button:text-is('Edit')")
+    page.wait_for_selector(".problem:has-text('line 3')")
+
+    text = "document.querySelector('#text')"
+    selected = page.evaluate(f"{text}.value.slice({text}.selectionStart, {text}.selectionEnd)")
+    assert selected == "title: Oaks: how long they live"
+    assert axe(page) == []
+    page.fill("#text", page.input_value("#text").replace("Oaks: how", "Oaks, how"))
+    page.click("button:text-is('Save')")
+    page.wait_for_selector("h1:text-is('Oaks, how long they live')")
+    assert file.read_text() == "---\ncategory: fact\ntitle: Oaks, how long they live\n---\nOaks live long.\n"

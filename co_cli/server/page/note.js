@@ -101,17 +101,20 @@ export const page = {
 
     // -- writing
 
-    function startEdit() {
+    // Of a note whose frontmatter cannot be read, the whole file is edited.
+    async function startEdit() {
       if (edit || !isNew && (!shown?.writable || sample.on)) return;
+      const whole = note?.problem && await get(`/whole/${part(ref)}`, {}, signal);
       const fresh = isNew ? { title: query.get("title") ?? "", tags: "", text: "", source: "memory" }
-        : { title: note.title, tags: shown.own_tags.join(", "), text: note.body, version: note.version };
+        : { title: note.title, tags: shown.own_tags.join(", "), text: note.body, version: note.version, ...whole, whole };
       const draft = JSON.parse(localStorage.getItem(draftKey(ref)) ?? "null");
       edit = { before: fresh, ...fresh, ...draft };
       if (draft) toast("Your unsaved text is back", () => replaceText(fresh));
       draw();
       preview();
       const first = main.querySelector(isNew && !edit.title ? "#title" : "#text");
-      first.setSelectionRange(0, 0);
+      const lines = edit.text.split("\n"), bad = whole ? Math.max(/\d+/.exec(note.problem) - 1, 0) : 0, start = lines.slice(0, bad).join("\n").length + (bad > 0);
+      first.setSelectionRange(start, start + (whole ? lines[bad]?.length : 0));
       first.focus();
     }
 
@@ -138,7 +141,7 @@ export const page = {
     }
 
     async function preview() {
-      if (!edit || edit.present !== undefined) return;
+      if (!edit || edit.whole || edit.present !== undefined) return;
       const text = edit.text;
       try {
         const { html } = await post("/rendered", { text, ref: ref || null }, signal);
@@ -168,6 +171,10 @@ export const page = {
           toast(saved.outcome === "duplicate" ? `Nothing was written: ${saved.detail}`
             : saved.related.length ? `Saved. Similar: ${saved.related.map((one) => one.title).join(", ")}` : "Saved");
           return;
+        }
+        if (edit.whole) {
+          await put(`/whole/${part(ref)}`, { text, version }, signal);
+          return stopEdit(), go(location.pathname);
         }
         const change = { version: version ?? null };
         if (text !== before.text) change.content = text;
@@ -212,13 +219,13 @@ export const page = {
       ${changed && edit.present === undefined ? html`<p class="problem" role="status">This note was just changed elsewhere. If you save, you will see both texts.</p>` : nothing}
       ${edit.error ? problem(edit.error) : nothing}
       <form class="edit" @submit=${save} @keydown=${keyInEditor}>
-        <div class="row"><div class="grow field"><label for="title">Title</label><input id="title" .value=${edit.title} @input=${(event) => type("title", event)} placeholder=${isNew ? "made from the first sentence" : ""}></div>
+        ${edit.whole ? html`<p class="problem">${withCode(note.problem)}</p>` : html`<div class="row"><div class="grow field"><label for="title">Title</label><input id="title" .value=${edit.title} @input=${(event) => type("title", event)} placeholder=${isNew ? "made from the first sentence" : ""}></div>
           <div class="field"><label for="tags">Tags</label><input id="tags" .value=${edit.tags} @input=${(event) => type("tags", event)} placeholder="deploy, ops"></div>
-          ${isNew ? html`<div class="field"><label for="kind">Kind</label><select id="kind" @change=${(event) => { edit.source = event.target.value; }}><option value="memory">memory (short)</option><option value="article">article (long)</option><option value="entity">entity (who or what)</option><option value="resource">resource (a link)</option></select></div>` : nothing}</div>
+          ${isNew ? html`<div class="field"><label for="kind">Kind</label><select id="kind" @change=${(event) => { edit.source = event.target.value; }}><option value="memory">memory (short)</option><option value="article">article (long)</option><option value="entity">entity (who or what)</option><option value="resource">resource (a link)</option></select></div>` : nothing}</div>`}
         ${edit.present === undefined ? nothing : html`<div class="problem" role="alert"><strong>This note was changed while you edited it.</strong> Nothing was written, and both texts are here.</div>`}
         <div class="split"><div class="field"><label for="text">${edit.present === undefined ? "Text" : "Your text"}</label>
             <textarea id="text" .value=${edit.text} @input=${(event) => type("text", event)} required></textarea></div>
-          ${edit.present === undefined
+          ${edit.whole ? nothing : edit.present === undefined
             ? html`<div class="field"><span class="soft small" id="preview-name">Preview</span><section class="card prose" tabindex="0" aria-labelledby="preview-name"></section></div>`
             : html`<div class="field"><label for="present">The text as it is now</label><textarea id="present" readonly .value=${edit.present}></textarea></div>`}</div>
         <div class="row">${edit.present === undefined ? html`<button class="primary">Save</button>`
