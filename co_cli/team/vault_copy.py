@@ -23,6 +23,8 @@ from co_cli.paths import open_regular
 
 NO_FILE = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.EINVAL)
 """Nothing is there, or a folder, a link or a device: no file that we would write."""
+LARGE_FILE = b"version https://git-lfs.github.com/spec/"
+"""How a text begins that stands in git for a large file. The file itself is left to git-lfs."""
 log = logger("team")
 
 

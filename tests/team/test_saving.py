@@ -198,6 +198,21 @@ def test_a_folder_that_is_ahead_of_a_restored_database_starts_again_from_it(team
     assert verify(two.index).agrees
 
 
+def test_large_files_are_left_to_git_lfs(team: Team) -> None:
+    pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:1\nsize 3\n"
+    team.push("pictures/map.png", pointer)
+    git(team.place, "clone", "--quiet", str(team.remote), "one")
+    (team.place / "one" / "pictures" / "map.png").write_bytes(b"PNG")
+    kb = team.server("one")
+    team.push("pictures/map.png", pointer.replace("3", "4"))
+    keep(kb)
+
+    assert verify(kb.index).agrees
+    assert team.ask("select count(*) from team.changes") == [(0,)]
+    assert (team.place / "one" / "pictures" / "map.png").read_bytes() == b"PNG"
+    assert team.pushed("pictures/map.png").endswith("size 4")
+
+
 def test_another_repository_of_the_same_name_is_refused_with_the_fix(team: Team) -> None:
     team.server("one")
     other = team.place / "other" / "notes"
