@@ -40,6 +40,9 @@ from facets join documents on documents.id = document_id join vaults on vaults.i
 where root = :root and (:state is null or state = :state) and (:id is null or facets.id = :id)
 order by at, path, first_line, facets.id
 """
+DROP_GONE = """
+delete from facets where state <> 'saved' and document_id in (select id from documents where gone is not null)
+"""
 SET_STATE = "update facets set state = :state, ref = :ref where id = :id"
 LOG = """
 insert into extractions (vault_id, at, model, tokens, facets, refused, problem)
@@ -117,6 +120,12 @@ def facets(connection: apsw.Connection, root: str, state: str | None = None, id:
     """Oldest first: all, those in one state, or the one with this id."""
     rows = fetch(connection, FACETS, {"root": root, "state": state, "id": id})
     return [FacetRow._make((*row[:8], json.loads(row[8]), *row[9:])) for row in rows]
+
+
+def drop_gone(connection: apsw.Connection) -> None:
+    """Delete what was understood from conversations that are gone, but for what became memories."""
+    connection.pragma("secure_delete", 1)
+    connection.execute(DROP_GONE)
 
 
 def set_state(connection: apsw.Connection, id: str, state: str, ref: str | None = None) -> None:

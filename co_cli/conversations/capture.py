@@ -23,6 +23,7 @@ from co_cli.notes.transcripts import SpokenTurn, nested, participants, read_turn
 from co_cli.values import Filters, moment_text
 
 DAY = 86_400.0
+LONGEST_ID = 200
 TITLE_LETTERS = 500
 """Characters of the first turn in which a title is looked for."""
 
@@ -105,7 +106,7 @@ def expire(kb: KnowledgeBase, now: float) -> list[str]:
     gone: list[str] = []
     for note in kb.index.notes_here():
         old = note.source == "conversation" and note.path in captured and note.created < last
-        pinned = note.frontmatter.get("loading") == "always" or note.frontmatter.get("decay_protected") is True
+        pinned = note.frontmatter.get("decay_protected") is True
         if old and not pinned and note.ref not in needed and _last_said(kb, note.path, note.created) < last:
             with contextlib.suppress(KnowledgeError):  # somebody else was faster
                 gone.append(kb.forget(note.ref).ref)
@@ -121,6 +122,8 @@ def _file_of(kb: KnowledgeBase, session: str) -> str | None:
     """The file that has the latest turns of a session."""
     if not session.strip():
         raise InvalidInputError("a conversation needs an id: the same for all turns of one session")
+    if len(session) > LONGEST_ID:
+        raise InvalidInputError(f"the id of a conversation has at most {LONGEST_ID} characters")
     if kb.working_index() is None:
         return None
     filters = Filters(("conversation",), fields=(("session", session),), roots=(kb.root,))

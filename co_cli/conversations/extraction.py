@@ -109,6 +109,8 @@ def extract(
     os.makedirs(kb.settings.data_dir, exist_ok=True)
     with locked(os.path.join(kb.settings.data_dir, LOCK)):
         kb.sync()
+        with kb.activity.written().writing() as connection:
+            extracted.drop_gone(connection)
         save_waiting(kb)
         work = _Work(kb, model, tokens)
         for path in _conversations(kb, everything):
@@ -130,11 +132,12 @@ def extract(
 
 
 def proposals(kb: KnowledgeBase) -> list[FacetRow]:
-    """What waits for a decision, oldest first."""
+    """What waits for a decision, oldest first, from conversations that are still there."""
     if not os.path.exists(kb.activity.database.path):
         return []
     with kb.activity.database.reading() as connection:
-        return extracted.facets(connection, kb.root, "proposed")
+        found = extracted.facets(connection, kb.root, "proposed")
+    return [facet for facet in found if kb.store.exists(facet.path)]
 
 
 def accept(kb: KnowledgeBase, id: str) -> Saved:

@@ -24,7 +24,7 @@ from co_cli.notes.files import (
     replace_text,
     sweep_temporary,
 )
-from co_cli.notes.refs import name_key, slugify
+from co_cli.notes.refs import FOLDERS, name_key, slugify
 from co_cli.notes.secrets import without_secrets
 from co_cli.paths import NO_ROOM, open_regular, permission_cure
 from co_cli.values import moment_text, to_utf8
@@ -239,7 +239,7 @@ class NoteStore:
     def sweep(self) -> list[str]:
         """Remove temporary files that killed writers left in the folders we write to."""
         swept = sweep_temporary(self.root)
-        for folder in ("memories", "articles", TRASH):
+        for folder in (*FOLDERS.values(), TRASH):
             with _reporting("sweep", folder):
                 for inner, _, _ in os.walk(os.path.join(self.root, folder)):
                     swept += sweep_temporary(inner)

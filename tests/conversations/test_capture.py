@@ -185,7 +185,7 @@ def test_old_conversations_go_to_the_trash_unless_they_are_needed(open_vault: Op
     for name, days in (("old", 31), ("pinned", 31), ("source", 31), ("long", 31), ("young", 29)):
         path = f"conversations/{name}-talk.md"
         moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(now - days * DAY))
-        fields = "loading: always\n" if name == "pinned" else ""
+        fields = "decay_protected: true\n" if name == "pinned" else ""
         text = vault.read(path).split("---\n", 2)
         more = "" if name != "long" else "\n## User · 2100-01-01T00:00:00Z\n\nStill here.\n"
         head = f"---\nkind: conversation\nsession: {name}\ncreated: {moment}\n{fields}---\n"

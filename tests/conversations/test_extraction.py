@@ -409,3 +409,16 @@ def test_a_memory_that_a_killed_process_wrote_is_not_written_again(
 
     assert states(kb) == [(TEA, "saved")]
     assert len([path for path in vault.notes() if path.startswith("memories/")]) == 1
+
+
+def test_proposals_of_a_forgotten_conversation_are_gone_with_it(open_vault: OpenVault, server: ChatServer) -> None:
+    kb = open_vault(capture="propose")
+    lines = talk(kb, ("User", TEA))
+    server.play(answers(facet("preference", TEA, lines[TEA])))
+    read_conversations(kb)
+
+    kb.forget("conversation:talk")
+
+    assert proposals(kb) == []
+    read_conversations(kb)
+    assert states(kb) == []
