@@ -82,6 +82,7 @@ class Settings(NamedTuple):
     vault: str = _setting("path", None, "the folder of notes")
     data_dir: str = _own("path", None, "where search.db lives")
     engine: str = _own("engine", "sqlite", "where the index is: sqlite, or postgresql://user@host/database for a team")
+    engine_replica: str | None = _own("engine", None, "a read replica of that database, which answers searches")
     team_vault: str | None = _setting("path", None, "your team's folder of notes, such as a git clone")
     tiers: Literal["on", "off"] = _switch("search your own and your team's vault with the project's")
     tier_user: float = _own("share", 1.0, "weight of your own notes, 0 to 1")
@@ -347,7 +348,7 @@ def _checked(setting: Setting, raw: object, origin: str, base: str) -> Value:
             raise SettingsError(f"{wrong} a list of texts, not {raw!r}")
         stripped = (part.strip() for part in parts if part.strip())
         return tuple(_absolute(part, base) for part in stripped) if setting.kind == "paths" else tuple(stripped)
-    if setting.kind == "engine" and raw != "sqlite":
+    if setting.kind == "engine" and raw != setting.default:
         return _database_address(raw, wrong)
     given: Any = raw
     if not isinstance(given, str | os.PathLike) or not os.fspath(given):

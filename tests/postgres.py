@@ -64,6 +64,22 @@ def own_server() -> Generator[tuple[Path, str]]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+@contextlib.contextmanager
+def replica_of(primary: Path) -> Generator[str]:
+    """The address of a server that replays what this one writes."""
+    folder = Path(f"{primary}-replica")
+    _make(folder)
+    (folder / ".pg0").symlink_to((primary / ".pg0").resolve())
+    try:
+        copy = ("-h", str(primary), "-U", "postgres", "-D", str(folder / "data"), "-R", "-X", "stream", "-c", "fast")
+        _run(folder, _program(folder, "pg_basebackup"), *copy, check=True)
+        start_server(folder, "")
+        yield f"postgresql://postgres@/postgres?host={folder}"
+    finally:
+        control(folder, "stop", "-m", "immediate", check=False)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 def kill_server(folder: Path) -> None:
     """SIGKILL to all of its processes at once, as a machine does that loses power."""
     postmaster = int((folder / "data" / "postmaster.pid").read_text().split()[0])

@@ -95,6 +95,7 @@ VALUES = {
     "web_seconds": ("2.5", 2.5),
     "boundaries_model": ("ollama:qwen3", "ollama:qwen3"),
     "engine": ("postgresql://me@db/notes", "postgresql://me@db/notes"),
+    "engine_replica": ("postgresql://me@copy/notes", "postgresql://me@copy/notes"),
     "loading_model": ("ollama:qwen3", "ollama:qwen3"),
     "loading_servers": ("servers.json", None),
     "loading_seconds": ("60", 60.0),

@@ -187,7 +187,10 @@ def team_gauges(kb: KnowledgeBase) -> list[Gauge]:
         return []
     state = kb.team.state()
     age = 0.0 if state.oldest is None else max(0.0, time.time() - state.oldest)
+    replica = kb.team.engine.replica
+    lag = [Gauge("co_replica_behind_bytes", "What the replica has not replayed.", replica.behind)] if replica else []
     return [
+        *lag,
         Gauge("co_outbox_changes", "Saved changes that are not pushed yet.", state.outbox),
         Gauge("co_outbox_age_seconds", "Time since the first of them was saved.", age),
         Gauge("co_commits_behind", "Commits of the remote that were not taken over yet.", state.behind),

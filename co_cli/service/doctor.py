@@ -182,6 +182,8 @@ def _database(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:
         yield Finding("index", "error", problem, "co doctor --fix", fix)
     else:
         yield Finding("index", "ok", f"{path} is sound (notes: {counts.notes:,}, passages: {counts.passages:,})")
+    if late := getattr(getattr(kb.engine, "replica", None), "problem", None):
+        yield Finding("replica", "warning", late, "co config show engine_replica")
 
 
 def _linked_sources(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import pytest
 from co_cli.embedding.embedders import Embedders
 from co_cli.errors import IndexUnavailableError, SettingsError
 from co_cli.index.engine import Engine
-from co_cli.index.postgres.postgres_engine import PostgresEngine
+from co_cli.index.postgres.postgres_engine import PostgresEngine, PostgresReader
 from co_cli.index.postgres.postgres_statements import ROLE
 from co_cli.index.sqlite.sqlite_engine import SqliteEngine
 from co_cli.knowledge_base import KnowledgeBase
@@ -23,7 +24,7 @@ from co_cli.sources.origin import Origin
 from co_cli.team.schema import connect_team
 from tests.command import Co
 from tests.index.contents import contents
-from tests.postgres import new_database
+from tests.postgres import new_database, own_server, replica_of
 from tests.test_sample_vault import VAULT
 from tests.vault import Vault
 
@@ -43,6 +44,13 @@ def store_of(connection: psycopg.Connection[Any]) -> str:
     """The schema that answers."""
     ((store,),) = connection.execute("select store from co_cli.stores").fetchall()
     return store
+
+
+def is_standby(engine: PostgresEngine) -> bool:
+    """Whether the replica answers a search."""
+    with engine.reading() as reader:
+        assert isinstance(reader, PostgresReader)
+        return reader.fetch("select pg_is_in_recovery()")[0][0]
 
 
 def first_ten(engine: Engine, root: Path, questions: list[str]) -> list[list[str]]:
@@ -174,6 +182,52 @@ def test_a_connection_for_one_vault_sees_no_row_of_another_in_any_table(tmp_path
             connection.execute("insert into vaults (root, kind, name, only_file) values ('theirs', 'folder', '', '')")
     for engine in engines.values():
         engine.close()
+
+
+def test_a_replica_that_stops_replaying_is_noticed_and_the_primary_asked(
+    vault: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("co_cli.index.postgres.replica.EVERY_SECONDS", 0.0)
+    vault.write("memories/oak.md", "Oaks live long.")
+    with own_server() as (folder, address), replica_of(folder) as copy:
+        writing = PostgresEngine(address)
+        KnowledgeIndex(writing, vault.root).sync()
+        engine = PostgresEngine(address, replica=copy)
+        index = KnowledgeIndex(engine, vault.root)
+        assert engine.replica
+        while not engine.replica.keeps_up():  # it is only just behind
+            pass
+
+        assert [hit.ref for hit in index.search("oaks")] == ["memory:oak"]
+        assert is_standby(engine)
+        with psycopg.connect(copy, autocommit=True) as standby:
+            standby.execute("select pg_wal_replay_pause()")
+        vault.write("memories/elm.md", "Elms live long.")
+        KnowledgeIndex(writing, vault.root).sync()
+        monkeypatch.setattr("co_cli.index.postgres.replica.LATE_SECONDS", 0.0)
+
+        assert index.search("elms")[0].ref == "memory:elm"
+        assert not is_standby(engine)
+        assert re.search("the replica is [1-9].* bytes behind: the primary answers", str(engine.replica.problem))
+        with psycopg.connect(copy, autocommit=True) as standby:
+            standby.execute("select pg_wal_replay_resume()")
+        while not engine.replica.keeps_up():
+            pass
+        assert (is_standby(engine), engine.replica.problem) == (True, None)
+        engine.close()
+        writing.close()
+
+
+def test_a_replica_that_cannot_be_reached_is_left_alone(vault: Vault, tmp_path: Path) -> None:
+    vault.write("memories/oak.md", "Oaks live long.")
+    engine = PostgresEngine(new_database(), replica=f"postgresql://me@/notes?host={tmp_path}")
+    index = KnowledgeIndex(engine, vault.root)
+    index.sync()
+
+    assert [hit.ref for hit in index.search("oaks")] == ["memory:oak"]
+    assert engine.replica
+    assert "cannot be used" in str(engine.replica.problem)
+    engine.close()
 
 
 def test_a_server_that_restarts_is_used_again(address: str, vault: Vault) -> None:

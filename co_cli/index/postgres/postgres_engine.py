@@ -21,6 +21,7 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 from co_cli.errors import IndexUnavailableError
 from co_cli.index.engine import DERIVATION, Engine, Reader, Writer
 from co_cli.index.postgres.postgres_statements import ROLE, Connection, Sight, fetch
+from co_cli.index.postgres.replica import Replica
 from co_cli.index.postgres.vector_tables import EXACT, OF_VISIBLE, PROTECT, VectorTables, VectorTableWriter
 from co_cli.index.postgres.word_tables import WordTables, WordTableWriter
 
@@ -113,10 +114,17 @@ class OpenTransactions(threading.local):
 class PostgresEngine:
     """One database. The password comes from its address, from PGPASSWORD or from .pgpass."""
 
-    def __init__(self, address: str, store: str | None = None, roots: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        address: str,
+        store: str | None = None,
+        roots: Mapping[str, str] | None = None,
+        replica: str | None = None,
+    ) -> None:
         """`store` is one that is being filled; without, the one that answers.
 
-        `roots` gives folders of this machine the names under which every machine knows them.
+        `roots` gives folders of this machine the names under which every machine knows them. `replica` is the address
+        of a server that answers searches.
         """
         self.address, self.path, self.roots = address, masked(address), roots or {}
         self.sight = Sight(self.roots)
@@ -125,7 +133,13 @@ class PostgresEngine:
         self._open = OpenTransactions()
         self._starting = threading.Lock()
         self._pool: ConnectionPool[Connection] | None = None
-
+        self._reader = self
+        self.replica: Replica | None = None
+        """Whether the replica keeps up."""
+        if replica:
+            self._reader = PostgresEngine(replica, roots=roots)
+            self._reader.sight = self.sight
+            self.replica = Replica(self._position, self._reader._position)
         self.set_aside: str | None = None  # it has no file
         self.on_set_aside: Callable[[str], None] | None = None
 
@@ -134,8 +148,9 @@ class PostgresEngine:
         if current := self._open.writer or self._open.reader:
             yield current
             return
-        with self._connection() as connection:
-            self._begin(connection, READ_ONLY, "lock table vaults in access share mode")
+        reader = self._reader if self.replica and self.replica.keeps_up() else self
+        with reader._connection() as connection:
+            reader._begin(connection, READ_ONLY, "lock table vaults in access share mode")
             self._open.reader = PostgresReader(connection, self.sight)
             try:
                 yield self._open.reader
@@ -156,6 +171,8 @@ class PostgresEngine:
         with self._connection() as connection:
             self._begin(connection, "", f"select pg_advisory_xact_lock_shared({STORE_LOCK})")
             yield PostgresWriter(connection, self.sight)
+        if self.replica:
+            self.replica.expect()
 
     @contextlib.contextmanager
     def transaction(self) -> Generator[Connection]:
@@ -251,6 +268,12 @@ class PostgresEngine:
             pool, self._pool = self._pool, None
         if pool:
             pool.close()
+        if self.replica:
+            self._reader.close()
+
+    def _position(self, statement: str) -> int:
+        with self._connection() as connection:
+            return fetch(connection, statement)[0][0] or 0
 
     @contextlib.contextmanager
     def _connection(self) -> Generator[Connection]:

@@ -1,0 +1,55 @@
+"""A read replica: searches ask it as long as it keeps up. One that stopped replaying still answers, with old rows."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable
+
+from co_cli.errors import IndexUnavailableError
+
+EVERY_SECONDS = 1.0
+LATE_SECONDS = 5.0
+"""It has to have replayed what the primary had written so long ago."""
+REST_SECONDS = 30.0
+"""How long one that cannot be reached is left alone."""
+WRITTEN = "select pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')::bigint"
+REPLAYED = "select pg_wal_lsn_diff(pg_last_wal_replay_lsn(), '0/0')::bigint"
+
+
+class Replica:
+    """Compares positions in the log of changes, not times: those of an idle primary would say nothing."""
+
+    def __init__(self, primary: Callable[[str], int], replica: Callable[[str], int]) -> None:
+        """Each asks its server for a position."""
+        self._primary, self._replica = primary, replica
+        self._written: deque[tuple[float, int]] = deque()
+        self._next = 0.0
+        self.behind = 0
+        """Bytes of the log, when it was last asked."""
+        self.problem: str | None = None
+        """Why the primary answers instead."""
+
+    def expect(self) -> None:
+        """This process has written something, which its next search has to find."""
+        self._written.clear()
+        self._next = 0.0 if self._next - time.monotonic() < EVERY_SECONDS else self._next
+
+    def keeps_up(self) -> bool:
+        now = time.monotonic()
+        if now < self._next:
+            return self.problem is None
+        self._next = now + EVERY_SECONDS
+        written = self._primary(WRITTEN)
+        self._written.append((now, written))
+        while len(self._written) > 1 and self._written[1][0] <= now - LATE_SECONDS:
+            self._written.popleft()
+        try:
+            replayed = self._replica(REPLAYED)
+        except IndexUnavailableError as error:
+            self._next, self.problem = now + REST_SECONDS, str(error)
+            return False
+        self.behind = max(0, written - replayed)
+        late = replayed < self._written[0][1]
+        self.problem = f"the replica is {self.behind:,} bytes behind: the primary answers" if late else None
+        return not late
