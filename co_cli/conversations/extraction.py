@@ -38,6 +38,8 @@ DAILY_BUDGET = 200_000
 """Tokens that a vault may spend in 24 hours."""
 LETTERS_A_TOKEN, OVERHEAD = 3, 1_500
 """To estimate what a request costs before it is made."""
+OVER = 600.0
+"""Seconds without a new turn, after which a conversation is over and what is left of it is read."""
 GIVE_UP = 3
 """Useless answers to a batch, after which it is left out."""
 SURE = 0.5
@@ -103,7 +105,8 @@ def extract(
 ) -> Extraction:
     """Read what was said since the last time, in conversations that were captured here, or with `everything` in all.
 
-    `least` is how many new turns make it worth asking. A second process that does the same has nothing to do.
+    `least` is how many new turns of a conversation that goes on make it worth asking. A second process that does the
+    same has nothing to do.
     """
     started = time.time()
     os.makedirs(kb.settings.data_dir, exist_ok=True)
@@ -212,7 +215,8 @@ class _Work:
             if reached.line and reached.hash != _hash_to(note, reached.line):
                 reached = ReadSoFar()  # somebody edited what was read; facets that are known are not added again
             new = [turn for turn in turns if turn.line - note.body_line >= reached.line]
-            if len(new) < max(least, 1):
+            over = bool(new) and time.time() - (new[-1].at or 0.0) > OVER
+            if len(new) < (1 if over else max(least, 1)):
                 return True
             chosen = _first_of(new)
             first = turns.index(chosen[0])

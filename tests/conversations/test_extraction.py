@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -422,3 +423,21 @@ def test_proposals_of_a_forgotten_conversation_are_gone_with_it(open_vault: Open
     assert proposals(kb) == []
     read_conversations(kb)
     assert states(kb) == []
+
+
+def test_a_conversation_that_goes_on_is_read_when_enough_was_said_or_it_is_over(
+    open_vault: OpenVault, server: ChatServer
+) -> None:
+    kb = open_vault(capture="propose")
+    now = time.time()
+    for session, at in (("goes-on", now), ("over", now - 2 * extraction.OVER)):
+        keep_turns(kb, KeptSession(session, title=session), [SpokenTurn("User", f"It {session}.", at)])
+    server.play(answers(), answers())
+
+    read_conversations(kb, least=2)
+
+    assert len(server.requests) == 1
+    assert "It over." in server.said("user")
+    keep_turns(kb, KeptSession("goes-on"), [SpokenTurn("User", "And on.", now)])
+    read_conversations(kb, least=2)
+    assert "And on." in server.said("user")
