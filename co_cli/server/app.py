@@ -55,8 +55,6 @@ PRIVATE = ("/api/", "/mcp", "/metrics")
 """Beginnings of paths that need a token."""
 SAMPLE = "x-co-vault"
 """The header that asks the sample vault: `X-Co-Vault: sample`."""
-READS = 2 * (os.cpu_count() or 2)
-"""Requests that only read and are answered at the same time. If there are more, they wait, and saves do not."""
 POLICY = "; ".join(
     (
         "default-src 'none'",
@@ -136,7 +134,7 @@ class Site:
         """`hosts` are the names and ports that the page is opened under."""
         self.kb, self.access, self.events = kb, access, Events(kb)
         self._opened: list[KnowledgeBase] = []
-        self._reads, self._saves = CapacityLimiter(READS), CapacityLimiter(REQUESTS)
+        self._saves = CapacityLimiter(REQUESTS)  # they may wait for a push, and searches need threads, too
         described = [self._starlette_route(one) for one in routes.ROUTES]
         described.append(Route(SIGN_IN, self.sign_in, methods=["POST"]))
         described.append(Route(f"{API}/events", self.events.stream, methods=["GET"]))
@@ -202,7 +200,7 @@ class Site:
             if caller.name:
                 acting.set(f"{self.kb.front_end}:{caller.name}")
             asked = await one.read(request)
-            limiter = self._reads if one.role == "read" else self._saves
+            limiter = None if one.role == "read" else self._saves
             if request.headers.get(SAMPLE) != "sample":
                 return await to_thread.run_sync(one.call, self.kb, asked, limiter=limiter)
             if one.role != "read":

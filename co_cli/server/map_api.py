@@ -5,14 +5,15 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Sequence
-from threading import Lock, Thread
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from co_cli.errors import KnowledgeError
 from co_cli.index.engine import StoredNote
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.files import change_json, read_json
+from co_cli.server.jobs import Jobs
 from co_cli.server.layout import Matrix, arrange
 from co_cli.server.routes import route
 from co_cli.values import moment_text
@@ -40,28 +41,7 @@ class NoteMap(NamedTuple):
     """Whether new places are being computed: ask again soon."""
 
 
-class Placing:
-    """A layout that is being computed, or has failed."""
-
-    def __init__(self, kb: KnowledgeBase) -> None:
-        self.error: Exception | None = None
-        self._kb, self._thread = kb, Thread(target=self._run, daemon=True)
-        self._thread.start()
-
-    @property
-    def working(self) -> bool:
-        return self._thread.is_alive()
-
-    def _run(self) -> None:
-        try:
-            place_notes(self._kb)
-        except Exception as error:  # the next request reports it
-            self.error = error
-
-
-_placing: dict[str, Placing] = {}
-"""By the vault, and the file in which its places are kept."""
-_lock = Lock()
+_jobs: Jobs[None] = Jobs()
 
 
 @route("GET", "/map")
@@ -106,13 +86,11 @@ def mean_vectors(kb: KnowledgeBase, notes: Sequence[StoredNote]) -> dict[int, Ma
 
 
 def _place_soon(kb: KnowledgeBase) -> bool:
-    """Begin, unless a layout is being computed already. Raises what went wrong with the last one, once."""
-    key = f"{kb.root}\0{_file(kb)}"
-    with _lock:
-        last = _placing.pop(key, None)
-        if last is not None and last.error:
-            raise last.error
-        _placing[key] = last if last is not None and last.working else Placing(kb)
+    """Begin, unless a layout is being computed already. Raises what went wrong with the last one."""
+    last = _jobs.last(kb)
+    _jobs.start(kb, lambda report: place_notes(kb))
+    if last and last.state.problem:
+        raise KnowledgeError(last.state.problem)
     return True
 
 
