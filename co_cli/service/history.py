@@ -337,7 +337,7 @@ def move_history(settings: Settings, old: str, new: str) -> Moved:
     change_registry(settings.data_dir, move_sources)
     if not (result.folders or result.sources or result.left):
         raise InvalidInputError(f"nothing is known of a vault at {old}")
-    engine = engine_of(settings)
+    engine = engine_of(settings, {old: old})  # PostgreSQL shows no vault that is not named
     with engine.reading() as reader:
         indexed = [vault.origin for vault in reader.vaults() if moved(vault.origin.root) != vault.origin.root]
     for origin in indexed:  # the next sync reads the files at their new place
