@@ -9,6 +9,7 @@ import contextlib
 import os
 import re
 import shlex
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from difflib import get_close_matches
@@ -42,6 +43,9 @@ FEWEST_JUDGED, FEWEST_WORDS, MOST_NOTES = 10, 8, 1000
 """How many passages of how many words it takes to tell a language, and how many notes are looked at."""
 NOT_SETTINGS = {"CO_MCP_TOKEN", "CO_TOKEN", "CO_WEBHOOK_SECRET", "CO_API_KEY", "CO_API_URL", "CO_BASE_URL"}
 """Variables that look like settings: secrets of our servers and clients, and what Cohere's packages read."""
+
+KEEPER_SECONDS = 120.0
+"""After which a keeper that says nothing is not there."""
 
 Level = Literal["ok", "warning", "error"]
 
@@ -100,6 +104,7 @@ def examine(
         _sqlite,
         lambda: _vault(kb, fix),
         lambda: _database(kb, fix),
+        lambda: _team(kb),
         lambda: _index(kb, kb.index.origin, fix),
         lambda: _unembedded(kb),
         lambda: _language(kb),
@@ -184,6 +189,20 @@ def _database(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:
         yield Finding("index", "ok", f"{path} is sound (notes: {counts.notes:,}, passages: {counts.passages:,})")
     if late := getattr(getattr(kb.engine, "replica", None), "problem", None):
         yield Finding("replica", "warning", late, "co config show engine_replica")
+
+
+def _team(kb: KnowledgeBase) -> Iterator[Finding]:
+    """Whether a server brings the saves of a team vault to git."""
+    if kb.team is None:
+        return
+    state = kb.team.state()
+    waits = f"saved changes that are not pushed: {state.outbox:,}"
+    if state.checked_at is None or time.time() - state.checked_at > KEEPER_SECONDS:
+        yield Finding("team", "warning", f"no server commits what is saved; {waits}", "co serve")
+    elif state.problem:
+        yield Finding("team", "warning", f"{state.problem}; {waits}", "make the git remote reachable: git remote -v")
+    else:
+        yield Finding("team", "ok", f"{state.keeper} commits what is saved; {waits}")
 
 
 def _linked_sources(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:

@@ -60,6 +60,12 @@ def gauges(server: Server) -> dict[str, float]:
     return {line.split()[0]: float(line.split()[1]) for line in lines if line[0] != "#" and "{" not in line}
 
 
+def said(server: Server) -> dict[str, Any]:
+    """What the doctor says about git."""
+    (found,) = [one for one in server.kb.doctor() if one.check == "team"]
+    return found._asdict()
+
+
 def test_what_is_saved_on_one_server_is_found_on_the_other_at_once(servers: tuple[Server, Server]) -> None:
     one, two = servers
     secret = token(one.kb)
@@ -162,7 +168,7 @@ def test_many_clients_search_and_save_on_two_servers_without_an_error(
     assert [text for text in load.saved if text not in texts] == []
 
 
-def test_metrics_tell_how_far_git_is_behind(team: Team, servers: tuple[Server, Server]) -> None:
+def test_metrics_and_the_doctor_tell_how_far_git_is_behind(team: Team, servers: tuple[Server, Server]) -> None:
     one, two = servers
     hidden = team.remote.rename(team.remote.with_suffix(".away"))
     with client(one, token(one.kb)) as saving:
@@ -170,8 +176,11 @@ def test_metrics_tell_how_far_git_is_behind(team: Team, servers: tuple[Server, S
         assert not saved["receipt"]["pushed"]
         wait_for(lambda: gauges(two)["co_outbox_age_seconds"] > 0)
         assert gauges(one)["co_outbox_changes"] == 1
+        wait_for(lambda: "does not appear to be a git repository" in said(two)["text"])
+        assert said(one)["level"] == "warning"
         hidden.rename(team.remote)
         wait_for(lambda: saving.get(f"{API}/saves/{saved['seq']}").json()["pushed"])
+        wait_for(lambda: said(one)["level"] == "ok")
     assert gauges(one) == {"co_outbox_changes": 0, "co_outbox_age_seconds": 0, "co_commits_behind": 0}
 
 
