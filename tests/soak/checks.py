@@ -35,7 +35,7 @@ INCOMPLETE = {
     "the count of notes is wrong": "(select notes from vaults where id = :vault) != "
     "(select count(*) from docs where vault_id = :vault)",
 }
-FIND = "select count(*) from passages join docs on docs.id = passages.doc_id where vault_id = :vault and "
+FIND = "select count(*) from passages join docs on docs.id = passages.doc_id where docs.vault_id = :vault and "
 
 
 def settings_of(place: Path, vault: str = "vault") -> Settings:
