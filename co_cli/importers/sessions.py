@@ -15,6 +15,7 @@ from co_cli.importers.archive import Export
 from co_cli.importers.items import Entry, Item, as_list, as_object, as_text, first_text
 from co_cli.notes.dates import read_moment
 from co_cli.notes.new_note import title_from
+from co_cli.notes.secrets import redact, reveals_secret
 from co_cli.notes.transcripts import USER, SpokenTurn, merged, participants, render_turns, speaker_of
 from co_cli.values import moment_text
 
@@ -43,7 +44,8 @@ def conversation(
     dates = {"created": moment_text(min(times))} if times else {}
     known = {key: value for key, value in fields.items() if value}
     about = {**dates, **known, "participants": participants(said), "session": identity}
-    title = title or (title_from(asked[:TITLE_LETTERS]) if asked.strip() else "")
+    if asked.strip() and (not title or reveals_secret(title, asked)):
+        title = title_from(redact(asked)[:TITLE_LETTERS])
     return Item(place, identity, "conversation", render_turns(said), title, "conversation", folder, fields=about)
 
 
