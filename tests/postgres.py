@@ -34,6 +34,20 @@ def choose_folder() -> None:
     os.environ.setdefault(FOLDER, os.path.join(tempfile.gettempdir(), f"co-postgres-{uuid.uuid4().hex[:8]}"))
 
 
+@contextlib.contextmanager
+def programs() -> Generator[None]:
+    """Outside of pytest, which has them for a whole run."""
+    if FOLDER in os.environ:
+        yield
+        return
+    choose_folder()
+    try:
+        yield
+    finally:
+        stop_server()
+        del os.environ[FOLDER]
+
+
 def new_database() -> str:
     """The address of an empty database. Skips the test where PostgreSQL cannot run."""
     psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed: pip install 'co-cli[postgres]'")

@@ -27,9 +27,8 @@ LIFE = 40
 
 def faults(trial: Trial, kinds: tuple[str, ...] = FAULTS) -> None:
     """Two servers save all the time, new notes and lines of one shared note. In each round something is killed."""
-    postgres.choose_folder()
     crew: Crew | None = None
-    with contextlib.ExitStack() as server:
+    with postgres.programs(), contextlib.ExitStack() as server:
         for number in trial.rounds():
             if crew is None or (number - 1) % LIFE == 0:
                 server.close()
