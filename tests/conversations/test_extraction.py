@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+import pexpect
 import pytest
 from pydantic_ai import Agent
 
@@ -20,6 +21,7 @@ from co_cli.conversations.facets import Facet, checked, make_batch
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.transcripts import SpokenTurn, read_turns, render_turns
 from tests.chat_server import HOLD, ChatServer, Turn, calls, fails, text
+from tests.cli.screen import terminal
 from tests.command import Co
 from tests.conversations.conftest import OpenVault, answers, facet
 from tests.vault import Vault
@@ -441,3 +443,25 @@ def test_a_conversation_that_goes_on_is_read_when_enough_was_said_or_it_is_over(
     keep_turns(kb, KeptSession("goes-on"), [SpokenTurn("User", "And on.", now)])
     read_conversations(kb, least=2)
     assert "And on." in server.said("user")
+
+
+def test_a_key_in_the_terminal_accepts_a_change_whose_old_and_new_text_are_shown(
+    co: Co, open_vault: OpenVault, server: ChatServer, vault: Vault
+) -> None:
+    vault.write("memories/meeting.md", "The weekly team meeting is on Tuesday at ten.")
+    kb = open_vault(capture="propose")
+    kb.sync()
+    line = "The weekly team meeting is on Monday at ten."
+    lines = talk(kb, ("User", line))
+    server.play(answers(facet("fact", line, lines[line])), relations(("changed", "memory:meeting")))
+    read_conversations(kb)
+
+    with terminal(co.folder, "note", "review", "--only", "proposed") as child:
+        child.expect_exact("- The weekly team meeting is on Tuesday at ten.")
+        child.expect_exact("+ The weekly team meeting is on Monday at ten.")
+        child.expect_exact("[a] accept")
+        child.sendline("a")
+        child.expect_exact("created memory:the-weekly-team-meeting-is-on-monday-at-ten")
+        child.expect(pexpect.EOF)
+
+    assert "supersedes: memory:meeting" in vault.read("memories/the-weekly-team-meeting-is-on-monday-at-ten.md")
