@@ -6,11 +6,14 @@ import io
 import time
 from argparse import Namespace
 from pathlib import Path
+from typing import Any
 
+import anyio
 import pytest
+from mcp import Client
 from pydantic_ai import Agent
 
-from co_cli.agent import Knowledge
+from co_cli.agent import Knowledge, facet_model
 from co_cli.chat.commands import HISTORY, handle, new_prompt
 from co_cli.chat.screen import Output
 from co_cli.chat.session import ChatSession
@@ -18,6 +21,7 @@ from co_cli.conversations.capture import KeptSession, expire, keep_turns
 from co_cli.conversations.extraction import proposals
 from co_cli.errors import InvalidInputError, SettingsError
 from co_cli.knowledge_base import KnowledgeBase
+from co_cli.mcp.server import VaultServer
 from co_cli.notes.transcripts import SpokenTurn, read_turns
 from co_cli.settings import load_settings
 from co_cli.tools import Toolbox
@@ -213,3 +217,27 @@ def test_a_chat_proposes_memories_when_it_ends(open_vault: OpenVault, server: Ch
     session.private = True
     session.remember(least=1)
     assert len(server.requests) == 2
+
+
+def test_turns_that_an_mcp_client_hands_in_are_read_for_memories(
+    open_vault: OpenVault, server: ChatServer, vault: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(facet_model, "ENOUGH_TURNS", 1)
+    kb = open_vault(capture="save")
+    line = "I prefer green tea in the morning."
+    server.play(answers(facet("preference", line, 12)))
+    reading: list[Any] = []
+    notice = facet_model.background.notice
+    monkeypatch.setattr(facet_model.background, "notice", lambda *given: reading.append(notice(*given)))
+
+    async def talk() -> None:
+        async with Client(VaultServer(Toolbox(kb))) as client:
+            assert "save_conversation" in [tool.name for tool in (await client.list_tools()).tools]
+            turns = [{"role": "user", "text": line}]
+            result = await client.call_tool("save_conversation", {"session": "s-1", "turns": turns})
+            assert not result.is_error, result.content
+
+    anyio.run(talk)
+    reading[0].join(30)
+
+    assert "memories/i-prefer-green-tea-in-the-morning.md" in vault.notes()
