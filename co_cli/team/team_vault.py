@@ -189,15 +189,14 @@ class TeamVault:
                 self.copy.undo()
         try:
             applied, newest = self._positions()
-            if applied is None:
-                with self.lock():
-                    return
-            if applied != newest:
+            if applied == newest:
+                return
+            if applied:
                 with self.copy.held():
-                    unindexed = self._apply_newer()
-                if unindexed:
-                    with self.lock():
-                        self._index({path: self.copy.read(path) for path in unindexed})
+                    if not self._apply_newer(only_indexed=True):
+                        return
+            with self.lock():
+                pass
         except IndexUnavailableError:
             return  # whoever needs the index says why
         except GitError as error:
@@ -234,9 +233,11 @@ class TeamVault:
             yield current
             return
         vault, self._local.seq = self.id, None  # before the locks: it may have to be made
+        unindexed: list[str] = []
         with locked(self.root):
             with self.copy.held():
                 self.copy.undo()
+            start = self.copy.position
             try:
                 with self.engine.transaction() as connection:
                     fetch(connection, LOCK.format(vault=vault))
@@ -249,6 +250,8 @@ class TeamVault:
             except BaseException:
                 with self.copy.held():
                     self.copy.undo()
+                    if start and unindexed:
+                        self.copy.position = start  # they are not indexed after all
                 raise
             finally:
                 self._local.save = None
@@ -354,15 +357,21 @@ class TeamVault:
         at_start = Position(trimmed, applied.saved_at if applied else None)
         return applied, Position(seq, saved_at) if seq else at_start
 
-    def _apply_newer(self) -> list[str]:
-        """Write the changes that the folder lacks. Returns those that a server of another version made."""
+    def _apply_newer(self, only_indexed: bool = False) -> list[str]:
+        """Write the changes that the folder lacks. Returns those that a server of another version has indexed.
+
+        `only_indexed`: if there are any of them, nothing is written.
+        """
         applied = self.copy.position
         rows = self._ask(NEWER, after=applied.seq if applied else 0, version=VERSION)
+        unindexed = [row[1] for row in rows if row[4]]
+        if unindexed and only_indexed:
+            return unindexed
         for _, path, data, before, *_ in sorted(rows, key=lambda row: row[2] is not None):  # a folder may take a name
             self.copy.put(path, data, before)
         if rows:
             self.copy.position = max(Position(row[0], row[5]) for row in rows)
-        return [row[1] for row in rows if row[4]]
+        return unindexed
 
     def _adopt(self) -> None:
         """Make this folder the first copy of a new team vault. What is not committed or pushed is the first change."""

@@ -175,6 +175,8 @@ def test_what_a_server_of_another_version_saved_is_indexed_by_this_one(team: Tea
         if kb is two:
             kb.note("memory:oak")
         else:
+            with pytest.raises(NoteConflictError), kb.store.lock():
+                kb.store.create_at("memories/oak.md", b"Oaks.")
             kb.update("memory:oak", "Oaks live very long.")
         assert kb.search("elms").hits[0].ref == "memory:elms-like-water"
 
