@@ -16,7 +16,7 @@ from co_cli.importers.items import Entry, Item, as_list, as_object, as_text, fir
 from co_cli.notes.dates import read_moment
 from co_cli.notes.new_note import title_from
 from co_cli.notes.secrets import redact, reveals_secret
-from co_cli.notes.transcripts import USER, SpokenTurn, merged, participants, render_turns, speaker_of
+from co_cli.notes.transcripts import USER, SpokenTurn, merged, participants, render_turns, speaker_of, user_name
 from co_cli.values import moment_text
 
 LINES = re.compile(r"\.(?:jsonl|ndjson)$", re.I)
@@ -88,6 +88,7 @@ def read_jsonl(export: Export) -> Iterator[Entry]:
     for place, lines in _files(export):
         sessions: dict[str, list[SpokenTurn]] = {}
         titles: dict[str, str] = {}
+        speakers: dict[str, list[tuple[str, str]]] = {}
         for number, line in enumerate(lines, 1):
             session = first_text(line, *SESSION) or os.path.splitext(os.path.basename(place))[0]
             author = as_object(line.get("author"))
@@ -98,10 +99,10 @@ def read_jsonl(export: Export) -> Iterator[Entry]:
                 continue
             titles.setdefault(session, first_text(line, "title"))
             name = first_text(line, "name") or first_text(author, "name")
+            speakers.setdefault(session, []).append((role, name))
             sessions.setdefault(session, []).append(SpokenTurn(speaker_of(role, name), text, _moment(line)))
         for session, turns in sessions.items():
-            # a person who is named instead of being called the user is one of several
-            yield conversation(place, session, "", turns, titles[session])
+            yield conversation(place, session, "", turns, titles[session], user=user_name(speakers[session]))
 
 
 def _files(export: Export) -> Iterator[tuple[str, list[dict[str, object]]]]:

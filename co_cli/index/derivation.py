@@ -130,8 +130,9 @@ def _passages(note: Note, passages: Sequence[Passage]) -> Iterator[tuple[Row, di
         "fields": _tokens(" ".join(_strings(note.metadata))),
     }
     spoken = note.source == "conversation"
+    began = stored_text(note.title) if spoken else ""
     for passage in passages:
-        context = "\n".join(part for part in (spoken and note.title, stored_text(passage.context), around) if part)
+        context = "\n".join(part for part in (began, stored_text(passage.context), around) if part)
         heading, body = stored_text(passage.heading), stored_text(passage.text)
         row: Row = {"heading": heading, "body": body, "context": context}
         row |= {"first_line": passage.first_line, "last_line": passage.last_line, "said": passage.said}

@@ -58,6 +58,12 @@ def speaker_of(role: str, name: str = "") -> str:
     return text or known or speaker_of("", role.strip() or "Unknown")
 
 
+def user_name(said: Iterable[tuple[str, str]]) -> str:
+    """What the user is called, given roles and names; empty if it is `User`."""
+    names = (speaker_of(role, name) for role, name in said if name and ROLES.get(role.strip().casefold()) == USER)
+    return next((name for name in names if name != USER), "")
+
+
 def render_turns(turns: Iterable[SpokenTurn]) -> str:
     return "\n".join(map(_render, turns))
 

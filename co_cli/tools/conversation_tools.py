@@ -9,7 +9,7 @@ from pydantic import Field
 from co_cli.conversations.capture import KeptSession, captures, keep_turns
 from co_cli.errors import InvalidInputError
 from co_cli.notes.dates import read_moment
-from co_cli.notes.transcripts import SpokenTurn, speaker_of
+from co_cli.notes.transcripts import SpokenTurn, speaker_of, user_name
 from co_cli.tools.fencing import one_line
 from co_cli.tools.tool import ToolContext, ToolResult, tool
 
@@ -28,13 +28,11 @@ def save_conversation(
     may be sent again. Not if the user wants it to be private."""
     if not captures(ctx.kb):
         raise InvalidInputError("save_conversation: the user keeps no conversations (setting capture)")
+    speakers = [(turn.get("role") or turn.get("speaker") or "", turn.get("name") or "") for turn in turns]
     said = [
-        SpokenTurn(
-            speaker_of(turn.get("role") or turn.get("speaker") or "", turn.get("name") or ""),
-            turn.get("text") or turn.get("content") or "",
-            read_moment(turn.get("time")),
-        )
-        for turn in turns
+        SpokenTurn(speaker_of(*speaker), turn.get("text") or turn.get("content") or "", read_moment(turn.get("time")))
+        for speaker, turn in zip(speakers, turns, strict=True)
     ]
-    kept = keep_turns(ctx.kb, KeptSession(session, ctx.kb.front_end, title), said, repeated=True)
+    about = KeptSession(session, ctx.kb.front_end, title, user_name(speakers))
+    kept = keep_turns(ctx.kb, about, said, repeated=True)
     return ToolResult(f"kept {kept.added} turns in {one_line(kept.ref)}", kept._asdict())
