@@ -71,10 +71,11 @@ from (
 where words.passage_id = best.passage_id and vaults.id = :vault and had > 0
 group by words.passage_id, words.doc_id order by score desc, words.passage_id limit :most
 """
-WITHIN = """
-join docs on docs.id = found.doc_id join passages on passages.id = found.passage_id
-join words on words.passage_id = found.passage_id where {filters}
-"""
+JOINED = {
+    "docs.": "join docs on docs.id = found.doc_id ",
+    "passages.": "join passages on passages.id = found.passage_id ",
+    "words.": "join words on words.passage_id = found.passage_id ",
+}
 TOKENS = "select passage_id, tokens from words where passage_id among (:ids)"
 COUNTS = "select term, sum(passages) from terms where vault_id among (:vaults) and {which} group by term"
 COUNT_PASSAGES = "select coalesce(sum(passages), 0) from vaults where id among (:vaults)"
@@ -119,19 +120,24 @@ class WordTables(PostgresStatements, NoteReader):
             starting = self.fetch(STARTING, {"vault": vault, "start": start, "end": start + LAST})
             rarity = _rarity(state.passages, min(state.passages, sum(having for having, _ in starting)))
             asked, terms = asked + [(number, rarity) for _, number in starting], terms + starting
-        narrow, conditioned, values = is_narrow(scope, state), _on_tokens(query, counting), dict[str, Any]()
-        if narrow:
+        conditioned = _on_tokens(query, counting)
+        if is_narrow(scope, state):
             where, values = conditions(scope, vault)
-            conditioned |= {where: values}
-        finding = [min(known[term] for term in phrased)] if phrased else _rarest(terms, narrow)
-        bound: dict[str, Any] = {"vault": vault, "any_of": [number for _, number in finding], "query": _sparse(asked)}
+            conditioned[where] = values
+        bound: dict[str, Any] = {"vault": vault, "query": _sparse(asked), "most": limit, "rough": 2 * limit}
         bound |= {"terms": [_sparse([(number, 1)]) for number, _ in asked], "rarities": [rarity for _, rarity in asked]}
-        bound |= {"most": limit, "rough": 2 * limit}
         for more in conditioned.values():
             bound |= more
-        joined = WITHIN.format(filters=" and ".join(conditioned)) if conditioned else ""
-        statement = FIND.format(rough="null" if conditioned else ":rough", joined=joined)
-        return [Match(*row) for row in self.fetch(statement, bound)] if finding else []
+        filters = " and ".join(conditioned)
+        joined = "".join(text for table, text in JOINED.items() if table in filters)
+        joined += f" where {filters}" if filters else ""
+        statement = FIND.format(rough="null" if filters else ":rough", joined=joined)
+        found, few = list[Any](), [min(known[term] for term in phrased)] if phrased else _rarest(terms)
+        for finding in (few, terms) if filters and not phrased and len(few) < len(terms) else (few,):
+            found = self.fetch(statement, {**bound, "any_of": [number for _, number in finding]}) if finding else []
+            if len(found) >= limit:
+                break  # else the filters leave too few of those with rare terms
+        return [Match(*row) for row in found]
 
 
 class WordTableWriter(WordTables, NoteWriter):
@@ -172,11 +178,11 @@ def _on_tokens(query: WordQuery, terms: Sequence[Term]) -> dict[str, dict[str, A
     return found
 
 
-def _rarest(terms: Sequence[tuple[int, int]], narrow: bool) -> list[tuple[int, int]]:
-    """The terms by which passages are found: all of them, where few passages pass a filter."""
+def _rarest(terms: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The terms by which passages are found."""
     terms = sorted(terms)
     totals = accumulate(having for having, _ in terms)
-    return [one for one, total in zip(terms, totals, strict=True) if narrow or total <= MOST_SCORED] or terms[:1]
+    return [one for one, total in zip(terms, totals, strict=True) if total <= MOST_SCORED] or terms[:1]
 
 
 def _rarity(passages: int, having: int) -> float:
