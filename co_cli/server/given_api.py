@@ -42,7 +42,7 @@ class ToolCall(BaseModel):
     """The maximum of the answer."""
 
 
-@lru_cache(2)  # it remembers when it last looked for changed files
+@lru_cache(4)  # it remembers when it last looked for changed files
 def toolbox_of(kb: KnowledgeBase, may_write: bool) -> Toolbox:
     return Toolbox(kb, names=[one.name for one in EVERY_TOOL], read_only=not may_write, with_skills=True)
 
