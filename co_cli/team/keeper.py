@@ -157,6 +157,7 @@ class Keeper:
             found = fetch(save.connection, OURS, {"vault": vault, "paths": list(changes)})
             ours = {path: (data, author, unpushed) for path, data, author, unpushed in found}
             received = self.repository.author_of(theirs), theirs
+            self.team.touch(*changes)  # all at once: what is written down grows with each of them
             for path, blobs in changes.items():
                 base, new = (texts[blob] if blob else None for blob in blobs)
                 own, saved_by, unpushed = ours.get(path, (base, "", ()))

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 VAULT_LOCK = 716_506_474
 """Advisory locks with this number and the vault's: one save at a time."""
 POLL = 0.05
+MANY = 20
+"""From so many files on, reading all listings of the folder is faster than indexing each."""
 log = logger("team")
 
 LOCK = f"set local lock_timeout = '60s'; select pg_advisory_xact_lock({VAULT_LOCK}, {{vault}})"
@@ -305,9 +307,8 @@ class TeamVault:
         """Index what the writer has not: files that came from git, and those of importers."""
         if not texts:
             return
-        if any(os.path.basename(path) in (IGNORE_FILE, GIT_FILE) for path in texts):
+        if len(texts) > MANY or any(os.path.basename(path) in (IGNORE_FILE, GIT_FILE) for path in texts):
             self.index.sync(seconds=0)  # other files may be notes now
-            return
         notes = {
             path: content_hash(data) for path, data in texts.items() if data is not None and self.index.opens(path)
         }

@@ -34,6 +34,25 @@ def test_what_others_push_comes_in_and_is_searchable_on_every_server(team: Team)
     assert team_of(one).state().commit == git(team.remote, "rev-parse", "HEAD")
 
 
+def test_a_large_push_is_indexed_and_a_large_removal_taken_out(team: Team) -> None:
+    one, two = team.server("one"), team.server("two")
+    for number in range(30):
+        (team.clone / "memories" / f"note-{number}.md").write_text(f"Note {number} is about elms.\n")
+    git(team.clone, "add", "--all")
+    git(team.clone, "commit", "--quiet", "-m", "Many")
+    git(team.clone, "push", "--quiet")
+    keep(two)
+
+    assert len(one.notes()) == 31
+    assert verify(one.index).agrees
+    git(team.clone, "rm", "--quiet", *(f"memories/note-{number}.md" for number in range(30)))
+    git(team.clone, "commit", "--quiet", "-m", "None")
+    git(team.clone, "push", "--quiet")
+    keep(one)
+    assert [note.ref for note in two.notes()] == ["memory:oak"]
+    assert verify(two.index).agrees
+
+
 def test_saves_and_pushes_to_different_lines_are_merged(team: Team) -> None:
     team.push("memories/list.md", LINES)
     one, two = team.server("one"), team.server("two")
