@@ -26,7 +26,7 @@ LONGEST_TERM = 250
 K1, B = 1.2, 0.75
 """FTS5's constants of bm25."""
 DIMENSIONS = 1_000_000_000
-MOST_SCORED = 10_000
+MOST_SCORED = 5_000
 """Terms that more passages have, together with rarer ones of the query, find none: they only count."""
 MOST_WITH_PREFIX = 200
 INTEGERS = {"passage_id": "int8", "doc_id": "int8", "vault_id": "int4", "length": "int4"}
