@@ -71,7 +71,7 @@ def test_remember_reads_standard_input(co: Co, vault: Vault) -> None:
     path = str(vault.path("memories/dash.md"))
     assert receipt == {
         "ref": "memory:dash", "path": path, "outcome": "created", "detail": "", "related": [], "masked": 0,
-        "seq": None,
+        "seq": None, "receipt": None,
     }  # fmt: skip
 
 
