@@ -97,9 +97,10 @@ def replica_of(primary: Path) -> Generator[str]:
 def kill_server(folder: Path) -> None:
     """SIGKILL to all of its processes at once, as a machine does that loses power."""
     postmaster = int((folder / "data" / "postmaster.pid").read_text().split()[0])
+    os.kill(postmaster, signal.SIGSTOP)  # or it would start others meanwhile
     listed = subprocess.run(["ps", "-eo", "pid=,ppid="], capture_output=True, text=True, check=True).stdout
     ours = [int(pid) for pid, parent in map(str.split, listed.splitlines()) if str(postmaster) in (pid, parent)]
-    for pid in sorted(ours, key=lambda pid: pid != postmaster):  # first the one that would start others again
+    for pid in ours:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
 
@@ -110,7 +111,7 @@ def start_server(folder: Path, options: str = FAST) -> None:
     if not (folder / "data").exists():
         initdb = ("-N", "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "-D", str(folder / "data"))
         _run(folder, _program(folder, "initdb"), *initdb, check=True)
-    for last in (False, False, False, True):
+    for last in (*[False] * 19, True):
         started = control(folder, "start", "-l", str(folder / "log"), "-o", f"{options}{OPTIONS}{folder}", check=last)
         if started.returncode == 0:
             return
