@@ -59,14 +59,14 @@ COMMANDS = {
 
 def talk(session: ChatSession, options: Namespace) -> None:
     """Run until the user leaves. `options` name the vault that the chat was started with."""
-    prompt = new_prompt(session.kb, session.keep, session)
+    prompt = new_prompt(session.kb, session.keep and not session.private, session)
     with contextlib.closing(Freshener(session.kb)) as freshener, contextlib.suppress(EOFError):
         freshener.watch()
         while True:
             try:
                 typed = to_utf8(prompt.prompt(FormattedText([("ansicyan bold", "› ")])))
                 if typed.startswith(" "):
-                    session.keep, session.private = False, True
+                    session.private = True
                 line = typed.strip()
                 if line and not handle(session, line, options):
                     return
@@ -101,11 +101,12 @@ def run_command(session: ChatSession, typed: str, argument: str, options: Namesp
                 session.model = load_model(argument)
             print(printable(session.model_name) or NO_MODEL)
         case "/clear":
-            session.messages, session.last, session.private = [], None, False
+            session.messages, session.last, session.private = [], None, session.always_private
             print("Started a new conversation. Saved notes stay.")
         case "/private":
-            session.keep, session.private = False, True
-            print("Nothing that is said from here on is kept, until /clear starts a new conversation.")
+            session.private = True
+            until = "" if session.always_private else ", until /clear starts a new conversation"
+            print(f"Nothing that is said from here on is kept{until}.")
         case "/checkpoint":
             saved = save_checkpoint(session.kb, session.messages, argument or None)
             print(printable(f"saved {saved.ref}; `co chat --from {saved.ref.partition(':')[2]}` continues from here"))

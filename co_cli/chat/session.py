@@ -23,7 +23,7 @@ from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults, RunCont
 
 from co_cli.agent import Knowledge
 from co_cli.agent.capability import ContextAddedEvent, keep_said
-from co_cli.agent.facet_model import read_conversations
+from co_cli.agent.facet_model import ENOUGH_TURNS, read_conversations
 from co_cli.agent.injection import spoken_turns
 from co_cli.agent.message_history import load_checkpoint
 from co_cli.agent.models import NO_MODEL, UnusableModelError, load_model, problem_of
@@ -72,7 +72,9 @@ class ChatSession:
         self.keep = False
         """Whether the conversation is stored after each answer."""
         self.private = False
-        """Whether nothing more of it is kept as a note, whatever the setting `capture` says."""
+        """Whether nothing more of this conversation is kept, whatever the settings say."""
+        self.always_private = False
+        """Whether that also holds for the conversations that `/clear` begins."""
         self.last: Turn | None = None
         self._conversation: str | None = None  # `new` after a fork, else the messages say it
         self._loop = asyncio.new_event_loop()
@@ -108,7 +110,7 @@ class ChatSession:
         finally:
             signal.signal(signal.SIGINT, before)
             self.output.finish()
-            if self.keep:
+            if self.keep and not self.private:
                 self.store()
 
     def store(self) -> None:
@@ -136,8 +138,8 @@ class ChatSession:
         """Go on from a checkpoint. Raises InvalidInputError if there is none, or if its vault is not trusted."""
         self.messages, self._conversation = load_checkpoint(self.kb, name), "new"
 
-    def remember(self, least: int) -> None:
-        """Before the chat ends: read so many new turns for memories. Ctrl-C leaves that for the next time."""
+    def remember(self, least: int = ENOUGH_TURNS) -> None:
+        """Before the chat ends, read new turns for memories if there are at least so many. Ctrl-C skips it for now."""
         if self.private or self.kb.settings.capture not in ("propose", "save") or self.kb.settings.model is None:
             return
         self.output.status("reading the conversation for memories, Ctrl-C skips it …")

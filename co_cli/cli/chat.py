@@ -16,8 +16,6 @@ from co_cli.knowledge_base import KnowledgeBase
 from co_cli.settings import load_settings
 from co_cli.tools.fencing import clean
 
-FEW = 6
-"""New turns in conversations that are worth a model's time after a single question."""
 MAX_STDIN = 1_000_000  # bytes: more than any model reads at once
 
 
@@ -62,7 +60,8 @@ def run_chat(options: argparse.Namespace) -> int:
     with KnowledgeBase.open(settings=settings) as kb:
         kb.front_end = "chat"
         session = ChatSession(kb, settings.model, Output(*streams, terminal), allow)
-        session.keep, session.private = settings.chat_history == "on" and not options.no_history, options.no_history
+        session.keep = settings.chat_history == "on"
+        session.private = session.always_private = options.no_history
         if options.resume:
             session.resume()
         if options.origin:
@@ -74,7 +73,7 @@ def run_chat(options: argparse.Namespace) -> int:
         if options.question and piped and piped.strip():
             question += f'\n\n<context from="standard input">\n{clean(piped).strip()}\n</context>'
         turn = session.ask(question)
-        session.remember(least=FEW)
+        session.remember()
     if turn.problem:
         print(f"co: {printable(turn.problem)}", file=sys.stderr)
     elif options.json:

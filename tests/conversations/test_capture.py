@@ -16,7 +16,7 @@ from pydantic_ai import Agent
 from co_cli.agent import Knowledge, facet_model
 from co_cli.chat.commands import HISTORY, handle, new_prompt
 from co_cli.chat.screen import Output
-from co_cli.chat.session import ChatSession
+from co_cli.chat.session import CONVERSATION, ChatSession
 from co_cli.conversations.capture import KeptSession, expire, keep_turns
 from co_cli.conversations.extraction import proposals
 from co_cli.errors import InvalidInputError, SettingsError
@@ -116,7 +116,24 @@ def test_a_chat_is_kept_with_stopped_answers_and_private_turns_are_not(
     typed = (data_dir / HISTORY).read_text()
     assert "And then?" in typed
     assert "What is my secret?" not in typed
+    stored = (data_dir / CONVERSATION).read_text()
+    assert "Fresh start?" in stored, "/clear ends the private mode"
+    assert "What is my secret?" not in stored
     assert "Nothing that is said from here on is kept" in capsys.readouterr().out
+
+
+def test_a_chat_that_keeps_nothing_goes_on_so_after_clear(
+    open_vault: OpenVault, server: ChatServer, vault: Vault, data_dir: Path
+) -> None:
+    session = chat(open_vault(capture="keep"))
+    session.keep = session.private = session.always_private = True
+    server.play(text("Blue."))
+
+    for line in ("/clear", "Which pool?"):
+        assert handle(session, line, Namespace(vault=None, data_dir=None))
+
+    assert vault.notes() == []
+    assert not (data_dir / CONVERSATION).exists()
 
 
 def test_a_chat_without_history_is_not_captured(
