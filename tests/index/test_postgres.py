@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
+import uuid
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -300,6 +302,26 @@ def test_a_server_that_cannot_be_reached_is_named_with_the_fix_and_without_the_p
     with pytest.raises(IndexUnavailableError) as raised, engine.reading():
         pass
     assert "s3cret" not in f"{raised.value}{engine.path}"
+
+
+def test_a_user_who_may_not_create_roles_is_told_what_an_administrator_has_to_do_and_that_is_enough(
+    address: str,
+) -> None:
+    user = f"user_{uuid.uuid4().hex[:8]}"
+    engine = PostgresEngine(address.replace("postgres@", f"{user}@"))
+    with psycopg.connect(address, autocommit=True) as administrator:
+        with contextlib.suppress(psycopg.errors.DuplicateObject, psycopg.errors.UniqueViolation):
+            administrator.execute(f"create role {ROLE}".encode())
+        administrator.execute(f"create extension vector; create role {user} login".encode())
+        administrator.execute(f"grant create on database {administrator.info.dbname} to {user}".encode())
+
+        with pytest.raises(IndexUnavailableError, match=f"grant {ROLE} to YOU"), engine.reading():
+            pass
+        administrator.execute(f"grant {ROLE} to {user}".encode())
+
+    with engine.reading() as reader:
+        assert reader.vaults() == []
+    engine.close()
 
 
 @pytest.mark.parametrize("engine", ["mysql://me@db/notes", "postgresql://me:s3cret@db/notes", "sqlite3"])

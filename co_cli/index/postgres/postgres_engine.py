@@ -56,10 +56,11 @@ PREPARE = """
 create schema if not exists co_cli;
 create table if not exists co_cli.stores (version bigint primary key, store text not null);
 create extension if not exists vector;
-grant {role} to current_user;
 grant usage on schema co_cli to {role};
 grant select on co_cli.stores to {role}
 """
+HAS_ROLE = f"select 1 from pg_roles where rolname = '{ROLE}'"
+IS_MEMBER = f"select pg_has_role('{ROLE}', 'set')"
 STORE = "select store from co_cli.stores where version = %(version)s"
 USE_STORE = """
 insert into co_cli.stores (version, store) values (%(version)s, %(store)s)
@@ -358,7 +359,7 @@ def explain(address: str, error: Exception) -> IndexUnavailableError:
     if isinstance(error, psycopg.errors.LockNotAvailable):
         cure = "another process is writing: try again"
     elif isinstance(error, NOT_ALLOWED):
-        cure = f"an administrator has to run `create extension vector; create role {ROLE}` and grant you both"
+        cure = f"an administrator has to run `create extension vector; create role {ROLE}; grant {ROLE} to YOU`"
     elif isinstance(error, DAMAGE):
         cure = "`co index rebuild` makes the index again"
     return IndexUnavailableError(f"{masked(address)} cannot be used: {said[:300]}; {cure}")
@@ -386,9 +387,12 @@ def _locked(connection: Connection, key: int) -> Generator[None]:
 
 
 def _make_role(connection: Connection) -> None:
-    """The role belongs to the whole server: other databases may make it at the same time."""
-    with contextlib.suppress(psycopg.errors.DuplicateObject, psycopg.errors.UniqueViolation):
-        fetch(connection, f"create role {ROLE} nologin")
+    """The role belongs to the whole server: other databases may make it at the same time, or an administrator did."""
+    if not fetch(connection, HAS_ROLE):
+        with contextlib.suppress(psycopg.errors.DuplicateObject, psycopg.errors.UniqueViolation):
+            fetch(connection, f"create role {ROLE} nologin")
+    if not fetch(connection, IS_MEMBER)[0][0]:
+        fetch(connection, f"grant {ROLE} to current_user")
 
 
 def _literal(text: str) -> str:
