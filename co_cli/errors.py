@@ -145,3 +145,9 @@ class PageGoneError(PageError):
     """The server says that there is no such page (404, 410)."""
 
     exit_code = 1
+
+
+class GitError(KnowledgeError):
+    """A git command that failed or took too long, or git is not installed."""
+
+    exit_code = 3

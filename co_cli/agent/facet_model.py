@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import BaseModel, Field
 
 from co_cli.agent.models import UnusableModelError, load_model, problem_of
-from co_cli.conversations.extraction import Extraction, Known, Reply, UselessAnswerError, extract
+from co_cli.conversations.extraction import Extraction, KnownMemory, Reply, UselessAnswerError, extract
 from co_cli.conversations.facets import Facet, FacetBatch, FacetKind, Feeling, Relation
 from co_cli.errors import KnowledgeError
 from co_cli.event_loop import run_async
@@ -84,7 +84,7 @@ class FacetModel:
         reply = self._ask(prompt, list[FacetAnswer], READING)
         return reply._replace(value=[Facet(*answer.model_dump().values()) for answer in reply.value])
 
-    def compare(self, pairs: Sequence[tuple[str, Sequence[Known]]]) -> Reply:
+    def compare(self, pairs: Sequence[tuple[str, Sequence[KnownMemory]]]) -> Reply:
         parts: list[str] = []
         for number, (text, known) in enumerate(pairs, 1):
             parts.append(fence_note(f"statement {number}", "", "import", text))

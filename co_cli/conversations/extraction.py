@@ -49,7 +49,7 @@ DAY = 86_400.0
 log = logger("extraction")
 
 
-class Known(NamedTuple):
+class KnownMemory(NamedTuple):
     """A memory that a facet is compared with."""
 
     ref: str
@@ -80,7 +80,7 @@ class Extractor(Protocol):
         """A list of Facet."""
         ...
 
-    def compare(self, pairs: Sequence[tuple[str, Sequence[Known]]]) -> Reply:
+    def compare(self, pairs: Sequence[tuple[str, Sequence[KnownMemory]]]) -> Reply:
         """For each text, in order: a Relation, and the ref of the memory that it is about."""
         ...
 
@@ -115,9 +115,9 @@ def extract(
         with kb.activity.written().writing() as connection:
             extracted.drop_gone(connection)
         save_waiting(kb)
-        work = _Work(kb, model, tokens)
+        reading = _Reading(kb, model, tokens)
         for path in _conversations(kb, everything):
-            if not work.read(path, least):
+            if not reading.read(path, least):
                 break
     with kb.activity.written().reading() as connection:
         found = [row for row in extracted.facets(connection, kb.root) if row.at >= started]
@@ -127,10 +127,10 @@ def extract(
         [row for row in found if row.state == "saved"],
         states.count("known"),
         states.count("noted"),
-        work.refused,
-        work.tokens,
-        work.requests,
-        work.problem,
+        reading.refused,
+        reading.tokens,
+        reading.requests,
+        reading.problem,
     )
 
 
@@ -194,7 +194,7 @@ def save_waiting(kb: KnowledgeBase) -> None:
         _decide(kb, facet.id, "saved" if saved.outcome != "duplicate" or ours else "known", saved.ref)
 
 
-class _Work:
+class _Reading:
     """Reading of conversations, until the budget is spent or the model fails."""
 
     def __init__(self, kb: KnowledgeBase, model: Extractor, budget: int) -> None:
@@ -291,8 +291,8 @@ class _Work:
             for facet, relation in zip(facets, relations, strict=True)
         ]
 
-    def _known(self, facet: Facet) -> list[Known]:
-        return [Known(one.ref, self.kb.note(one.ref).body.strip()) for one in self.kb.writer.related(facet.text)]
+    def _known(self, facet: Facet) -> list[KnownMemory]:
+        return [KnownMemory(one.ref, self.kb.note(one.ref).body.strip()) for one in self.kb.writer.related(facet.text)]
 
     def _row(self, note: Note, batch: FacetBatch, facet: Facet, about: tuple[str, Relation, str | None]) -> FacetRow:
         id, relation, known = about

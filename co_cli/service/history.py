@@ -18,7 +18,7 @@ from co_cli.activity import Activity, heads_of
 from co_cli.activity.events import Indexed
 from co_cli.activity.judgements import change_learned
 from co_cli.activity.versions import Known, known, known_roots, move_vault, moved_to, versions
-from co_cli.errors import InvalidInputError, KnowledgeError
+from co_cli.errors import GitError, InvalidInputError, KnowledgeError
 from co_cli.index.engines import engine_of
 from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.notes.files import locked
@@ -129,10 +129,6 @@ def history_of(activity: Activity, index: KnowledgeIndex, path: str, limit: int 
         changes.append(change._replace(lines_added=one.added, lines_deleted=one.deleted))
     changes.sort(key=lambda change: change.at, reverse=True)  # stable: of one moment, ours before git's
     return History(path, head, changes[:limit], problems)
-
-
-class GitError(Exception):
-    """git is not installed, takes too long or fails."""
 
 
 class Commit(NamedTuple):

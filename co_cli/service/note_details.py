@@ -7,14 +7,14 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from co_cli.errors import IndexUnavailableError, InvalidInputError, NoteMissingError, UnknownRefError
+from co_cli.errors import GitError, IndexUnavailableError, InvalidInputError, NoteMissingError, UnknownRefError
 from co_cli.index.links import Backlink, Link
 from co_cli.notes.markdown import Heading
 from co_cli.notes.note import Note, decode, excerpt
 from co_cli.notes.refs import ENDINGS, lines_of, path_of, source_ref, without_lines
 from co_cli.notes.store import NoteStore
 from co_cli.notes.wikilinks import Attachments
-from co_cli.service.history import GitError, NoteChange, history_of, run_git
+from co_cli.service.history import NoteChange, history_of, run_git
 from co_cli.service.server_client import ServerKnowledgeBase
 from co_cli.values import OWN_SOURCES, Hit, moment_text
 

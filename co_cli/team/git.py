@@ -14,23 +14,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
-from co_cli.errors import KnowledgeError
+from co_cli.errors import GitError
+from co_cli.service.history import OTHER_REPOSITORY
 from co_cli.values import to_utf8
 
 SECONDS, REMOTE_SECONDS = 60, 45
 """Deadlines of local calls, and of those that talk to the remote."""
 OPTIONS = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "core.quotePath=false")
-ELSEWHERE = ("GIT_INDEX_FILE", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY", "GIT_NAMESPACE")
-"""Variables that would lead to another repository, as where a hook starts a program."""
 PLAIN_FILES = ("100644", "100755")
 OUTGOING = "refs/co-cli/outgoing"
 """Commits that are not pushed yet."""
-
-
-class GitError(KnowledgeError):
-    """A git command that failed."""
-
-    exit_code = 3
 
 
 class GitFile(NamedTuple):
@@ -225,7 +218,7 @@ class Repository:
     def _run(
         self, *arguments: str, given: bytes = b"", check: bool = True, seconds: float = SECONDS
     ) -> subprocess.CompletedProcess[bytes]:
-        environment = {name: value for name, value in os.environ.items() if name not in ELSEWHERE}
+        environment = {name: value for name, value in os.environ.items() if name not in OTHER_REPOSITORY}
         environment |= {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C", "GIT_DIR": os.path.join(self.root, ".git")}
         try:
             done = subprocess.run(

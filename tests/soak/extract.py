@@ -11,7 +11,7 @@ from pathlib import Path
 
 from co_cli.activity import extracted
 from co_cli.conversations.capture import KeptSession, keep_turns
-from co_cli.conversations.extraction import Known, Reply, extract
+from co_cli.conversations.extraction import KnownMemory, Reply, extract
 from co_cli.conversations.facets import Facet, FacetBatch
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.note import read_note
@@ -34,7 +34,7 @@ class EveryTurn:
         said = [turn for turn in batch.turns if batch.is_person(turn)]
         return Reply([Facet("fact", turn.text, turn.line + 2, turn.last) for turn in said], 10)
 
-    def compare(self, pairs: Sequence[tuple[str, Sequence[Known]]]) -> Reply:
+    def compare(self, pairs: Sequence[tuple[str, Sequence[KnownMemory]]]) -> Reply:
         return Reply([("new", None)] * len(pairs), 5)
 
 
