@@ -18,6 +18,8 @@ OWN_SOURCES: tuple[OwnSource, ...] = ("memory", "article", "conversation", "enti
 """The kinds of notes in a vault."""
 SOURCES: tuple[Source, ...] = (*OWN_SOURCES, "folder", "obsidian", "skill")
 """And what is read in place, next to the vault."""
+DAY = 86_400.0
+"""Seconds."""
 BINARY = "binary"
 """The reason for a skipped file that is not a problem."""
 ON_CONFLICT: tuple[OnConflict, ...] = ("skip", "overwrite", "error")

@@ -134,7 +134,7 @@ def add_list(parser: argparse.ArgumentParser) -> None:
         metavar="SOURCE",
         help="memory, article, entity, or another one that `co source list` lists",
     )
-    parser.add_argument("--kind", action="append", metavar="SOURCE", help="the same, repeatable")
+    parser.add_argument("--kind", action="append", metavar="SOURCE", help="the same as SOURCE (repeatable)")
     add_limit(parser, None)
     add_no_sync(parser)
     parser.add_argument("--sort", choices=tuple(SORTS), help="the order (default: newest first)")
@@ -153,7 +153,7 @@ def run_list(options: argparse.Namespace) -> int:
     if options.trash:
         return _list_trash(options)
     with open_synced(options) as kb:
-        wanted = options.kind or options.source or SOURCES
+        wanted = [*filter(None, [options.source]), *(options.kind or ())] or SOURCES
         notes = kb.notes(wanted, limit=None if options.sort else options.limit, **filters_of(options))
         filters = filters_text(options)
         if options.sort:

@@ -20,12 +20,9 @@ from co_cli.notes.note import read_note
 from co_cli.notes.refs import FOLDERS, source_ref, without_lines
 from co_cli.notes.secrets import redact
 from co_cli.notes.transcripts import SpokenTurn, nested, participants, read_turns, render_turns
-from co_cli.values import Filters, moment_text
+from co_cli.values import DAY, Filters, moment_text
 
-DAY = 86_400.0
 LONGEST_ID = 200
-TITLE_LETTERS = 500
-"""Characters of the first turn in which a title is looked for."""
 
 
 class KeptSession(NamedTuple):
@@ -35,7 +32,7 @@ class KeptSession(NamedTuple):
     agent: str = ""
     """The program or agent that took part."""
     title: str = ""
-    """None: made from what was said first."""
+    """If empty, it is made from the first turn."""
     user: str = ""
     """The name of the user among the speakers, if it is not `User`."""
 
@@ -73,7 +70,7 @@ def keep_turns(
             raise InvalidInputError("the turns have no text: nothing was kept")
         data = _appended(before, said)
         if not path or len(data) > kb.settings.knowledge_max_note_bytes:  # a second file of the same session
-            title = redact(session.title.strip() or title_from(said[0].text[:TITLE_LETTERS]))
+            title = redact(session.title.strip() or title_from(said[0].text))
             path = store.create(FOLDERS["conversation"], title, _new_file(session, title, said))
             with contextlib.suppress(ActivityUnavailableError), kb.activity.database.writing() as connection:
                 extracted.begin(connection, kb.root, path)

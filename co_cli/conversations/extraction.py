@@ -27,7 +27,7 @@ from co_cli.notes.similarity import fingerprint
 from co_cli.notes.store import content_hash
 from co_cli.notes.transcripts import SpokenTurn, read_turns
 from co_cli.service.feedback import judge
-from co_cli.values import Saved
+from co_cli.values import DAY, Saved
 
 LOCK = "extract.lock"
 MOST_TURNS, MOST_LETTERS, BEFORE = 12, 8_000, 4
@@ -44,7 +44,6 @@ GIVE_UP = 3
 """Useless answers to a batch, after which it is left out."""
 SURE = 0.5
 """The least confidence with which a facet is saved without being asked about."""
-DAY = 86_400.0
 
 log = logger("extraction")
 
@@ -347,7 +346,7 @@ def _estimate(turns: Sequence[SpokenTurn]) -> int:
 
 
 def _hash_to(note: Note, line: int) -> str:
-    """Of so many lines of the body. The frontmatter may change."""
+    """A hash of the first lines of the body. The frontmatter may change."""
     return content_hash("\n".join(note.body.split("\n")[:line]).encode("utf-8", "replace"))
 
 

@@ -31,7 +31,6 @@ SPEAKER = ("role", "speaker", "sender", "from", "author", "type")
 TEXT = ("text", "content", "message", "body")
 TIME = ("time", "timestamp", "at", "date", "created_at", "create_time", "ts")
 SESSION = ("session", "session_id", "sessionId", "conversation_id", "conversation", "thread_id")
-TITLE_LETTERS = 500  # of a question, searched for a title
 
 
 def conversation(
@@ -45,7 +44,7 @@ def conversation(
     known = {key: value for key, value in fields.items() if value}
     about = {**dates, **known, "participants": participants(said), "session": identity}
     if asked.strip() and (not title or reveals_secret(title, asked)):
-        title = title_from(redact(asked)[:TITLE_LETTERS])
+        title = title_from(redact(asked))
     return Item(place, identity, "conversation", render_turns(said), title, "conversation", folder, fields=about)
 
 

@@ -50,7 +50,7 @@ def create_exclusively(path: str, data: bytes, through: str | None = None, like:
 
 
 def replace(path: str, data: bytes) -> None:
-    """Overwrite a file, and keep its owner, permissions and extended attributes."""
+    """Write a file. One that exists keeps its owner, permissions and extended attributes."""
     temporary = _begin(os.path.dirname(path))
     try:
         _write(temporary, data, path)

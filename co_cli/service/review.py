@@ -32,7 +32,7 @@ from co_cli.notes.secrets import find_secrets, redact
 from co_cli.notes.similarity import likeness, without_articles, words_of
 from co_cli.notes.wikilinks import Attachments, link_key, resolve_link
 from co_cli.service.vault_writer import CLOSE, MOST_RELATED
-from co_cli.values import OWN_SOURCES, moment_text
+from co_cli.values import DAY, OWN_SOURCES, moment_text
 
 Kind = Literal[
     "secret",
@@ -65,7 +65,7 @@ NEAR = 0.8
 """The share of words in common that makes two memories near-duplicates."""
 RAREST, MOST_HOLDERS = 8, 60
 """Memories are compared if they share some of their 8 rarest words. Words in more than 60 memories are skipped."""
-YOUNG = 30 * 86_400
+YOUNG = 30 * DAY
 """Seconds. A younger note has had no time to be asked for."""
 LONG_MEMORY = 1_000
 """Tokens. A memory is one thing; what is longer is an article, or several memories."""

@@ -26,6 +26,7 @@ from co_cli.notes.refs import ENDINGS, slugify, source_ref
 from co_cli.team.git import Group
 from co_cli.team.schema import CHANNEL
 from co_cli.team.vault_copy import LARGE_FILE
+from co_cli.values import DAY
 
 if TYPE_CHECKING:
     from co_cli.team.team_vault import TeamVault
@@ -36,7 +37,6 @@ EVERY, RETRY = 5.0, 2.0
 """Seconds between two looks at the remote, and after a failure."""
 LEASE_SECONDS = 150
 """A keeper that says nothing for so long, longer than git may take, loses its lease."""
-DAY = 86_400.0
 MOST_TRIES = 5
 """How often a push that was refused is repeated at once."""
 log = logger("team")
@@ -102,7 +102,7 @@ class Keeper:
         self.team, self.repository = team, team.repository
 
     def run(self, stop: threading.Event) -> None:
-        """Work until told to stop. What goes wrong is logged, told by `TeamVault.state()`, and tried again."""
+        """Work until told to stop. What goes wrong is logged, shown by `TeamVault.state()`, and tried again."""
         while not stop.is_set():
             try:
                 with self.lease() as lease:

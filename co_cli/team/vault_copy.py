@@ -99,7 +99,7 @@ class VaultCopy:
                 os.removedirs(os.path.dirname(full))
         else:
             make_folders(os.path.dirname(full))
-            _write(full, data)
+            replace(full, data)
 
     @property
     def unfinished(self) -> bool:
@@ -109,7 +109,7 @@ class VaultCopy:
     def remember(self, texts: Mapping[str, bytes | None]) -> None:
         """Write down what files are before a save changes them."""
         coded = {path: None if data is None else base64.b64encode(data).decode() for path, data in texts.items()}
-        _write(self._undo_file, json.dumps({"applied": self.position, "texts": coded}).encode())
+        replace(self._undo_file, json.dumps({"applied": self.position, "texts": coded}).encode())
 
     def undo(self) -> None:
         """Take back what a failed or killed save changed. If it was committed after all, it is applied again."""
@@ -126,8 +126,3 @@ class VaultCopy:
             os.unlink(self._undo_file)  # first: what is undone is applied again
         if position:
             self.position = position
-
-
-def _write(path: str, data: bytes) -> None:
-    if not create_exclusively(path, data):
-        replace(path, data)

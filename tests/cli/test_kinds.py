@@ -42,6 +42,8 @@ def test_a_search_and_a_list_can_be_limited_to_kinds(co: Co, vault: Vault) -> No
     assert "1 conversation, 1 entity, 1 memory, 1 resource" in co("index", "status").out
     for listed in (co("list", "entity", "--json"), co("list", "--kind", "entity", "--json")):
         assert [note["ref"] for note in listed.json] == ["entity:mara"]
+    both = co("list", "entity", "--kind", "memory", "--json").json
+    assert sorted(note["ref"] for note in both) == ["entity:mara", "memory:bridge"]
     assert co("data", "export", "entity", "--to", "-").out.count("\n") == 1
 
 
