@@ -25,7 +25,7 @@ def add_chat(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-c", "--continue", dest="resume", action="store_true", help="continue the last conversation")
     parser.add_argument("--from", dest="origin", metavar="CHECKPOINT", help="continue from a checkpoint")
     parser.add_argument("-y", "--yes", action="store_true", help="let the model forget notes without asking")
-    parser.add_argument("--no-history", action="store_true", help="do not keep what is said (setting chat_history)")
+    parser.add_argument("--no-history", action="store_true", help="keep nothing that is said, whatever is set")
 
 
 def run_chat(options: argparse.Namespace) -> int:

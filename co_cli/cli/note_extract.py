@@ -14,15 +14,17 @@ from co_cli.errors import InvalidInputError
 
 def add_extract(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--all", action="store_true", help="read every conversation, also those that were imported")
-    parser.add_argument("--tokens", type=int, default=BUDGET, metavar="N", help=f"budget (default {BUDGET:,})")
-    parser.add_argument("--undo", metavar="REF", help="take back a memory that was saved: it goes to the trash")
+    parser.add_argument(
+        "--tokens", type=int, default=BUDGET, metavar="N", help=f"maximum tokens to spend (default {BUDGET:,})"
+    )
+    parser.add_argument("--undo", metavar="REF", help="move a memory that was saved from a conversation to the trash")
 
 
 def run_extract(options: argparse.Namespace) -> int:
     """
-    The setting `model` reads what was said since the last time in conversations
-    that were kept here. With capture = save, what follows is saved; otherwise it
-    is proposed, and `co note review` asks you about it. Nothing is found twice.
+    Your model (setting `model`) reads the new turns of conversations that were
+    kept here. With capture = save, the memories that it finds are saved; otherwise
+    they are proposed, and `co note review` asks you about them.
 
     examples:
       co note extract

@@ -27,11 +27,10 @@ def add_review(parser: argparse.ArgumentParser) -> None:
     kinds = "".join(f"  {name:<{width}}  {text}\n" for name, text in KINDS.items())
     parser.epilog = (
         f"Looks for:\n{kinds}\n"
-        "In a terminal you decide about each: a saves a memory that was proposed, f\n"
-        "forgets a note (it goes to the trash),\n"
-        "s marks the older of two as superseded by the newer, e opens your editor,\n"
-        "k keeps it and never asks again, n skips it, q quits. Nothing is changed\n"
-        "unless you type a letter and press Enter.\n\n"
+        "In a terminal you decide about each: a accepts a proposed memory, f forgets a\n"
+        "note (it goes to the trash), s marks the older of two as superseded by the\n"
+        "newer, e opens your editor, k keeps it and never asks again, n skips it,\n"
+        "q quits. Nothing is changed unless you type a letter and press Enter.\n\n"
         "examples:\n  co note review\n  co note review --only secret --only near-duplicate\n  co note review --json\n"
     )
 
