@@ -81,7 +81,8 @@ class MemoryFiles:
         """Create a file, or replace the old one. Returns what was written, with secrets masked.
 
         Raises NoteConflictError if a new file exists, or an old one changed; InvalidInputError for what a model may not
-        write: a note that is too long, and frontmatter that names another author or adds the note to prompts.
+        write: a note that is too long, and frontmatter that names another author, adds the note to prompts or changes
+        its limit.
         """
         original, text = (old or b"").decode(), to_utf8(text).replace("\0", "")
         text = text.replace("\n", _line_end(original.removeprefix(AGENT_ONLY)))
@@ -95,6 +96,10 @@ class MemoryFiles:
             raise InvalidInputError("`provenance` says who wrote a note: leave it as it is")
         if after.metadata.get("loading") not in (None, before.metadata.get("loading")):
             raise InvalidInputError("`loading` adds a note to prompts, which only the user decides: leave it out")
+        if before.limit and (after.limit != before.limit or len(after.body.strip()) > before.limit):
+            raise InvalidInputError(
+                f"/{path} has a limit of {before.limit:,} characters: leave it, and shorten the text"
+            )
         data = self.store.safe(data, old or b"")
         if old is not None:
             self.store.replace(path, data, based_on=old)

@@ -86,6 +86,18 @@ def test_an_edit_keeps_every_other_byte_of_a_persons_note(vault: Vault, memory: 
     assert vault.path("memories/mine.md").read_bytes() == b"---\nprovenance: agent\n---\none\r\ntwo\r\nthree\r\n"
 
 
+def test_a_model_can_neither_exceed_nor_raise_the_limit_of_a_note(memory: MemoryToolProtocol, vault: Vault) -> None:
+    text = "---\nlimit: 20\n---\nPaint the bridge.\n"
+    vault.write("memories/task.md", text)
+    refused = "Error: /memories/task.md has a limit of 20 characters: leave it, and shorten the text"
+
+    assert replace(memory, "task.md", "bridge", "bridge and the tower") == refused
+    assert replace(memory, "task.md", "limit: 20", "limit: 2000") == refused
+    assert vault.read("memories/task.md") == text
+    replace(memory, "task.md", "bridge", "tower")
+    assert "Paint the tower." in vault.read("memories/task.md")
+
+
 def test_a_model_can_write_frontmatter_but_not_another_author(kb: KnowledgeBase, memory: MemoryToolProtocol) -> None:
     plain = "---\nJust a line\n---\nBlue.\n"
     texts = {
