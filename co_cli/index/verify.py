@@ -77,7 +77,7 @@ def _verify(index: KnowledgeIndex, damage: str | None, progress: Progress | None
     try:
         origins = [compare(index.of(one), progress, cut_by_model) for one in (index.origin, *index.linked)]
         if index.truth:
-            other = "is here not as it was committed or saved"
+            other = "differs from what was committed or saved"
             astray = [Difference(path, other) for path in index.truth.differences()]
             origins[0] = origins[0]._replace(differing=[*astray, *origins[0].differing])
         return Verified(origins, damage)

@@ -289,7 +289,7 @@ def test_repair_puts_folder_and_index_right(team: Team, co: Co, monkeypatch: pyt
     monkeypatch.setenv("CO_ENGINE", team.address)
 
     ran = co("index", "verify")
-    assert (ran.code, "memories/oak.md: is here not as it was committed or saved" in ran.out) == (3, True)
+    assert (ran.code, "memories/oak.md: differs from what was committed or saved" in ran.out) == (3, True)
     assert co("index", "verify", "--repair").code == 0
     assert kb.note("memory:oak").body == "Oaks live long.\n"
     assert kept_texts(team.place / "one") == ["Oaks are gone.\n"]
