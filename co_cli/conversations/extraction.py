@@ -312,10 +312,11 @@ class _Reading:
             place = turns.index(turn)
             answer = next((one for one in turns[:place][::-1] if one.given), None)
             asked = [one.text for one in turns[: turns.index(answer)] if batch.is_person(one)] if answer else []
+            logged = asked and self.kb.settings.query_log == "on"  # else no database keeps a question
             detail |= {
                 "feeling": facet.feeling or "correction",
                 "given": list(answer.given) if answer else [],
-                "question": redact(asked[-1])[:500] if asked else None,
+                "question": redact(asked[-1])[:500] if logged else None,
             }
         detail = {name: value for name, value in detail.items() if value is not None}
         said, lines = (facet.kind, facet.text, folded(facet.text)), (facet.first, facet.last)

@@ -315,11 +315,12 @@ def test_only_conversations_that_were_captured_here_are_read_unless_asked_for_al
     assert read_conversations(kb, everything=True).requests == 1
 
 
+@pytest.mark.parametrize(("query_log", "question"), [("on", "Which pool takes traffic first?"), ("no-text", None)])
 def test_feedback_rates_the_notes_that_were_given_for_the_answer(
-    open_vault: OpenVault, server: ChatServer, vault: Vault
+    open_vault: OpenVault, server: ChatServer, vault: Vault, query_log: str, question: str | None
 ) -> None:
     vault.write("memories/blue.md", "---\nloading: always\n---\nBlue takes traffic first.")
-    kb = open_vault(capture="propose")
+    kb = open_vault(capture="propose", query_log=query_log)
     kb.sync()
     server.play(text("Blue first."), text("Sorry."))
     agent = Agent(load_model("ollama:qwen3"), capabilities=[Knowledge(knowledge_base=kb)])
@@ -336,7 +337,9 @@ def test_feedback_rates_the_notes_that_were_given_for_the_answer(
     assert (found.noted, found.proposed) == (1, [])
     with kb.activity.written().writing() as connection:
         (rated,) = [row for row in judgements.read(connection, kb.root) if row.how == "heard"]
-    assert (rated.ref, rated.good, rated.query) == ("memory:blue", False, "Which pool takes traffic first?")
+        (noted,) = extracted.facets(connection, kb.root, "noted")
+    assert (rated.ref, rated.good, rated.query) == ("memory:blue", False, question)
+    assert noted.detail.get("question") == question, "the setting keeps questions out of activity.db"
 
 
 def test_an_agent_that_goes_on_talking_has_its_turns_read_meanwhile(
