@@ -68,7 +68,7 @@ LARGE = Model(
     "3c323653b34c61111e87fba409df321ffae30960721e9601cac395d2418f1786",
     "9ad31ac427471d0f902afbf8d6712b030d0cc247a87282c6493a3c1ec32dce45",
     0.1,
-    (12.4, 3.4, -0.18, 1.39, -4.3),
+    (11.7, 3.1, -0.18, 1.49, -4.1),
 )
 MODELS = {model.name: model for model in (SMALL, LARGE)}
 
