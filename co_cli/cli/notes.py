@@ -262,7 +262,8 @@ def run_open(options: argparse.Namespace) -> int:
 def _show(screen: Screen, kb: KnowledgeBase, ref: str, note: Note) -> None:
     screen.titled(note.title, note.ref)
     view = view_note(kb, ref, note)
-    about = (" ".join(f"#{tag}" for tag in note.tags), note.category, view.path)
+    url = str(note.metadata.get("url") or "")
+    about = (url, " ".join(f"#{tag}" for tag in note.tags), note.category, view.path)
     screen.line(screen.paint(printable(" · ".join(filter(None, about))), "dim"))
     for remark in filter(None, (view.outdated, note.problem)):
         screen.wrapped(f"note: {remark}", style="yellow")

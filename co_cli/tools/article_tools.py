@@ -83,6 +83,7 @@ def read_note(ctx: ToolContext, ref: Ref) -> ToolResult[OpenedNote]:
         note.title,
         note.provenance,
         kept,
+        url=note.metadata.get("url"),
         category=note.category,
         tags=" ".join(note.tags),
         created=(created or "")[:10],

@@ -16,6 +16,7 @@ def test_each_kind_is_saved_to_a_folder_of_its_own(co: Co, vault: Vault) -> None
     assert "kind: entity\n" in vault.read("entities/mara.md")
     assert "type: person\n" in vault.read("entities/mara.md")
     assert "url: https://arch.es\n" in vault.read("resources/arches.md")
+    assert co("show", "arches").out.splitlines()[1].startswith("https://arch.es · ")
     assert (
         co("show", "entities/mara", "--json").json["ref"] == co("show", "Mara", "--json").json["ref"] == "entity:mara"
     )

@@ -63,6 +63,7 @@ def test_agents_save_entities_and_resources(toolbox: Toolbox, vault: Vault) -> N
 
     assert [one["ref"] for one in saved] == ["entity:bridge", "resource:arches"]
     assert all(one["read_back"] and one["found_again"] for one in saved)
+    assert 'url="https://example.org/a"' in toolbox.call("read_note", {"ref": "resource:arches"}).text
     assert "type: project\naliases: [the span]\n" in vault.read("entities/bridge.md")
     assert toolbox.call("list_memories", {"kind": "entity"}).data["total"] == 2
     assert (
