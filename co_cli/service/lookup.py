@@ -235,8 +235,9 @@ class Lookup:
                     file = os.path.join(index.root, *path.split("/"))
                     raise NoteMissingError(missing[0], file, moment_text(missing[1]))
         trashed = {path for _, path in store.trashed()}
-        if any(path in trashed for path in _possible_paths(asked, store.root)):
-            raise NoteForgottenError(asked)
+        for path in _possible_paths(asked, store.root):
+            if path in trashed:
+                raise NoteForgottenError(source_ref(path))
         raise UnknownRefError(ref, _closest(asked, [note.ref for note in index.docs()] if index else ()))
 
     def _path_in(self, origin: Origin, ref: str) -> str | None:

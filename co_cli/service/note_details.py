@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from co_cli.errors import GitError, IndexUnavailableError, InvalidInputError, NoteMissingError, UnknownRefError
+from co_cli.errors import GitError, IndexUnavailableError, InvalidInputError, UnknownRefError
 from co_cli.index.links import Backlink, Link
 from co_cli.notes.markdown import Heading
 from co_cli.notes.note import Note, decode, excerpt
@@ -153,7 +153,7 @@ def note_history(kb: KnowledgeBase, ref: str, limit: int) -> NoteHistory:
         index = kb.index if origin == kb.index.origin else kb.index.of(origin)
         ref, title = note.ref, note.title
     except UnknownRefError as error:
-        asked = error.ref if isinstance(error, NoteMissingError) else without_lines(ref.strip())
+        asked = without_lines(error.ref.strip())
         path, lost = path_of(asked) or asked, error
         ref, title = source_ref(path), ""
     found = history_of(kb.activity, index, path, limit)

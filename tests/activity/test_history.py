@@ -43,6 +43,7 @@ def test_a_forgotten_note_and_the_name_it_had_before_a_move_have_a_history_too(c
     assert gone.code == 0
     assert "gone since" in gone.out
     assert "removed" in gone.out
+    assert co("note", "history", "oak").out == gone.out
     assert (moved.json["ref"], moved.json["title"]) == ("memory:wych-elm", "Wych elm")
 
 
