@@ -33,6 +33,7 @@ def save_conversation(
         SpokenTurn(speaker_of(*speaker), turn.get("text") or turn.get("content") or "", read_moment(turn.get("time")))
         for speaker, turn in zip(speakers, turns, strict=True)
     ]
-    about = KeptSession(session, ctx.kb.front_end, title, user_name(speakers))
+    about = KeptSession(session, ctx.kb.activity.actor.partition(":")[0], title, user_name(speakers))
     kept = keep_turns(ctx.kb, about, said, repeated=True)
-    return ToolResult(f"kept {kept.added} turns in {one_line(kept.ref)}", kept._asdict())
+    turns_kept = "1 turn" if kept.added == 1 else f"{kept.added} turns"
+    return ToolResult(f"kept {turns_kept} in {one_line(kept.ref)}", kept._asdict())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import time
 from argparse import Namespace
+from contextvars import copy_context
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 from mcp import Client
 from pydantic_ai import Agent
 
+from co_cli.activity import acting
 from co_cli.agent import Knowledge, facet_model
 from co_cli.chat.commands import HISTORY, handle, new_prompt
 from co_cli.chat.screen import Output
@@ -163,11 +165,27 @@ def test_an_mcp_client_hands_in_turns_and_repeats_itself(open_vault: OpenVault, 
     last = toolbox.call("save_conversation", {"session": "s-1", "turns": more[-1:]})
 
     assert (first.data["added"], again.data["added"], last.data["added"]) == (3, 1, 0)
+    assert again.text == "kept 1 turn in conversation:which-pool"
     assert vault.notes() == ["conversations/which-pool.md"]
     assert [speaker for speaker, _ in said(kb)] == ["Mara", "Tool web", "Assistant", "Mara"]
     assert "user: Mara\n" in vault.read("conversations/which-pool.md"), "what Mara wants is what the user wants"
     with pytest.raises(InvalidInputError, match="nothing was kept"):
         toolbox.call("save_conversation", {"session": "s-2", "turns": [{"role": "user", "text": " "}]})
+
+
+def test_a_conversation_handed_in_at_the_mcp_of_a_server_says_that_it_came_from_mcp(
+    open_vault: OpenVault, vault: Vault
+) -> None:
+    toolbox = Toolbox(open_vault(capture="keep"))
+    toolbox.kb.front_end = "web"
+
+    def hand_in() -> None:
+        acting.set("mcp:mara")
+        toolbox.call("save_conversation", {"session": "s-1", "turns": [{"role": "user", "text": "Which pool?"}]})
+
+    copy_context().run(hand_in)
+
+    assert "agent: mcp\n" in vault.read("conversations/which-pool.md")
 
 
 def test_the_tool_is_offered_and_works_only_where_conversations_are_kept(open_vault: OpenVault) -> None:
