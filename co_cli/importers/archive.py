@@ -191,7 +191,7 @@ def _decode(stream: IO[bytes]) -> Iterator[object]:
             text, at = text[at:] + more, 0
             if more and len(text) <= MAX_VALUE:
                 continue
-            if not text and not listed and number > 1:
+            if not text and not listed:
                 return
             why = f"longer than {MAX_VALUE:,} characters" if more else reason(error)
             raise ValueError(f"item {number:,}: cut off or not valid JSON ({why})") from None

@@ -91,6 +91,7 @@ def test_a_file_that_is_cut_off_gives_what_came_before(import_data: ImportData, 
 def test_a_wrong_file_is_reported_on_one_line(import_data: ImportData, vault: Vault, tmp_path: Path) -> None:
     path = tmp_path / "conversations.json"
     for content, problem in {
+        "": "there is nothing in it that `co data import chatgpt` can read",
         "[]": "there is nothing in it that `co data import chatgpt` can read",
         "[": "item 1: cut off",
         "<html>not found</html>": "item 1: cut off or not valid JSON (Expecting value)",
