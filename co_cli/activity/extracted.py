@@ -86,7 +86,7 @@ class ExtractionCost(NamedTuple):
     """What extraction did in some time."""
 
     tokens: int
-    requests: int
+    batches: int
     refused: int
     """Facets that their lines do not support."""
     failed: int
@@ -133,14 +133,14 @@ def set_state(connection: apsw.Connection, id: str, state: str, ref: str | None 
 
 
 def log(connection: apsw.Connection, root: str, **row: Any) -> None:
-    """Record a request: `at`, `model`, `tokens`, `facets`, `refused` and `problem`."""
+    """Record a batch: `at`, `model`, `tokens`, `facets`, `refused` and `problem`."""
     connection.execute(LOG, {"vault": vault_id(connection, root), **row})
 
 
 def cost(connection: apsw.Connection, root: str, since: float) -> ExtractionCost:
     window = {"root": root, "since": since}
-    [(tokens, requests, refused, failed)] = fetch(connection, COST, window)
-    return ExtractionCost(tokens, requests, refused, failed, dict(fetch(connection, STATES, window)))
+    [(tokens, batches, refused, failed)] = fetch(connection, COST, window)
+    return ExtractionCost(tokens, batches, refused, failed, dict(fetch(connection, STATES, window)))
 
 
 def begin(connection: apsw.Connection, root: str, path: str) -> None:

@@ -40,7 +40,8 @@ def run_extract(options: argparse.Namespace) -> int:
             line = f"{options.undo} is in the trash; `co note review --only proposed` asks about it again"
             return print_result(options, {"taken_back": facet.ref}, [line])
         found = read_conversations(kb, tokens=options.tokens, everything=options.all)
-    return print_result(options, _as_object(found), _lines(found), 3 if found.problem and not found.requests else 0)
+    code = 3 if found.problem and not found.requests else 0
+    return print_result(options, _as_object(found), _lines(found, options.all), code)
 
 
 def _as_object(found: Extraction) -> dict[str, object]:
@@ -51,13 +52,16 @@ def _as_object(found: Extraction) -> dict[str, object]:
     return {**found._asdict(), "saved": len(found.saved), "proposed": len(found.proposed), "facets": rows}
 
 
-def _lines(found: Extraction) -> Iterator[str]:
+def _lines(found: Extraction, everything: bool) -> Iterator[str]:
     for one in found.saved:
         yield f"saved {one.ref}: {one.text}"
     for one in found.proposed:
         yield f"proposed ({one.kind}): {one.text}"
     if found.proposed:
         yield "`co note review --only proposed` asks you about them."
+    if not found.requests and not found.problem:
+        yield "Nothing new to read" + ("." if everything else "; `--all` also reads conversations that were imported.")
+        return
     counts = f"{found.known} known already, {found.refused} refused, {found.noted} feedback"
     yield f"{count_of(found.requests, 'request')}, {found.tokens:,} tokens; {counts}."
     if found.problem:

@@ -95,7 +95,8 @@ def _decide(screen: Screen, kb: KnowledgeBase, found: Review) -> int:
         screen.line(screen.paint(f"{number} of {len(found.items)}: {item.kind}", "bold"))
         _show_item(screen, item)
         keys = f"{item.actions}nq"
-        prompt = "  " + "  ".join(f"[{key}] {WORDS[key]}" for key in keys)
+        words = {**WORDS, "k": "dismiss"} if item.kind == "proposed" else WORDS
+        prompt = "  " + "  ".join(f"[{key}] {words[key]}" for key in keys)
         while True:
             key = read_key(prompt, keys)
             if key == "q":

@@ -148,9 +148,9 @@ def _lines(usage: Usage, query_log: str) -> Iterator[str]:
     if usage.saves:
         yield f"Notes changed by: {', '.join(f'{name} {n:,}' for name, n in usage.saves.items())}."
     extraction = usage.extraction
-    if extraction.requests:
+    if extraction.batches:
         states = ", ".join(f"{count:,} {state}" for state, count in extraction.facets.items()) or "none kept"
-        cost = f"{extraction.tokens:,} tokens in {count_of(extraction.requests, 'request')}"
+        cost = f"{extraction.tokens:,} tokens for {count_of(extraction.batches, 'batch')} of turns"
         refused = f", {extraction.refused:,} refused" if extraction.refused else ""
         yield f"{count_of(sum(extraction.facets.values()), 'facet')} from conversations: {states}{refused}; {cost}."
     yield from _table("Asked most often", [(f"{one.times:,}", one.text) for one in searches.common])
