@@ -46,6 +46,20 @@ def test_a_note_is_read_with_its_links_its_pictures_and_its_history(page: Any, s
     until(page, "!location.pathname.endsWith('who-does-what')")
 
 
+def test_a_resource_shows_its_link_unless_it_is_a_script(page: Any, server: Server) -> None:
+    folder = Path(server.kb.root, "resources")
+    folder.mkdir()
+    folder.joinpath("arches.md").write_text("---\nurl: https://example.org/arches\n---\nThe best text on arches.\n")
+    folder.joinpath("bad.md").write_text("---\nurl: javascript:alert(1)\n---\nThe worst.\n")
+
+    page.goto(f"{server.url}/note/resource:arches")
+    page.wait_for_selector(".about a:has-text('https://example.org/arches')")
+    page.goto(f"{server.url}/note/resource:bad")
+    page.wait_for_selector(".prose p")
+
+    assert page.query_selector(".about a") is None
+
+
 def test_an_edit_that_conflicts_shows_both_texts_and_loses_neither(page: Any, server: Server) -> None:
     ref, file = "memory:odalys-has-the-last-word", Path(server.kb.root, "memories/odalys-has-the-last-word.md")
     page.goto(f"{server.url}/note/{ref}")
