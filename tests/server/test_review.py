@@ -10,7 +10,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from co_cli.conversations.capture import KeptSession, keep_turns
-from co_cli.conversations.extraction import Known, Reply, extract
+from co_cli.conversations.extraction import KnownMemory, Reply, extract
 from co_cli.conversations.facets import Facet, FacetBatch
 from co_cli.errors import VaultError
 from co_cli.knowledge_base import KnowledgeBase
@@ -185,7 +185,7 @@ class OneChange:
         turn = batch.turns[0]
         return Reply([Facet("fact", "The door code is 3333.", turn.line, turn.last)], 10)
 
-    def compare(self, pairs: Sequence[tuple[str, Sequence[Known]]]) -> Reply:
+    def compare(self, pairs: Sequence[tuple[str, Sequence[KnownMemory]]]) -> Reply:
         return Reply([("changed", "memory:new")], 5)
 
 
