@@ -295,7 +295,9 @@ class _Reading:
 
     def _row(self, note: Note, batch: FacetBatch, facet: Facet, about: tuple[str, Relation, str | None]) -> FacetRow:
         id, relation, known = about
-        sure = relation in ("new", "changed") and facet.spoken and facet.confidence >= SURE
+        # what the user wrote is replaced only by the user
+        replaces = relation == "changed" and self.kb.note(str(known)).provenance != "user"
+        sure = (relation == "new" or replaces) and facet.spoken and facet.confidence >= SURE
         saves = self.kb.settings.capture == "save" and sure
         state = "waiting" if saves or facet.kind == "feedback" else "known" if relation == "same" else "proposed"
         turn = next(turn for turn in batch.turns if turn.last >= facet.first)

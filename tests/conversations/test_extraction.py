@@ -123,28 +123,33 @@ def test_what_is_known_is_not_proposed_and_what_changed_replaces_it(
         ("tea", "The user prefers green tea in the morning."),
         ("meeting", "The weekly team meeting is on Tuesday at ten."),
         ("code", "The code of the harbour door is 1111 since May."),
+        ("boat", "---\nprovenance: user\n---\nThe blue boat leaves the pier at nine every day.\n"),
     ):
-        vault.write(f"memories/{name}.md", known)
+        vault.write(
+            f"memories/{name}.md", known if known.startswith("---") else f"---\nprovenance: agent\n---\n{known}\n"
+        )
     kb.sync()
     said = (
         "I prefer green tea in the morning.",
         "The weekly team meeting is on Wednesday at ten now.",
         "The code of the harbour door is 2222 since May.",
         "Bex has a parrot.",
+        "The blue boat leaves the pier at eight every day.",
     )
     lines = talk(kb, *(("User", one) for one in said))
     texts = ("The user prefers green tea in the morning.", *(one.replace(" now", "") for one in said[1:]))
-    kinds = ("preference", "fact", "fact", "person")
+    kinds = ("preference", "fact", "fact", "person", "fact")
     server.play(
         answers(*(facet(kind, one, lines[line]) for kind, one, line in zip(kinds, texts, said, strict=True))),
-        relations(("changed", "memory:meeting"), ("contradicts", "memory:code")),
+        relations(("changed", "memory:meeting"), ("contradicts", "memory:code"), ("changed", "memory:boat")),
     )
 
     found = read_conversations(kb)
 
     assert found.known == 1, "the same words need no model"
     assert [row.text for row in found.saved] == [texts[1], "Bex has a parrot."]
-    assert [row.text for row in found.proposed] == [texts[2]], "a contradiction is never saved unasked"
+    asked = "neither a contradiction nor what replaces the user's own words is saved unasked"
+    assert [row.text for row in found.proposed] == [texts[2], texts[4]], asked
     meeting = kb.note(str(found.saved[0].ref))
     assert meeting.supersedes == ("memory:meeting",)
     assert kb.outdated(kb.note("memory:meeting")) == f"superseded by {meeting.ref}"
@@ -152,7 +157,7 @@ def test_what_is_known_is_not_proposed_and_what_changed_replaces_it(
     take_back(kb, found.saved[0].id)
     kb.sync()
     assert kb.outdated(kb.note("memory:meeting")) is None
-    assert [row.text for row in proposals(kb)] == [texts[1], texts[2]]
+    assert [row.text for row in proposals(kb)] == [texts[1], texts[2], texts[4]]
 
 
 def test_a_model_that_names_a_memory_it_was_not_shown_is_not_believed(
