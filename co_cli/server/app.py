@@ -53,6 +53,8 @@ PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "page")
 SIGN_IN = f"{API}/session"
 PRIVATE = ("/api/", "/mcp", "/metrics")
 """Beginnings of paths that need a token."""
+READS = 4
+"""Searches and other reads at once. With more, none is faster, and saves wait for all of them."""
 SAMPLE = "x-co-vault"
 """The header that asks the sample vault: `X-Co-Vault: sample`."""
 POLICY = "; ".join(
@@ -134,6 +136,7 @@ class Site:
         """`hosts` are the names and ports that the page is opened under."""
         self.kb, self.access, self.events = kb, access, Events(kb)
         self._opened: list[KnowledgeBase] = []
+        self._reads = CapacityLimiter(READS)
         self._saves = CapacityLimiter(REQUESTS)  # they may wait for a push, and searches need threads, too
         described = [self._starlette_route(one) for one in routes.ROUTES]
         described.append(Route(SIGN_IN, self.sign_in, methods=["POST"]))
@@ -200,7 +203,7 @@ class Site:
             if caller.name:
                 acting.set(f"{self.kb.front_end}:{caller.name}")
             asked = await one.read(request)
-            limiter = None if one.role == "read" else self._saves
+            limiter = self._reads if one.role == "read" else self._saves
             if request.headers.get(SAMPLE) != "sample":
                 return await to_thread.run_sync(one.call, self.kb, asked, limiter=limiter)
             if one.role != "read":
