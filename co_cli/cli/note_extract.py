@@ -23,8 +23,8 @@ def add_extract(parser: argparse.ArgumentParser) -> None:
 def run_extract(options: argparse.Namespace) -> int:
     """
     Your model (setting `model`) reads the new turns of conversations that were
-    kept here. With capture = save, the memories that it finds are saved; otherwise
-    they are proposed, and `co note review` asks you about them.
+    kept here. With capture = save, what you clearly said is saved. Everything else
+    is proposed, and `co note review` asks you about it.
 
     examples:
       co note extract
