@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 Matrix = NDArray[np.floating[Any]]
 
 NEIGHBOURS = 10
-STEPS, FEWER_STEPS = 300, 60
+STEPS, FEWER_STEPS, SLOWER = 300, 60, 0.1
 """From the start, and from the places of an earlier layout, which should change little."""
 CLOSER_STEPS, CLOSER = 100, 4.0
 """At first neighbours attract each other more, so that groups find together."""
@@ -33,13 +33,13 @@ def arrange(vectors: Matrix, before: Matrix | None = None) -> Matrix:
     near = nearest(vectors, min(NEIGHBOURS, count - 1))
     one, other = np.repeat(np.arange(count), near.shape[1]), near.ravel()
     chance = np.random.default_rng(0)
-    first, steps = 0, STEPS
+    first, steps, pace = 0, STEPS, np.ones((count, 2))
     places = main_components(vectors)
     places = places / (places.std() or 1.0) * 0.01 + chance.normal(0, 1e-4, (count, 2))
     if before is not None and np.isfinite(before[:, 0]).mean() > 0.5:
         around = np.ma.masked_invalid(before)[near].mean(axis=1).filled(0.0)
         places = np.where(np.isfinite(before), before, around) + chance.normal(0, 1e-4, (count, 2))
-        first, steps = CLOSER_STEPS, CLOSER_STEPS + FEWER_STEPS
+        first, steps, pace = CLOSER_STEPS, CLOSER_STEPS + FEWER_STEPS, np.where(np.isfinite(before), SLOWER, 1.0)
     speed, gains = np.zeros((count, 2)), np.ones((count, 2))
     for step in range(first, steps):
         apart = places[one] - places[other]
@@ -49,7 +49,7 @@ def arrange(vectors: Matrix, before: Matrix | None = None) -> Matrix:
         # delta-bar-delta: faster where the direction stays, slower where it turns
         gains = np.where(np.sign(force) != np.sign(speed), gains + 0.2, gains * 0.8).clip(0.01)
         speed = (0.5 if step < CLOSER_STEPS else 0.8) * speed - max(count / CLOSER, 40.0) * gains * force
-        places = places + speed
+        places = places + pace * speed
     return places - places.mean(0)
 
 
