@@ -20,6 +20,7 @@ from co_cli.embedding.static import SPACE
 from co_cli.index.engine import Engine, IndexedFile, Scope, StoredSpace, WaitingPassage, WordQuery
 from co_cli.index.postgres.postgres_engine import PostgresEngine
 from co_cli.index.sqlite.sqlite_engine import SqliteEngine
+from co_cli.index.sync import BATCH
 from co_cli.index.tokens import is_stop_word, tokens
 from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.notes.note import read_note
@@ -28,7 +29,6 @@ from co_cli.sources.origin import Origin, kind_of
 from co_cli.sources.passages import passages_of
 from tests import postgres
 
-BATCH = 500
 ASKED = 300
 CANDIDATES = 100
 COMPARED = 20_000

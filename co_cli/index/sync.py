@@ -22,7 +22,7 @@ from co_cli.sources.passages import Boundaries, passages_of
 from co_cli.sources.walk import Scan, is_listed, place_of
 from co_cli.values import SyncReport, to_utf8
 
-BATCH = 500
+BATCH = 1_000
 MANY = 1_000
 """After this many changes the engine is compacted."""
 FEW_DELETED = 10

@@ -12,15 +12,15 @@ import select
 import threading
 import uuid
 import zlib
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from pathlib import Path
 
 import psycopg
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from co_cli.errors import IndexUnavailableError
-from co_cli.index.engine import DERIVATION, Engine, Reader, Writer
-from co_cli.index.postgres.postgres_statements import ROLE, Connection, Sight, fetch
+from co_cli.index.engine import DERIVATION, Engine, IndexedFile, Reader, Writer
+from co_cli.index.postgres.postgres_statements import FEW, ROLE, Connection, Sight, fetch
 from co_cli.index.postgres.replica import Replica
 from co_cli.index.postgres.vector_tables import EXACT, OF_VISIBLE, PROTECT, VectorTables, VectorTableWriter
 from co_cli.index.postgres.word_tables import WordTables, WordTableWriter
@@ -103,6 +103,15 @@ class PostgresWriter(WordTableWriter, VectorTableWriter):
 
     def __init__(self, connection: Connection, sight: Sight) -> None:
         self.connection, self.sight, self.locked = connection, sight, set()
+
+    def put_files(self, vault: int, files: Sequence[IndexedFile]) -> None:
+        super().put_files(vault, files)
+        notes = self.vault_by_id(vault).notes
+        if notes > FEW and notes.bit_length() > (notes - len(files)).bit_length():
+            # the vault has doubled: without counts the planner would read every note to find some
+            self.fetch("set local role none")
+            self.fetch("analyze docs, passages")
+            self.fetch(f"set local role {ROLE}")
 
 
 class OpenTransactions(threading.local):

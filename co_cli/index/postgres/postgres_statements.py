@@ -72,7 +72,7 @@ class PostgresStatements(SpaceReader):
             if isinstance(columns, Mapping):
                 copy.set_types(list(columns.values()))
             for row in rows:
-                copy.write_row([clean(value) for value in row])
+                copy.write_row([stored_text(value) if isinstance(value, str) else value for value in row])
         self.fetch(f"set local role {ROLE}")
 
     def take_ids(self, table: str, count: int) -> Sequence[int]:

@@ -13,6 +13,7 @@ from math import log
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from co_cli.index.derivation import WEIGHTS, Row
 from co_cli.index.engine import Match, Scope, Term, WordQuery
@@ -151,14 +152,13 @@ class WordTableWriter(WordTables, NoteWriter):
         lengths = [sum(map(len, columns.values())) for columns in cut]
         ((tokens, before),) = self.fetch(COUNT_TOKENS, {"vault": vault, "tokens": sum(lengths)})
         mean = max(tokens, 1) / (before + len(passages))
-        having = Counter(term for counts in counted for term in counts)
-        bound = {"terms": " ".join(having), "counts": " ".join(map(str, having.values())), "vault": vault}
-        numbers: dict[str, int] = dict(self.fetch(ADD_TERMS, bound))
-        rows = [
-            (row["id"], row["doc_id"], vault, length, *_packed(counts, numbers, length / mean), _lines(columns))
-            for (row, _), columns, counts, length in zip(passages, cut, counted, lengths, strict=True)
-        ]
-        self.copy("words", WORDS, rows)
+        having = sorted(Counter(term for counts in counted for term in counts).items())
+        bound = {"terms": " ".join(term for term, _ in having), "counts": " ".join(str(count) for _, count in having)}
+        numbers: dict[str, int] = dict(self.fetch(ADD_TERMS, {**bound, "vault": vault}))
+        scales = K1 * (1 - B + B * np.array(lengths) / mean)
+        packed = zip(scales.tolist(), *_packed(counted, numbers, scales), map(_lines, cut), strict=True)
+        ids = ((row["id"], row["doc_id"], vault, length) for (row, _), length in zip(passages, lengths, strict=True))
+        self.copy("words", WORDS, ((*one, *rest) for one, rest in zip(ids, packed, strict=True)))
 
     def drop_words(self, vault: int, passages: Sequence[int]) -> None:
         for statement in DROP:
@@ -210,19 +210,25 @@ def _lines(columns: Tokens) -> str:
     return "\n".join(f" {' '.join(columns[name])} " for name in WEIGHTS if name != "context")
 
 
-def _packed(counts: dict[str, float], numbers: dict[str, int], length: float) -> tuple[float, bytes, bytes]:
-    """The scale of a passage, its terms as an array and their weights as a sparsevec, both in binary."""
-    terms = np.fromiter((numbers[term] for term in counts), np.int64, len(counts))
-    values = np.fromiter(counts.values(), float, len(counts))
-    order = np.argsort(terms)
+def _packed(
+    counted: Sequence[dict[str, float]], numbers: dict[str, int], scales: NDArray[np.floating[Any]]
+) -> tuple[list[bytes], list[bytes]]:
+    """The terms of each passage as an array and their weights as a sparsevec, both in binary."""
+    sizes = [len(counts) for counts in counted]
+    passage = np.repeat(np.arange(len(counted)), sizes)
+    terms = np.fromiter((numbers[term] for counts in counted for term in counts), np.int64, sum(sizes))
+    values = np.fromiter((count for counts in counted for count in counts.values()), float, sum(sizes))
+    order = np.lexsort((terms, passage))
     terms, values = terms[order], values[order]
-    scale = K1 * (1 - B + B * length)
-    weights = values / (values + scale)
     members = np.full((len(terms), 2), 4, ">i4")  # each with its size
     members[:, 1] = terms
-    array = struct.pack(">iiiii", 1, 0, 23, len(terms), 1) + members.tobytes()
-    vector = struct.pack(">iii", DIMENSIONS, len(terms), 0)
-    return scale, array, vector + (terms - 1).astype(">i4").tobytes() + weights.astype(">f4").tobytes()
+    places, weights = (terms - 1).astype(">i4"), (values / (values + scales[passage])).astype(">f4")
+    arrays, vectors = list[bytes](), list[bytes]()
+    for end, size in zip(accumulate(sizes), sizes, strict=True):
+        own = slice(end - size, end)
+        arrays.append(struct.pack(">iiiii", 1, 0, 23, size, 1) + members[own].tobytes())
+        vectors.append(struct.pack(">iii", DIMENSIONS, size, 0) + places[own].tobytes() + weights[own].tobytes())
+    return arrays, vectors
 
 
 def _shortened(column: list[Term]) -> list[Term]:
