@@ -168,7 +168,8 @@ def filters_of(options: Any) -> dict[str, Any]:
 def at_least_1(text: str) -> int:
     """The type of an option."""
     if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"is at least 1, not {text}")
+        rule = "is at least 1" if text.removeprefix("-").isdecimal() else "is a number"
+        raise argparse.ArgumentTypeError(f"{rule}, not {text}")
     return int(text)
 
 

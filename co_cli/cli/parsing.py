@@ -111,7 +111,7 @@ WIDTH = 80
 """Mistakes are shown in one line of a usual terminal."""
 FIRST = ("search", "remember", "show", "list", "add", "chat", "web")
 SECOND = ("edit", "forget")
-UNLISTED = ("open", "serve", "token", "checkpoint")
+UNLISTED = ("open", "eval", "token", "checkpoint")
 """Only `co help --all` lists these: a first look at `co` shows at most twenty names."""
 
 

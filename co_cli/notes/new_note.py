@@ -92,6 +92,9 @@ def require_readable(fields: Mapping[str, object]) -> None:
     value = fields.get("importance")
     if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1):
         raise InvalidInputError(f"importance is a number between 0 and 1, not {value!r}")
+    url = fields.get("url")
+    if url is not None and not re.fullmatch(r"[a-zA-Z][\w+.-]*:\S+", str(url)):
+        raise InvalidInputError(f"url is an address such as https://example.org, not {url!r}")
 
 
 def one_or_list(refs: Sequence[str]) -> object:

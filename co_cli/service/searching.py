@@ -257,7 +257,7 @@ def _source(wanted: str, linked: Sequence[Origin]) -> str:
         if wanted in (origin.label, origin.name):
             return origin.label
     known = ", ".join((*SOURCES, *(origin.label for origin in linked)))
-    raise InvalidInputError(f"a source is one of {known}, not {wanted!r}")
+    raise InvalidInputError(f"a kind or source is one of {known}, not {wanted!r}")
 
 
 def _field_text(value: object) -> str:
