@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic_ai import models
 
 from co_cli.agent import capability
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.settings import load_settings
-from tests.chat_server import ChatServer, Turn, calls
+from tests.chat.conftest import server as server
+from tests.chat_server import Turn, calls
 from tests.vault import Vault
 
 OpenVault = Callable[..., KnowledgeBase]
@@ -32,15 +32,6 @@ def facet(kind: str, text: str, first: int, last: int | None = None, **more: Any
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("FRESH_SECONDS", "CONTEXT_SECONDS"):
         monkeypatch.setattr(capability, name, 60.0)
-
-
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ChatServer]:
-    monkeypatch.setattr(models, "ALLOW_MODEL_REQUESTS", True)
-    monkeypatch.setenv("CO_MODEL", "ollama:qwen3")
-    with ChatServer() as server:
-        monkeypatch.setenv("OLLAMA_BASE_URL", server.url)
-        yield server
 
 
 @pytest.fixture
