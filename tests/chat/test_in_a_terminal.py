@@ -41,7 +41,7 @@ def a_chat(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Talking]:
     vault = Vault(folder / "vault")
     vault.write("memories/blue.md", BLUE)
     vault.write("memories/tea.md", TEA)
-    places = {"HOME": folder, "CO_VAULT": vault.root, "CO_DATA_DIR": folder / "data"}
+    places = {"HOME": folder, "CO_VAULT": vault.root, "CO_DATA_DIR": folder / "data", "CO_KNOWLEDGE_READER": "off"}
     with pytest.MonkeyPatch.context() as patched, ChatServer() as server:
         for variable in [variable for variable in os.environ if variable.startswith(OUTSIDE)]:
             patched.delenv(variable)

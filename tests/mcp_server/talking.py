@@ -37,6 +37,7 @@ class Place:
             "HOME": str(folder),
             "CO_VAULT": str(self.vault.root),
             "CO_DATA_DIR": str(folder / "data"),
+            "CO_KNOWLEDGE_READER": "off",
         }
 
     def start(self, *arguments: str, **variables: str) -> Process:

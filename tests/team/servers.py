@@ -53,7 +53,8 @@ class Team:
 
     def open(self, folder: Path) -> KnowledgeBase:
         flags = {"vault": str(folder), "data_dir": str(self.place / f"{folder.name}-data")}
-        kb = KnowledgeBase.open(settings=load_settings(flags, {"CO_ENGINE": self.address}))
+        environ = {"CO_ENGINE": self.address, "CO_KNOWLEDGE_READER": "off"}
+        kb = KnowledgeBase.open(settings=load_settings(flags, environ))
         self._open.append(kb)
         kb.sync()
         return kb
