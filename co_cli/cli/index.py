@@ -13,12 +13,12 @@ from typing import Any
 from co_cli.agent.models import load_model
 from co_cli.cli.opening import json_text, kept_text, open_knowledge_base, print_result, settings_of
 from co_cli.cli.terminal import ProgressBar, count_of, printable, size_of
-from co_cli.index.verify import Compared, verify
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.service.doctor import unread_text
 from co_cli.service.freshness import Batch, Notice, Watcher
 from co_cli.service.history import move_history
 from co_cli.service.searching import learned_weights
+from co_cli.service.verification import OriginCheck, verify
 from co_cli.sources.origin import kind_of
 from co_cli.values import BINARY, Status, SyncReport, moment_text
 
@@ -245,7 +245,7 @@ def run_verify(options: argparse.Namespace) -> int:
     return print_result(options, result, lines, 0 if found.agrees else 3)
 
 
-def _compared_lines(one: Compared) -> list[str]:
+def _compared_lines(one: OriginCheck) -> list[str]:
     if one.problem:
         return [f"!!  {one.label} is not there now, and was not compared: {one.problem}"]
     counts = f"{count_of(one.files, 'file')} ({size_of(one.bytes)}), {count_of(one.passages, 'passage')}"

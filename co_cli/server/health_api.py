@@ -54,7 +54,7 @@ class DoctorAnswer(NamedTuple):
     findings: Sequence[Finding] = ()
 
 
-class Ranking(BaseModel):
+class RankingChoice(BaseModel):
     """Another way to rank; what is not given is as in the settings."""
 
     backend: Backend | None = None
@@ -65,8 +65,8 @@ class Ranking(BaseModel):
 
 class Compare(BaseModel):
     q: str
-    left: Ranking = Ranking()
-    right: Ranking = Ranking()
+    left: RankingChoice = RankingChoice()
+    right: RankingChoice = RankingChoice()
     limit: int = 10
 
 
@@ -142,7 +142,7 @@ def compare_rankings(kb: KnowledgeBase, asked: Compare) -> Compared:
     return Compared(_search(kb, asked, asked.left), _search(kb, asked, asked.right))
 
 
-def _search(kb: KnowledgeBase, asked: Compare, ranking: Ranking) -> SearchResult:
+def _search(kb: KnowledgeBase, asked: Compare, ranking: RankingChoice) -> SearchResult:
     options = Options(asked.limit, **ranking.model_dump(exclude={"reader"}), read=False)
     request = read_request(kb, asked.q, options)
     reader: PassageReader | None = kb.reader if ranking.reader is None else _reader_named(ranking.reader)

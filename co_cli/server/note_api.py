@@ -18,9 +18,9 @@ from co_cli.notes.wikilinks import Attachments, find_links
 from co_cli.server.rendering import PICTURES, render
 from co_cli.server.routes import CALLER, ApiError, ErrorAnswer, json_answer, model_of, route
 from co_cli.service.note_details import (
-    Comparison,
     NoteHistory,
     NoteView,
+    VersionDiff,
     compare_version,
     kept_copies,
     note_history,
@@ -243,7 +243,7 @@ def show_history(kb: KnowledgeBase, asked: OneNote) -> Past:
 
 
 @route("GET", "/versions/{ref:path}")
-def compare(kb: KnowledgeBase, asked: OldVersion) -> Comparison:
+def compare(kb: KnowledgeBase, asked: OldVersion) -> VersionDiff:
     """Compare a note with an older text of it."""
     return compare_version(kb, asked.ref, asked.version)
 

@@ -21,11 +21,11 @@ from co_cli.errors import IndexDamagedError, IndexUnavailableError, KnowledgeErr
 from co_cli.index.sqlite.database_files import no_room, set_aside_before, sweep_unfinished, unwritable
 from co_cli.index.sqlite.sqlite_engine import library_problems
 from co_cli.index.tokens import tokens
-from co_cli.index.verify import compare
 from co_cli.notes.files import sweep_temporary
 from co_cli.notes.secrets import find_secrets
 from co_cli.paths import permission_cure
 from co_cli.service.vaults import tier_of
+from co_cli.service.verification import compare
 from co_cli.settings import SETTINGS
 from co_cli.sources.documents import INSTALL_READERS, NEEDS_EXTRA
 from co_cli.sources.origin import Origin

@@ -87,7 +87,7 @@ class NoteHistory(NamedTuple):
     """Why something is missing."""
 
 
-class Comparison(NamedTuple):
+class VersionDiff(NamedTuple):
     """An older text of a note, and what changed since."""
 
     text: str
@@ -198,7 +198,7 @@ def kept_copies(kb: KnowledgeBase, ref: str) -> list[str]:
     return [kept for kept, home in NoteStore(origin.root).trashed() if home == path]
 
 
-def compare_version(kb: KnowledgeBase, ref: str, version: str) -> Comparison:
+def compare_version(kb: KnowledgeBase, ref: str, version: str) -> VersionDiff:
     """A note as a git commit or a copy in the trash has it, and what changed since."""
     origin, path = kb.lookup.locate(ref)
     store = NoteStore(origin.root)
@@ -210,7 +210,7 @@ def compare_version(kb: KnowledgeBase, ref: str, version: str) -> Comparison:
         raise InvalidInputError(f"{version!r} is neither a commit nor a copy of {ref} in the trash")
     before, after = (decode(data)[0] for data in (then, store.read(path)))
     lines = difflib.unified_diff(before.splitlines(), after.splitlines(), "then", "now", lineterm="")
-    return Comparison(before, list(lines))
+    return VersionDiff(before, list(lines))
 
 
 def _committed(root: str, path: str, commit: str) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 
 from tests.house.package import imports, modules
 
@@ -20,9 +21,9 @@ LAYERS = (
 )
 """From the lowest to the highest. AGENTS.md explains them."""
 LAYER_OF = {f"co_cli.{name}": number for number, names in enumerate(LAYERS) for name in names}
-ONLY_FOR_ITS_TYPE = "co_cli.index.verify imports co_cli.knowledge_index"
 DATABASES = ("co_cli.index.sqlite", "co_cli.index.postgres", "co_cli.index.tables", "co_cli.activity", "co_cli.team")
 SQL = re.compile(r"""["']\s*(?:select\s[^"']+\sfrom|insert into|update \w+ set|delete from|create table)\s""")
+CLASS = re.compile(r"^class (\w+)", re.MULTILINE)
 IMPORT = re.compile(r"^\s*(?:import|from) (?:apsw|sqlite3|psycopg)\b", re.MULTILINE)
 
 
@@ -41,7 +42,7 @@ def test_imports_point_downwards_only() -> None:
         for imported in imports(module)
         if "co_cli" not in (module, imported) and layer_of(imported) > layer_of(module)
     }
-    assert upwards == {ONLY_FOR_ITS_TYPE}
+    assert upwards == set()
 
 
 def test_imports_form_no_cycle() -> None:
@@ -66,6 +67,12 @@ def test_only_the_engine_and_the_activity_log_know_a_database() -> None:
     assert [name for name, text in others.items() if IMPORT.search(text)] == [
         "co_cli.index.tokens"
     ]  # SQLite's tokenizer
+
+
+def test_no_two_classes_share_a_name() -> None:
+    defined = Counter(name for file in modules().values() for name in CLASS.findall(file.read_text("utf-8")))
+
+    assert [name for name, times in defined.items() if times > 1] == []
 
 
 def test_no_module_is_called_utils() -> None:

@@ -15,9 +15,9 @@ from co_cli.errors import IndexUnavailableError
 from co_cli.index.sqlite.connection import APPLICATION, SCHEMA_VERSION
 from co_cli.index.sqlite.database_files import is_ours, set_aside_before
 from co_cli.index.sqlite.sqlite_engine import SqliteEngine
-from co_cli.index.verify import verify
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.knowledge_index import KnowledgeIndex
+from co_cli.service.verification import verify
 from co_cli.settings import load_settings
 from tests.command import Co
 from tests.damage import spoil_table

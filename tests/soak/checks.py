@@ -9,11 +9,11 @@ from typing import Any
 
 from co_cli.index.sqlite.connection import Database, fetch
 from co_cli.index.sqlite.words import words_table
-from co_cli.index.verify import compare
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.files import TEMPORARY
 from co_cli.notes.frontmatter import read_frontmatter
 from co_cli.notes.store import TRASH
+from co_cli.service.verification import compare
 from co_cli.settings import Settings, load_settings
 
 WORDS = (

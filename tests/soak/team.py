@@ -11,8 +11,8 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from co_cli.errors import KnowledgeError, NoteConflictError
-from co_cli.index.verify import verify
 from co_cli.knowledge_base import KnowledgeBase
+from co_cli.service.verification import verify
 from co_cli.settings import load_settings
 from tests import postgres
 from tests.soak.runner import PATIENCE, Process, Trial

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from co_cli.errors import GitError
-from co_cli.index.verify import verify
 from co_cli.service.review import review
+from co_cli.service.verification import verify
 from co_cli.team.keeper import Keeper, LeaseLostError
 from tests.team.servers import Team, commit, git, keep, kept_texts, team_of
 

@@ -13,7 +13,7 @@ from co_cli.activity import acting
 from co_cli.agent.memory_files import MemoryFiles
 from co_cli.errors import InvalidInputError, NoteConflictError, VaultError
 from co_cli.importers.note_importer import ImportRequest, import_export
-from co_cli.index.verify import verify
+from co_cli.service.verification import verify
 from tests.command import Co
 from tests.soak.runner import Process
 from tests.soak.team import open_server

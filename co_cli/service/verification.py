@@ -8,16 +8,14 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from co_cli.errors import VaultError
 from co_cli.index.derivation import stored_text
 from co_cli.index.engine import StoredPassage
 from co_cli.index.sync import Unreadable, read_file
+from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.values import Passage
-
-if TYPE_CHECKING:
-    from co_cli.knowledge_index import KnowledgeIndex
 
 Progress = Callable[[int, int], None]
 
@@ -29,7 +27,7 @@ class Difference(NamedTuple):
     what: str
 
 
-class Compared(NamedTuple):
+class OriginCheck(NamedTuple):
     """One origin: counts, the differences, and one hash over the path and content of every note from each side."""
 
     label: str
@@ -51,7 +49,7 @@ class Compared(NamedTuple):
 class Verified(NamedTuple):
     """The comparison of everything that is searched together."""
 
-    origins: Sequence[Compared]
+    origins: Sequence[OriginCheck]
     damage: str | None
     """What is wrong with search.db itself."""
 
@@ -88,13 +86,13 @@ def _verify(index: KnowledgeIndex, damage: str | None, progress: Progress | None
         return Verified([], str(broken))
 
 
-def compare(index: KnowledgeIndex, progress: Progress | None = None, cut_by_model: bool = False) -> Compared:
+def compare(index: KnowledgeIndex, progress: Progress | None = None, cut_by_model: bool = False) -> OriginCheck:
     """One origin alone."""
     origin, differing, hashes = index.origin, list[Difference](), dict[str, str]()
     try:
         paths = index.files()
     except VaultError as error:
-        return Compared(origin.label, origin.path, str(error))
+        return OriginCheck(origin.label, origin.path, str(error))
     with index.engine.reading() as reader:
         notes = {note.path: note for note in index.notes_here()}
         vault = reader.vault(origin)
@@ -134,7 +132,7 @@ def compare(index: KnowledgeIndex, progress: Progress | None = None, cut_by_mode
     differing += [Difference(path, "is in the index, but there is no such file") for path in gone]
     there = {path: note.hash for path, note in notes.items() if note.missing is None}
     counts = len(hashes), size, len(notes), sum(map(len, stored.values())), skipped, len(missing)
-    return Compared(origin.label, origin.path, "", *counts, _digest(hashes), _digest(there), differing)
+    return OriginCheck(origin.label, origin.path, "", *counts, _digest(hashes), _digest(there), differing)
 
 
 def _same(stored: list[StoredPassage], passages: Sequence[Passage]) -> bool:
