@@ -60,7 +60,7 @@ class Co:
             capture_output=True,
             cwd=self.folder,
             env={**os.environ, **(env or {})},
-            timeout=60,
+            timeout=120,
             preexec_fn=before,
             check=False,
         )

@@ -64,7 +64,7 @@ class Process(subprocess.Popen[str]):
 
     def hear(self) -> dict[str, Any]:
         assert self.stdout is not None
-        patience = threading.Timer(30, self.kill)  # a missing answer should fail, not hang
+        patience = threading.Timer(120, self.kill)  # a missing answer should fail, not hang
         patience.start()
         try:
             return json.loads(self.stdout.readline())
