@@ -7,12 +7,13 @@ import time
 from typing import cast
 
 from co_cli.cli.editor import edit_note
-from co_cli.cli.opening import open_knowledge_base, print_json, sync_first
+from co_cli.cli.opening import open_synced, print_json
 from co_cli.cli.terminal import Screen, count_of, printable, read_key, reads_terminal
 from co_cli.errors import InvalidInputError, KnowledgeError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.service.decisions import Action, decide, require_unchanged
-from co_cli.service.review import ACTIONS, KINDS, Review, ReviewItem, review
+from co_cli.service.review import Review, review
+from co_cli.service.review_checks import ACTIONS, KINDS, ReviewItem
 from co_cli.tools.budget import estimate_tokens
 
 SHOWN = 10
@@ -39,9 +40,8 @@ def run_review(options: argparse.Namespace) -> int:
     unknown = [kind for kind in options.only or () if kind not in KINDS]
     if unknown:
         raise InvalidInputError(f"--only is one of {', '.join(KINDS)}, not {unknown[0]!r}")
-    with open_knowledge_base(options) as kb:
-        sync_first(kb)
-        found = review(kb, time.time(), estimate_tokens, options.only or (), kb.settings.context_tokens)
+    with open_synced(options) as kb:
+        found = review(kb, time.time(), estimate_tokens, options.only or ())
         if options.json:
             findings = [{**one._asdict(), "actions": one.action_names} for one in found.items]
             about = {"notes": found.notes, "dismissed": found.dismissed, "degraded": found.degraded}

@@ -16,7 +16,8 @@ from co_cli.knowledge_base import KnowledgeBase
 from co_cli.server.jobs import Jobs, JobState, Report
 from co_cli.server.routes import CALLER, route
 from co_cli.service.decisions import Action, Decision, decide, require_unchanged, undo
-from co_cli.service.review import KINDS, Kind, Review, ReviewItem, review
+from co_cli.service.review import Review, review
+from co_cli.service.review_checks import KINDS, Kind, ReviewItem
 from co_cli.tools.budget import estimate_tokens
 
 
@@ -130,7 +131,7 @@ def start_review(kb: KnowledgeBase) -> ReviewAnswer:
     def work(report: Report) -> Reviewed:
         kb.sync()
         seen = kb.index.hashes()
-        found = review(kb, time.time(), estimate_tokens, (), kb.settings.context_tokens, report)
+        found = review(kb, time.time(), estimate_tokens, progress=report)
         return Reviewed(found, seen)
 
     return ReviewAnswer(_jobs.start(kb, work).state)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from co_cli.errors import InvalidInputError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.service.decisions import Action, decide, undo
-from co_cli.service.review import ReviewItem, review
+from co_cli.service.review import Dismissals, review
+from co_cli.service.review_checks import ReviewItem
 from tests.vault import Vault
 
 OLD = "---\ncreated: 2024-03-01\n---\nThe door code is 1111.\n"
@@ -59,3 +61,14 @@ def test_a_finding_is_only_decided_in_a_way_that_it_offers(kb: KnowledgeBase, va
 
     with pytest.raises(InvalidInputError, match="supersede is not possible"):
         decide(kb, finding, "supersede", time.time())
+
+
+def test_findings_that_are_kept_at_the_same_time_are_all_remembered(kb: KnowledgeBase) -> None:
+    def keep(key: str) -> None:
+        Dismissals(kb.settings.data_dir, kb.root).add(key, 1.0)
+
+    keys = {f"key-{number}" for number in range(20)}
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(keep, keys))
+
+    assert Dismissals(kb.settings.data_dir, kb.root).keys() == keys
