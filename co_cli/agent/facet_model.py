@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BaseModel, Field
 
-from co_cli.agent.models import UnusableModelError, load_model, problem_of
+from co_cli.agent.models import NO_MODEL, UnusableModelError, load_model, problem_of
 from co_cli.conversations.extraction import Extraction, KnownMemory, Reply, UselessAnswerError, extract
 from co_cli.conversations.facets import Facet, FacetBatch, FacetKind, Feeling, Relation
 from co_cli.errors import KnowledgeError
@@ -132,7 +132,7 @@ def read_conversations(
 ) -> Extraction:
     """Extract facets with the configured model. Raises UnusableModelError if there is none."""
     if kb.settings.model is None:
-        raise UnusableModelError("no model is configured, so nothing is extracted: set CO_MODEL, as in ollama:qwen3")
+        raise UnusableModelError(NO_MODEL)
     model = FacetModel(load_model(kb.settings.model))
     return extract(kb, model, least=least, everything=everything, **({} if tokens is None else {"tokens": tokens}))
 

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from pydantic_ai.models import Model
 
 NO_MODEL = (
-    "no model is configured: run `ollama pull qwen3`, then use --model ollama:qwen3, /model ollama:qwen3 or "
-    "CO_MODEL=ollama:qwen3 (openai:gpt-5 and others work as well)"
+    "no model is configured: run `ollama pull qwen3` and `co config set model ollama:qwen3`, "
+    "or choose another, such as openai:gpt-5"
 )
 FOR_PROGRAMMERS = re.compile(r" or pass it via `[^`]*`|\. To try .*")
 MAX_LENGTH = 300

@@ -19,7 +19,7 @@ def add_context(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "task", nargs="*", help="the agent's first prompt; without one, only notes that are always added"
     )
-    tokens = "budget for notes (setting context_tokens, default 1,000)"
+    tokens = "maximum tokens of notes (setting context_tokens, default 1,000)"
     parser.add_argument("--tokens", type=at_least_1, metavar="N", help=tokens)
 
 

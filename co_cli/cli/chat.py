@@ -20,17 +20,17 @@ MAX_STDIN = 1_000_000  # bytes: more than any model reads at once
 
 
 def add_chat(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("question", nargs="*", help="ask this and leave; without it, a conversation begins")
+    parser.add_argument("question", nargs="*", help="ask this and exit (default: start a conversation)")
     parser.add_argument("-m", "--model", metavar="NAME", help="ollama:qwen3, openai:gpt-5, ... (setting model)")
     parser.add_argument("-c", "--continue", dest="resume", action="store_true", help="continue the last conversation")
     parser.add_argument("--from", dest="origin", metavar="CHECKPOINT", help="continue from a checkpoint")
     parser.add_argument("-y", "--yes", action="store_true", help="let the model forget notes without asking")
-    parser.add_argument("--no-history", action="store_true", help="keep nothing that is said, whatever is set")
+    parser.add_argument("--no-history", action="store_true", help="keep nothing of this conversation")
 
 
 def run_chat(options: argparse.Namespace) -> int:
     """
-    Standard input, if it is piped, goes with the question.
+    Piped standard input is sent with the question.
 
     examples:
       co chat --model ollama:qwen3

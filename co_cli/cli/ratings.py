@@ -27,10 +27,8 @@ def add_give(parser: argparse.ArgumentParser) -> None:
 
 def run_give(options: argparse.Namespace) -> int:
     """
-    The note does not change. After 30 ratings co learns the weights of words and
-    meaning from them, within 0.15 of the default, and only if the rated questions
-    rank better with them. `co feedback tune` shows and resets the weights; the
-    setting learn turns it off.
+    The note does not change. After 30 ratings, `co feedback tune` suggests other
+    weights of words and meaning if the rated questions rank better with them.
 
     examples:
       co feedback give memory:blue-pool-first good

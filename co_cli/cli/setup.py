@@ -135,8 +135,8 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
 
 def run_settings(options: argparse.Namespace) -> int:
     """
-    Order: flag > environment > the project's .co-cli/settings.toml
-    > your own settings.toml > default.
+    A value comes from the first of these that has it: a flag, the environment, the
+    project's .co-cli/settings.toml, your own settings.toml, the default.
 
     examples:
       co config show

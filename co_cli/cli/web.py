@@ -22,9 +22,8 @@ def add_web(parser: argparse.ArgumentParser) -> None:
 
 def run_web(options: argparse.Namespace) -> int:
     """
-    Search, read and edit your notes in a browser. Only this machine can reach
-    the page, and the address contains a code that works once. When you have
-    used it, another one is printed. Press Ctrl-C to stop.
+    Only this machine can reach the page. The address contains a code that works
+    once; when you have used it, another one is printed. Press Ctrl-C to stop.
 
     examples:
       co web
