@@ -239,7 +239,7 @@ def show_result(
         if number > 1:
             screen.line()
         title = f"{hit.title} > {hit.heading}" if hit.heading else hit.title
-        screen.titled(f"{number}. {title}" if numbered else title, hit.ref, hit.path)
+        screen.titled(f"{number}. {title}" if numbered else title, hit.ref, hit.path, indent)
         body = _body(hit, full_from) if full_from else None
         if body is None:
             screen.snippet(hit.snippet, indent, hit.marks)

@@ -117,7 +117,7 @@ class Screen:
         for line in text.splitlines():
             self.wrapped(line, indent) if line else self.line()
 
-    def titled(self, title: str, ref: str, path: str = "") -> None:
+    def titled(self, title: str, ref: str, path: str = "", indent: str = "  ") -> None:
         """A title and its ref, on one line if they fit. The title links to the file, if the terminal can."""
         url = note_url(path) if path and self.links else ""
         lines = self._lines(title, self.width)
@@ -125,7 +125,7 @@ class Screen:
         if self.fits(title, ref):
             self.line(f"{shown[0] if shown else ''}  {self.paint(printable(ref), 'cyan')}")
         else:
-            for line in (*shown, "  " + self.paint(printable(ref), "cyan")):
+            for line in (*shown, indent + self.paint(printable(ref), "cyan")):
                 self.line(line)
 
     def wrapped(self, text: str, indent: str = "", style: str = "") -> None:
