@@ -351,6 +351,17 @@ class Status(NamedTuple):
     """Files that were search.db or activity.db, were damaged or replaced, and are kept under another name."""
 
 
+def plain(value: Any) -> Any:
+    """A value as JSON has it: NamedTuples are objects."""
+    if hasattr(value, "_asdict"):
+        value = value._asdict()
+    if isinstance(value, Mapping):
+        return {key: plain(one) for key, one in value.items()}  # pyright: ignore[reportUnknownVariableType]
+    if isinstance(value, (list, tuple)):
+        return [plain(one) for one in value]  # pyright: ignore[reportUnknownVariableType]
+    return value
+
+
 def moment_text(seconds: float) -> str:
     """A moment as text, such as `2026-03-01T09:30:00Z`."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))

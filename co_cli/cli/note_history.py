@@ -6,7 +6,7 @@ import argparse
 import time
 from collections.abc import Iterator
 
-from co_cli.cli.opening import add_limit, open_synced, print_result
+from co_cli.cli.opening import add_limit, open_synced, print_result, result_ref
 from co_cli.cli.terminal import age, size_of
 from co_cli.service.history import NoteChange
 from co_cli.service.note_details import NoteHistory, note_history
@@ -29,7 +29,7 @@ def run_history(options: argparse.Namespace) -> int:
       co note history article:runbooks/deploy --json
     """
     with open_synced(options) as kb:
-        found = note_history(kb, options.ref, options.limit)
+        found = note_history(kb, result_ref(kb, options.ref), options.limit)
     lines = [f"{found.title or found.path}  {found.ref}", *_lines(found)]
     return print_result(options, found, lines)
 

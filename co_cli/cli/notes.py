@@ -29,7 +29,7 @@ from co_cli.cli.opening import (
     result_ref,
     show_unused_tags,
 )
-from co_cli.cli.terminal import Screen, age, count_of, note_url, paged, printable, read_key
+from co_cli.cli.terminal import Screen, age, count_of, note_url, paged, printable, read_key, reads_terminal
 from co_cli.errors import InvalidInputError, KnowledgeError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.editing import require_field_name
@@ -84,9 +84,8 @@ def run_remember(options: argparse.Namespace) -> int:
         fields["importance"] = options.importance
     if options.url is not None:
         fields["url"] = options.url
-    typing = not options.text and sys.stdin is not None and sys.stdin.isatty()  # pyright: ignore[reportUnnecessaryComparison]
     with (
-        new_text() if typing else contextlib.nullcontext(_text(options.text)) as content,
+        new_text() if not options.text and reads_terminal() else contextlib.nullcontext(_text(options.text)) as content,
         open_synced(options) as kb,
     ):
         saved = kb.remember(
@@ -113,7 +112,7 @@ def _ask(options: argparse.Namespace, kb: KnowledgeBase, content: str) -> OnRela
     """Ask what to do about similar memories; None if there are none, or without --ask."""
     if not options.ask or options.json:
         return None
-    if not (sys.stdin and sys.stdin.isatty() and sys.stdout.isatty()):
+    if not (reads_terminal() and sys.stdout.isatty()):
         raise InvalidInputError("--ask needs a terminal: use --on-related keep or --on-related supersede instead")
     found = kb.writer.related(content, options.title)
     if not found:
@@ -246,8 +245,8 @@ def run_open(options: argparse.Namespace) -> int:
       co open Atlas
     """
     with open_knowledge_base(options) as kb:
-        ref = result_ref(kb, options.ref)
-        note, file = find_note(kb, ref, track=True), kb.file_of(ref)
+        note = find_note(kb, options.ref, track=True)
+        file = kb.file_of(note.ref)
     if not file.lower().endswith(DOCUMENTS):
         raise InvalidInputError(f"{note.ref} is no document, and opening it could run it: `co show` prints it")
     opener = {"darwin": "open", "win32": "explorer"}.get(sys.platform, "xdg-open")
@@ -310,14 +309,13 @@ def run_edit(options: argparse.Namespace) -> int:
     """
     given = (options.title, options.tag, options.add_tag, options.drop_tag, options.category, options.set, options.body)
     with open_knowledge_base(options) as kb:
-        options.ref = result_ref(kb, options.ref)
         note = find_note(kb, options.ref)
         if all(value is None for value in given):
             saved = edit_note(kb, note.ref, options.based_on)
         else:
             tags, version = _tags_after(options, note)
             saved = kb.update(
-                options.ref,
+                note.ref,
                 _text([options.body]) if options.body is not None else None,
                 title=options.title,
                 tags=tags,
@@ -372,7 +370,7 @@ def run_forget(options: argparse.Namespace) -> int:
     """
     with open_knowledge_base(options) as kb:
         # if one is unknown, none is forgotten
-        refs = dict.fromkeys(find_note(kb, result_ref(kb, ref)).ref for ref in options.ref)
+        refs = dict.fromkeys(find_note(kb, ref).ref for ref in options.ref)
         gone = [kb.forget(ref) for ref in refs]
     return print_result(
         options, gone, (f"forgotten {one.ref}; `co note restore {one.ref}` restores it" for one in gone)

@@ -10,12 +10,13 @@ import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from co_cli.cli.terminal import ProgressBar, Screen, logbook, printable, reads_terminal
+from co_cli.cli.terminal import ProgressBar, Screen, count_of, logbook, printable, reads_terminal
 from co_cli.errors import IndexUnavailableError, InvalidInputError, UnknownRefError
 from co_cli.knowledge_base import KnowledgeBase
+from co_cli.notes.files import read_json
 from co_cli.service.searching import close_tags, unused_tags
 from co_cli.settings import Settings, load_settings, this_process
-from co_cli.values import INVISIBLE, SyncReport
+from co_cli.values import INVISIBLE, SyncReport, plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -99,12 +100,20 @@ def kept_text(count: int) -> str:
 
 
 def find_note(kb: KnowledgeBase, ref: str, track: bool = False) -> Note:
-    """The note a ref names. If it is unknown, sync and try again: it may be new, and else the closest are suggested."""
+    """The note that a ref names, or the number of a result. If it is unknown, sync and try again: it may be new, and
+    else the closest are suggested."""
+    wanted = result_ref(kb, ref)
     try:
-        return kb.note(ref, track)
+        return kb.note(wanted, track)
     except UnknownRefError:
         sync_first(kb)
-        return kb.note(ref, track)
+    try:
+        return kb.note(wanted, track)
+    except UnknownRefError:
+        if wanted.isdecimal() and (results := _last_results(kb)):
+            shown = count_of(len(results), "result")
+            raise InvalidInputError(f"no note {ref!r}, and the last search had {shown}") from None
+        raise
 
 
 def keep_results(kb: KnowledgeBase, refs: list[str]) -> None:
@@ -113,27 +122,16 @@ def keep_results(kb: KnowledgeBase, refs: list[str]) -> None:
         json.dump({"vault": kb.root, "refs": refs}, file)
 
 
+def _last_results(kb: KnowledgeBase) -> list[str]:
+    kept = read_json(os.path.join(kb.settings.data_dir, LAST_SEARCH))
+    return kept["refs"] if kept.get("vault") == kb.root else []
+
+
 def result_ref(kb: KnowledgeBase, ref: str) -> str:
     """The ref of a result of this vault's last search, if a number was given; else the ref itself."""
-    with suppress(OSError, ValueError, TypeError, KeyError):
-        number = int(ref)
-        with open(os.path.join(kb.settings.data_dir, LAST_SEARCH), encoding="utf-8") as file:
-            kept = json.load(file)
-        if kept["vault"] == kb.root and 1 <= number <= len(kept["refs"]):
-            return kept["refs"][number - 1]
-        if kept["vault"] == kb.root:
-            return _named_by_number(kb, ref, len(kept["refs"]))
-    return ref
-
-
-def _named_by_number(kb: KnowledgeBase, ref: str, results: int) -> str:
-    """A number that is no result may still be the name of a note."""
-    try:
-        find_note(kb, ref)
-    except UnknownRefError:
-        shown = "1 result" if results == 1 else f"{results} results"
-        raise InvalidInputError(f"no note {ref!r}, and the last search had {shown}") from None
-    return ref
+    if not ref.isdecimal():
+        return ref
+    return dict(enumerate(_last_results(kb), 1)).get(int(ref), ref)
 
 
 def add_filters(parser: argparse.ArgumentParser) -> None:
@@ -240,17 +238,7 @@ def print_json(value: Any) -> None:
 def json_text(value: Any, indent: int | None = None) -> str:
     """JSON in which NamedTuples are objects and no character controls a terminal."""
     unicode = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
-    text = json.dumps(_plain(value), ensure_ascii=not unicode, indent=indent, default=list)
+    text = json.dumps(plain(value), ensure_ascii=not unicode, indent=indent, default=list)
     if not text.isascii():  # JSON itself escapes only some of what cannot be seen
         text = re.sub(INVISIBLE, lambda found: json.dumps(found[0])[1:-1], text)
     return text
-
-
-def _plain(value: Any) -> Any:
-    if hasattr(value, "_asdict"):
-        value = value._asdict()
-    if isinstance(value, dict):
-        return {key: _plain(one) for key, one in value.items()}  # pyright: ignore[reportUnknownVariableType]
-    if isinstance(value, (list, tuple)):
-        return [_plain(one) for one in value]  # pyright: ignore[reportUnknownVariableType]
-    return value

@@ -12,9 +12,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextvars import ContextVar
-from dataclasses import fields, is_dataclass
 from functools import cached_property
 from inspect import signature
 from typing import Any, NamedTuple, get_type_hints
@@ -37,6 +36,7 @@ from co_cli.errors import (
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.logbook import crashed
 from co_cli.service.access_tokens import Role, Token
+from co_cli.values import plain
 
 API = "/api/v1"
 ROUTES: list[Route] = []
@@ -185,21 +185,6 @@ def error_answer(error: Exception) -> Response:
         return json_answer(ErrorAnswer(answer._replace(closest=tuple(error.closest))), 404)
     status = 503 if isinstance(error, IndexUnavailableError) else 400 if error.exit_code == 2 else 500
     return json_answer(ErrorAnswer(answer), status)
-
-
-def plain(value: Any) -> Any:
-    """NamedTuples, dataclasses and pydantic models as dictionaries."""
-    if isinstance(value, BaseModel):
-        value = dict(value)
-    elif hasattr(value, "_asdict"):
-        value = value._asdict()
-    elif is_dataclass(value) and not isinstance(value, type):
-        value = {field.name: getattr(value, field.name) for field in fields(value)}
-    if isinstance(value, Mapping):
-        return {key: plain(one) for key, one in value.items()}  # pyright: ignore[reportUnknownVariableType]
-    if isinstance(value, (list, tuple)):
-        return [plain(one) for one in value]  # pyright: ignore[reportUnknownVariableType]
-    return value
 
 
 def openapi() -> dict[str, Any]:

@@ -134,7 +134,7 @@ def test_notes_of_added_sources_are_listed_and_opened_by_title_alias_file_name_o
     assert co("show", "oaks").err == "co: 'oaks' is the name of several notes: memory:oak, memory:oak2\n"
 
 
-def test_show_open_edit_and_forget_take_the_number_of_a_result_of_the_last_search(
+def test_commands_take_the_number_of_a_result_of_the_last_search(
     co: Co, vault: Vault, editor: Editor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     vault.write("memories/oak.md", NOTE)
@@ -151,6 +151,9 @@ def test_show_open_edit_and_forget_take_the_number_of_a_result_of_the_last_searc
     assert co("open", "1").out == f"opened {article}\n"
     assert Path(f"{opener}.opened").read_text() == f"{article}\n"
     assert (co("edit", "2").code, vault.read("memories/oak.md")) == (0, f"{NOTE}More.\n")
+    assert co("feedback", "give", "1", "good").out.startswith("rated good: article:elm (Elms)")
+    assert co("note", "why", "long life of elms", "1").out.startswith("Elms  article:elm\n")
+    assert co("note", "history", "1").out.startswith("Elms  article:elm\n")
     for command in ("show", "open", "edit", "forget"):
         ran = co(command, "3")
         assert (ran.code, ran.err) == (2, "co: no note '3', and the last search had 2 results\n")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from starlette.testclient import TestClient
 
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.server.routes import plain
+from co_cli.values import plain
 from tests.server.api import ask
 
 
