@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from co_cli.errors import SettingsError
@@ -258,8 +259,6 @@ def load_settings(
 
 
 def unknown_setting(name: str) -> str:
-    from difflib import get_close_matches
-
     close = [known for known in BY_NAME if name in known] or get_close_matches(name, BY_NAME, n=1)
     hint = f"did you mean {close[0]}?" if close else "`co config show` lists them"
     return f"unknown setting {name!r}: {hint}"

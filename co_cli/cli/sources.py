@@ -30,7 +30,7 @@ from co_cli.importers.articles import import_articles
 from co_cli.service.origins import Part, is_glob
 from co_cli.settings import Settings
 from co_cli.sources.origin import KINDS, Origin
-from co_cli.sources.web.addresses import looks_like_url
+from co_cli.sources.web import looks_like_url
 from co_cli.values import BINARY, ON_CONFLICT, SyncReport, masked_text
 
 if TYPE_CHECKING:

@@ -35,7 +35,8 @@ from co_cli.notes.secrets import count_masked, reveals_secret, without_secrets
 from co_cli.service.origins import is_glob
 from co_cli.service.vault_writer import change_file
 from co_cli.settings import Settings
-from co_cli.sources.web.addresses import Exceptions, looks_like_url, read_url, without_credentials
+from co_cli.sources.web import looks_like_url
+from co_cli.sources.web.addresses import Exceptions, read_url, without_credentials
 from co_cli.sources.web.extract import Page, read_page
 from co_cli.sources.web.fetch import Fetched, Fetcher, Limits, Validators
 from co_cli.values import ON_CONFLICT, moment_text

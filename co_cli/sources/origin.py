@@ -7,6 +7,7 @@ cannot change it, because a clone must not make folders outside of it searchable
 
 from __future__ import annotations
 
+import json
 import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -208,13 +209,11 @@ def _entry(table: dict[str, object], file: str) -> Added:
 
 
 def _render(entries: Sequence[Added]) -> str:
-    from json import dumps  # TOML strings are JSON strings, except for one character
-
     parts = [HEAD]
     for vault, origin, added in entries:
         values = (vault, origin.kind, origin.name, origin.root, origin.only, added)
         lines = [
-            f"{field} = {dumps(value, ensure_ascii=False)}".replace("\x7f", "\\u007f")
+            f"{field} = {json.dumps(value, ensure_ascii=False)}".replace("\x7f", "\\u007f")  # TOML wants that
             for field, value in zip(FIELDS, values, strict=True)
             if value
         ]

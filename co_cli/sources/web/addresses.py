@@ -15,11 +15,12 @@ from collections.abc import Sequence
 from typing import NamedTuple
 from urllib.parse import urljoin, urlsplit
 
+import httpx2
+
 from co_cli.errors import PageRefusedError, SettingsError
 from co_cli.values import to_utf8
 
 LONGEST_URL = 2_000
-SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 FORBIDDEN = re.compile(r"[\x00-\x20\x7f\\]")
 NUMERIC_LABEL = re.compile(r"(?:0[xX][0-9A-Fa-f]*|[0-9]+)\Z")
 HOST = re.compile(r"(?=.{1,253}\Z)[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*")
@@ -80,15 +81,8 @@ def why_refused(address: str, host: str = "", exceptions: Exceptions | None = No
     return kind
 
 
-def looks_like_url(text: str) -> bool:
-    """Whether it is meant as a URL of any kind, and not as a path."""
-    return SCHEME.match(text) is not None
-
-
 def read_url(text: str) -> str:
     """The URL in its one spelling, without the part after `#`. Raises PageRefusedError."""
-    import httpx2  # 180 ms that `co add FILE` does not need
-
     text = to_utf8(text.strip())
     shown = without_credentials(text)
     if len(text) > LONGEST_URL:
@@ -134,8 +128,6 @@ def _host(name: str) -> str:
         return str(ipaddress.IPv6Address(name))
     name = unicodedata.normalize("NFKC", name).rstrip(".").lower()
     if not name.isascii():
-        import httpx2
-
         name = httpx2.URL(scheme="http", host=name).raw_host.decode().rstrip(".")
     if NUMERIC_LABEL.match(name.rsplit(".", 1)[-1]):
         return socket.inet_ntoa(socket.inet_aton(name))  # 2130706433, 0x7f.1 and 0177.0.0.1 all mean 127.0.0.1
