@@ -15,10 +15,10 @@ from co_cli.cli.opening import (
     add_filters,
     filters_of,
     open_knowledge_base,
+    open_synced,
     print_json,
     print_result,
     settings_of,
-    sync_first,
 )
 from co_cli.cli.terminal import ProgressBar, Screen, columns, count_of, printable, size_of
 from co_cli.errors import InvalidInputError
@@ -163,8 +163,7 @@ def run_export(options: argparse.Namespace) -> int:
         raise InvalidInputError("say where to: --to DIR, --to FILE.zip, --to FILE.jsonl, or --to - for standard output")
     if options.to == "-" and options.json:
         raise InvalidInputError("--json reports about an export, and --to - prints JSON already: leave one of them out")
-    with open_knowledge_base(options) as kb:
-        sync_first(kb, INDEXED)
+    with open_synced(options, INDEXED) as kb:
         notes = kb.notes(options.source, **filters_of(options))
         if not notes:
             print("No notes to export.", file=sys.stderr)

@@ -18,8 +18,6 @@ from co_cli.values import BINARY
 
 HEAVY = ("node_modules/", "__pycache__/", "venv/", "*.egg-info/", "*~", "#*#", "~$*", "*.part", "*.crdownload")
 """What tools leave behind, and unfinished files."""
-LARGEST = 100_000_000
-"""A PDF is larger than the text in it."""
 APP_SETTINGS = ".obsidian/app.json"
 LARGEST_SETTINGS = 1_000_000
 
@@ -37,7 +35,7 @@ class FolderKind(Kind):
         return BINARY if is_binary_name(name) else missing_extra(name)
 
     def largest(self, name: str, limit: int) -> int:
-        return limit if name.lower().endswith(MARKDOWN) else min(largest_size(name), max(limit, LARGEST))
+        return limit if name.lower().endswith(MARKDOWN) else largest_size(name)
 
     def exclusions(self, origin: Origin) -> tuple[Sequence[str], Sequence[str]]:
         return HEAVY, (GIT_FILE, IGNORE_FILE)
