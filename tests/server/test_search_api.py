@@ -45,7 +45,7 @@ def test_filters_narrow_a_search(api: TestClient) -> None:
     assert articles
     assert {hit["source"] for hit in articles} == {"article"}
     assert "since is a date" in ask(api, "GET", "/search", 400, q="bell", since="someday")["error"]["message"]
-    assert "a source is one of" in ask(api, "GET", "/search", 400, q="bell", source=["nowhere"])["error"]["message"]
+    assert "source is one of" in ask(api, "GET", "/search", 400, q="bell", source=["nowhere"])["error"]["message"]
 
 
 def test_why_follows_a_note_through_the_search(api: TestClient) -> None:
