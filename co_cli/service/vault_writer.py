@@ -22,7 +22,6 @@ from co_cli.errors import (
     NoteConflictError,
     SecretError,
 )
-from co_cli.index.names import fold_name
 from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.notes.editing import Tags, set_body, set_fields
 from co_cli.notes.frontmatter import read_frontmatter
@@ -30,11 +29,9 @@ from co_cli.notes.new_note import NewNote, clean_tags, one_or_list, require_read
 from co_cli.notes.note import UTF_16, Note, NotTextError, read_note, version_of
 from co_cli.notes.refs import ENDINGS, FOLDERS, ref_of, slugify
 from co_cli.notes.secrets import count_masked, find_secrets
-from co_cli.notes.similarity import fingerprint, likeness, without_articles, words_of
 from co_cli.notes.store import NoteStore
-from co_cli.retrieval.pipeline import SearchRequest
-from co_cli.retrieval.results import best_of_each_note
-from co_cli.service.lookup import Lookup, outdated
+from co_cli.service.lookup import Lookup
+from co_cli.service.related import find_twin, related_notes
 from co_cli.service.vaults import open_tier, tier_of
 from co_cli.sources.origin import IGNORE_FILE
 from co_cli.sources.walk import ignore_rules, may_list
@@ -43,7 +40,6 @@ from co_cli.values import (
     OWN_SOURCES,
     Change,
     Draft,
-    Filters,
     Forgotten,
     OnRelated,
     Related,
@@ -55,15 +51,8 @@ from co_cli.values import (
 if TYPE_CHECKING:
     from co_cli.knowledge_base import KnowledgeBase
 
-CANDIDATES = 10
-MOST_RELATED = 3
-CLOSE = 0.75
-"""The cosine of the embedded model from which on two memories are close in meaning. Chosen with the share of words on
-146 labelled pairs of short memories: see benchmarks/NOTES.md."""
 UNUSABLE = re.compile(r'[\x00-\x1f\x7f:*?"<>|#^\[\]]|//|[ .](?:/|$)')
 """In a path that a caller chose: what some file system, or a link in Obsidian, cannot hold."""
-OPERATORS = re.compile(r'["#:]|(?<!\S)-+')
-"""What a search would read as a phrase, a filter or an exclusion."""
 
 
 class TextKeptError(NoteConflictError):
@@ -195,61 +184,16 @@ class VaultWriter:
         index = self.kb.working_index()
         with count_masked() as masked:
             new.remove_secrets(self.store.secrets)
-            look = (
-                {"memory": self._related, "entity": self._namesakes}.get(new.source) if on_related != "keep" else None
-            )
-            related = look(index, new) if index and look else []
+            related = self._related(index, new) if index and on_related != "keep" else []
             with self.store.lock():
-                twin = self._find_twin(index, new) if index else None
+                twin = find_twin(self.store, index, new) if index else None
                 saved = self._repeat(new, *twin) if twin else self._create(index, new, related, on_related)
         if index and saved.outcome != "duplicate":
             index.embed_saved()
         return saved._replace(masked=len(masked), seq=self.store.last_seq)
 
     def _related(self, index: KnowledgeIndex, new: NewNote) -> list[Related]:
-        """Memories that are valid and share most words with a new note, or are close to it in meaning."""
-        text = f"{new.title}\n{new.content}" if new.own_title else new.content
-        # a date in the text is no filter: a request that has dates of its own is not read for others
-        filters = Filters(sources=("memory",), roots=(index.root,), since=float("-inf"))
-        with index.engine.reading() as reader:
-            active = index.state().active
-            measured = active is not None and active.space.provider == "static"  # other models have other cosines
-            request = SearchRequest(OPERATORS.sub(" ", text), CANDIDATES, filters, meaning=measured)
-            trace = index.find(request)[1]
-            best = best_of_each_note(trace.ranked)[:CANDIDATES]
-            passages = reader.passages([one.passage for one in best])
-        found: list[Related] = []
-        words, threshold = without_articles(words_of(new.content)), self.kb.settings.knowledge_duplicate_threshold
-        for passage in (passages[one.passage] for one in best):
-            alike = likeness(words, without_articles(words_of(passage.body)), threshold)
-            if not alike and trace.candidates.cosines.get(passage.id, 0.0) < CLOSE:
-                continue
-            opened = self._open(passage.path)  # the index may be older than the file
-            if opened is None or opened[0].ref in new.supersedes or outdated(opened[0], index):
-                continue
-            why = f"{alike:.0%} the same words" if alike else "close in meaning"
-            found.append(Related(opened[0].ref, opened[0].title, why))
-        return found[:MOST_RELATED]
-
-    def _namesakes(self, index: KnowledgeIndex, new: NewNote) -> list[Related]:
-        """Entities that a new one shares its title with."""
-        same = [note for note in index.own_notes("name", fold_name(new.title)) if note.source == "entity"]
-        others = [note for note in same if note.ref not in new.supersedes]
-        return [Related(note.ref, note.title, "has the same name") for note in others[:MOST_RELATED]]
-
-    def _find_twin(self, index: KnowledgeIndex, new: NewNote) -> tuple[Note, bytes] | None:
-        """The note that says the same word for word, as its file says it now.
-
-        Under another title it is another note: "Likes tea." of Mara is not that of Bex.
-        """
-        wanted = fingerprint(new.content)
-        for path in index.exact_twins(new.source, wanted):
-            found = self._open(path)
-            if found is None or fingerprint(found[0].body) != wanted or found[0].ref in new.supersedes:
-                continue
-            if not new.own_title or words_of(new.title) == words_of(found[0].title):
-                return found
-        return None
+        return related_notes(self.store, index, new, self.kb.settings.knowledge_duplicate_threshold)
 
     def _create(
         self, index: KnowledgeIndex | None, new: NewNote, related: list[Related], on_related: OnRelated
@@ -301,15 +245,6 @@ class VaultWriter:
         change_file(self.store, note.path, data, None, fields)
         self._index(note.path)
         return Saved(note.ref, path, "updated", f"{detail}; it supersedes {', '.join(superseded)} now")
-
-    def _open(self, path: str) -> tuple[Note, bytes] | None:
-        if not self.store.exists(path):
-            return None
-        data = self.store.read(path)
-        try:
-            return read_note(path, data), data
-        except NotTextError:
-            return None
 
     def _apply(
         self, path: str, content: str | None, fields: dict[str, object], version: str | None

@@ -146,6 +146,20 @@ def test_a_note_whose_file_is_gone_is_neither_a_duplicate_nor_related(kb: Knowle
     assert kb.remember(BACKUP).outcome == "created"
 
 
+@pytest.mark.parametrize("now", ["too long", "a link out of the vault"])
+def test_a_note_that_cannot_be_read_now_does_not_stop_another_save(kb: KnowledgeBase, tmp_path: Path, now: str) -> None:
+    file = Path(kb.remember(BACKUP).path)
+    file.write_text("x" * 2_000_001)
+    if now != "too long":
+        file.rename(tmp_path / "elsewhere.md")
+        file.symlink_to(tmp_path / "elsewhere.md")
+
+    again, other = kb.remember(BACKUP), kb.remember(BACKUP.replace("dawn", "dusk"))
+
+    assert (again.outcome, other.outcome) == ("created", "created")
+    assert again.ref in [one.ref for one in other.related]
+
+
 def test_processes_that_save_the_same_words_at_once_make_one_note(vault: Vault, data_dir: Path) -> None:
     places = ["--vault", str(vault.root), "--data-dir", str(data_dir)]
     command = [sys.executable, "-m", "co_cli", "remember", BACKUP, *places]

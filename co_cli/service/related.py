@@ -1,0 +1,88 @@
+"""What a new note repeats, resembles or shares its name with. The index proposes, and the files decide."""
+
+from __future__ import annotations
+
+import re
+
+from co_cli.errors import KnowledgeError
+from co_cli.index.names import fold_name
+from co_cli.knowledge_index import KnowledgeIndex
+from co_cli.notes.new_note import NewNote
+from co_cli.notes.note import Note, NotTextError, read_note
+from co_cli.notes.similarity import fingerprint, likeness, without_articles, words_of
+from co_cli.notes.store import NoteStore
+from co_cli.retrieval.pipeline import SearchRequest
+from co_cli.retrieval.results import best_of_each_note
+from co_cli.service.lookup import outdated
+from co_cli.values import Filters, Related
+
+CANDIDATES = 10
+MOST_RELATED = 3
+CLOSE = 0.75
+"""The cosine of the embedded model from which on two memories are close in meaning. Chosen with the share of words on
+146 labelled pairs of short memories: see benchmarks/NOTES.md."""
+OPERATORS = re.compile(r'["#:]|(?<!\S)-+')
+"""What a search would read as a phrase, a filter or an exclusion."""
+
+
+def find_twin(store: NoteStore, index: KnowledgeIndex, new: NewNote) -> tuple[Note, bytes] | None:
+    """The note that says the same word for word, as its file says it now.
+
+    Under another title it is another note: "Likes tea." of Mara is not that of Bex.
+    """
+    wanted = fingerprint(new.content)
+    for path in index.exact_twins(new.source, wanted):
+        found = _open(store, path)
+        if found is None or fingerprint(found[0].body) != wanted or found[0].ref in new.supersedes:
+            continue
+        if not new.own_title or words_of(new.title) == words_of(found[0].title):
+            return found
+    return None
+
+
+def related_notes(store: NoteStore, index: KnowledgeIndex, new: NewNote, threshold: float) -> list[Related]:
+    """Similar memories, or entities of the same name. `threshold` is the share of words that makes two similar."""
+    if new.source == "memory":
+        return _similar_memories(store, index, new, threshold)[:MOST_RELATED]
+    return _namesakes(index, new)[:MOST_RELATED] if new.source == "entity" else []
+
+
+def _similar_memories(store: NoteStore, index: KnowledgeIndex, new: NewNote, threshold: float) -> list[Related]:
+    """Memories that are valid and share most words with a new note, or are close to it in meaning."""
+    text = f"{new.title}\n{new.content}" if new.own_title else new.content
+    # a date in the text is no filter: a request that has dates of its own is not read for others
+    filters = Filters(sources=("memory",), roots=(index.root,), since=float("-inf"))
+    with index.engine.reading() as reader:
+        active = index.state().active
+        measured = active is not None and active.space.provider == "static"  # other models have other cosines
+        request = SearchRequest(OPERATORS.sub(" ", text), CANDIDATES, filters, meaning=measured)
+        trace = index.find(request)[1]
+        best = best_of_each_note(trace.ranked)[:CANDIDATES]
+        passages = reader.passages([one.passage for one in best])
+    found: list[Related] = []
+    words = without_articles(words_of(new.content))
+    for passage in (passages[one.passage] for one in best):
+        alike = likeness(words, without_articles(words_of(passage.body)), threshold)
+        if not alike and trace.candidates.cosines.get(passage.id, 0.0) < CLOSE:
+            continue
+        opened = _open(store, passage.path)
+        if opened is None or opened[0].ref in new.supersedes or outdated(opened[0], index):
+            continue
+        why = f"{alike:.0%} the same words" if alike else "close in meaning"
+        found.append(Related(opened[0].ref, opened[0].title, why))
+    return found
+
+
+def _namesakes(index: KnowledgeIndex, new: NewNote) -> list[Related]:
+    """Entities that a new one shares its title with."""
+    same = [note for note in index.own_notes("name", fold_name(new.title)) if note.source == "entity"]
+    return [Related(note.ref, note.title, "has the same name") for note in same if note.ref not in new.supersedes]
+
+
+def _open(store: NoteStore, path: str) -> tuple[Note, bytes] | None:
+    """A note and its bytes; None if it cannot be read: it may be gone since it was indexed, or at this moment."""
+    try:
+        data = store.read(path)
+        return read_note(path, data), data
+    except (KnowledgeError, NotTextError):
+        return None
