@@ -58,23 +58,24 @@ def run_init(options: argparse.Namespace) -> int:
     vault = os.path.abspath(vault)
     if ours:  # a vault that was there may be somebody else's
         trust(load_settings({"data_dir": options.data_dir}, start=vault).data_dir, vault)
+    command = "co" if load_settings().vault == vault else f"co --vault {shlex.quote(vault)}"
     lines = [f"{'created' if made else 'there is already'} {vault}"]
-    lines += ['next: co remember "What this project taught us today." --tag lesson'] if made else []
+    lines += [f'next: {command} remember "What this project taught us today." --tag lesson'] if made else []
     print_result(options, {"vault": vault, "made": made}, lines)
     project = project_of(vault)
     if made and not options.json and project and project_vault(project) == vault:
-        _offer_notes(options, vault, project)
+        _offer_notes(options, vault, project, command)
     return 0
 
 
-def _offer_notes(options: argparse.Namespace, vault: str, project: str) -> None:
+def _offer_notes(options: argparse.Namespace, vault: str, project: str, command: str) -> None:
     """Offer to search the notes that are in a project already."""
     notes = _count_notes(project)
     if not notes:
         return
     there = f"{count_of(notes, 'note')} {'is' if notes == 1 else 'are'} in {project} already"
     if not (reads_terminal() and sys.stdout.isatty()):
-        print(printable(f"{there}: `co add {shlex.quote(project)}` makes them searchable"))
+        print(printable(f"{there}: `{command} add {shlex.quote(project)}` makes them searchable"))
         return
     print(printable(f"{there}."))
     if read_key("[y] search them, too  [n] not now", "yn") == "y":

@@ -25,7 +25,7 @@ def no_vault(co: Co, monkeypatch: pytest.MonkeyPatch) -> Co:
 def test_init_creates_a_vault_that_every_folder_below_uses(
     no_vault: Co, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert no_vault("init").out.startswith(f"created {home}/.co-cli/knowledge\n")
+    assert no_vault("init").out.startswith(f"created {home}/.co-cli/knowledge\nnext: co remember")
 
     (home / "src").mkdir()
     monkeypatch.chdir(home / "src")
@@ -41,7 +41,8 @@ def test_init_offers_to_search_the_notes_of_the_project(no_vault: Co, home: Path
     (project / "docs").mkdir(parents=True)
     (project / "docs" / "zebras.md").write_text("Zebras have stripes.\n")
 
-    assert f"1 note is in {project} already: `co add '{project}'` makes" in no_vault("init", str(project)).out
+    made = no_vault("init", str(project)).out
+    assert f"1 note is in {project} already: `co --vault '{project}/.co-cli/knowledge' add '{project}'` makes" in made
 
     shutil.rmtree(project / ".co-cli")
     with terminal(project, "init") as child:
@@ -56,7 +57,7 @@ def test_init_takes_a_folder_a_vault_or_the_environment(
     no_vault: Co, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert no_vault("init", str(tmp_path / "project")).code == 0
-    assert no_vault("init", "--vault", str(tmp_path / "notes")).code == 0
+    assert f"next: co --vault {tmp_path}/notes remember" in no_vault("init", "--vault", str(tmp_path / "notes")).out
     assert (tmp_path / "project/.co-cli/knowledge/articles").is_dir()
     assert (tmp_path / "notes/memories").is_dir()
     monkeypatch.setenv("CO_VAULT", str(tmp_path / "mine"))
