@@ -67,6 +67,11 @@ class Co:
         return Ran(ran.returncode, ran.stdout.decode("utf-8", "replace"), ran.stderr.decode("utf-8", "replace"))
 
 
+def refs(co: Co, *arguments: str) -> list[str]:
+    """What a search finds, best first."""
+    return [hit["ref"] for hit in co("search", *arguments, "--json").json["hits"]]
+
+
 def write_script(path: Path, lines: str) -> Path:
     """A shell script that can be run."""
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -6,18 +6,18 @@ import json
 from pathlib import Path
 
 import pytest
-from pydantic_ai import Agent, models
+from pydantic_ai import Agent
 
 from co_cli.activity import Activity, query_log
 from co_cli.activity.feed import Entry, FeedQuery, Kind, read_feed
 from co_cli.activity.query_log import DAY
 from co_cli.activity.versions import move_vault
 from co_cli.agent import Knowledge
-from co_cli.agent import capability as agent_capability
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.mcp.server import VaultServer
 from co_cli.tools import Toolbox
 from tests.activity.conftest import NOON, Opener, answer, rows
+from tests.agent.conftest import offline_and_patient as offline_and_patient
 from tests.agent.scripted import Script
 from tests.command import Co
 from tests.vault import Vault
@@ -36,12 +36,9 @@ def feed(activity: Activity, kinds: tuple[Kind, ...] = ALL, front_end: str | Non
 
 
 @pytest.fixture
-def profile(vault: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A note that every agent is given, and all the time that it takes."""
+def profile(vault: Vault) -> None:
+    """A note that every agent is given."""
     vault.write("memories/profile.md", "---\ntitle: Profile\nloading: always\n---\nMara is the user.")
-    monkeypatch.setattr(models, "ALLOW_MODEL_REQUESTS", False)
-    monkeypatch.setattr(agent_capability, "FRESH_SECONDS", 60.0)
-    monkeypatch.setattr(agent_capability, "CONTEXT_SECONDS", 60.0)
 
 
 def test_citations_join_what_the_same_run_was_given(activity: Activity) -> None:

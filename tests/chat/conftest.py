@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from pydantic_ai import models
 
-from co_cli.agent import capability
+from tests.agent.conftest import offline_and_patient as offline_and_patient
 from tests.chat_server import ChatServer
 from tests.vault import Vault
 
@@ -21,13 +21,6 @@ provenance: user
 Blue takes traffic first; green follows after ten quiet minutes.
 """
 TEA = "---\ntags: [kitchen]\n---\nMara drinks green tea."
-
-
-@pytest.fixture(autouse=True)
-def no_real_models(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(models, "ALLOW_MODEL_REQUESTS", False)
-    for name in ("FRESH_SECONDS", "CONTEXT_SECONDS"):  # a busy machine is no bug
-        monkeypatch.setattr(capability, name, 60.0)
 
 
 @pytest.fixture

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import io
 import re
 
 import pytest
 
 from co_cli.chat.screen import Output
-from tests.safety.hostile import HOSTILE, OBEYED
+from tests.safety.hostile import HOSTILE, OBEYED, FakeTerminal
 
 ANSWER = """\
 They go through the **blue pool** first; see [the runbook](https://example.org/run), List<String> and snake_case.
@@ -33,11 +32,6 @@ HOSTILE_MARKDOWN = (
     "| \x1b[2J |\n|-|\n| \x9b2J |",
     "[a](http://x/\x1b[2J) ![b](<\x1b[2J>)",
 )
-
-
-class FakeTerminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
 
 
 def printed(text: str, size: int = 1000) -> str:

@@ -15,7 +15,7 @@ import pytest
 
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.sources.origin import registry_file
-from tests.command import Co
+from tests.command import Co, refs
 from tests.sources.document_files import lines_of, pdf
 from tests.vault import Vault
 
@@ -35,10 +35,6 @@ def state(root: Path) -> dict[str, tuple[bytes, int]]:
     """All files of a folder, to see that nothing there was touched."""
     files = [path for path in root.rglob("*") if path.is_file()]
     return {str(path.relative_to(root)): (path.read_bytes(), path.stat().st_mtime_ns) for path in files}
-
-
-def refs(co: Co, *arguments: str) -> list[str]:
-    return [hit["ref"] for hit in co("search", *arguments, "--json").json["hits"]]
 
 
 def test_a_folder_is_searched_with_the_notes_and_is_not_touched(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.command import Co, commit, git
+from tests.command import Co, commit, git, refs
 from tests.vault import Vault
 
 
@@ -22,10 +22,6 @@ def project(co: Co, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 def own(home: Path) -> Vault:
     return Vault(home / ".local/share/co-cli/knowledge")
-
-
-def refs(co: Co, *arguments: str) -> list[str]:
-    return [hit["ref"] for hit in co("search", *arguments, "--json").json["hits"]]
 
 
 @pytest.fixture

@@ -9,17 +9,13 @@ from pathlib import Path
 import apsw
 import pytest
 
-from tests.command import Co, commit, git
+from tests.command import Co, commit, git, refs
 from tests.vault import Vault
 
 
 def note(vault: Vault, name: str, text: str, **fields: str) -> None:
     front = "".join(f"{key}: {value}\n" for key, value in fields.items())
     vault.write(f"memories/{name}.md", f"---\n{front}---\n{text}\n")
-
-
-def refs(co: Co, *arguments: str) -> list[str]:
-    return [hit["ref"] for hit in co("search", *arguments, "--json").json["hits"]]
 
 
 @pytest.fixture

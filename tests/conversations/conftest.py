@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from co_cli.agent import capability
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.settings import load_settings
+from tests.agent.conftest import offline_and_patient as offline_and_patient
 from tests.chat.conftest import server as server
 from tests.chat_server import Turn, calls
 from tests.vault import Vault
@@ -26,12 +26,6 @@ def answers(*values: dict[str, Any]) -> Turn:
 
 def facet(kind: str, text: str, first: int, last: int | None = None, **more: Any) -> dict[str, Any]:
     return {"kind": kind, "text": text, "first_line": first, "last_line": last or first, **more}
-
-
-@pytest.fixture(autouse=True)
-def patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("FRESH_SECONDS", "CONTEXT_SECONDS"):
-        monkeypatch.setattr(capability, name, 60.0)
 
 
 @pytest.fixture

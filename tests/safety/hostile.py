@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 from collections.abc import Iterator
@@ -53,6 +54,13 @@ POSING = (
 )
 """What would pose as another role."""
 OURS = re.compile(r"\r?\x1b\[(?:[0-9;]*m|K)")
+
+
+class FakeTerminal(io.StringIO):
+    """A stream that takes itself for a terminal."""
+
+    def isatty(self) -> bool:
+        return True
 
 
 def note(hostile: str, word: str = "zebra") -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import io
 import json
 import os
 import re
@@ -32,7 +31,7 @@ from tests.agent.scripted import Script
 from tests.chat_server import ChatServer, calls, text
 from tests.cli.screen import on_terminal
 from tests.command import Co, Ran, write_script
-from tests.safety.hostile import HOSTILE, OBEYED, OURS, TOGETHER, assert_data, file_name, note, strings_in
+from tests.safety.hostile import HOSTILE, OBEYED, OURS, TOGETHER, FakeTerminal, assert_data, file_name, note, strings_in
 from tests.sources.web_server import WebServer, article, response
 from tests.vault import Vault
 
@@ -239,20 +238,13 @@ def test_a_chat_shows_it_and_sends_it_as_data(attacked: Co, monkeypatch: pytest.
             assert_data(server.said("tool"))
 
 
-class Terminal(io.StringIO):
-    """A stream that takes itself for a terminal."""
-
-    def isatty(self) -> bool:
-        return True
-
-
 def test_a_chat_on_a_terminal_steers_nothing(
     attacked: Co, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("TERM", "xterm-256color")
     answer = "\n\n".join(HOSTILE.values())
     turns = [[(tool, arguments) for tool, arguments in TOOLS], answer]
-    screen = Terminal()
+    screen = FakeTerminal()
 
     async def refuse(question: str) -> bool:
         return False

@@ -20,7 +20,7 @@ from co_cli.knowledge_base import KnowledgeBase
 from co_cli.paths import sample_vault
 from co_cli.server.app import OWNER, Access, Site
 from co_cli.server.team_site import TeamAccess, TeamSite
-from co_cli.service.access_tokens import AccessTokens
+from co_cli.service.access_tokens import AccessTokens, Role
 from tests.server.browser import DESKTOP, PATIENCE, chromium, wait_for
 from tests.vault import Vault
 
@@ -59,6 +59,16 @@ class Server:
         self._thread.join(PATIENCE)
         assert not self._thread.is_alive()
         self.listening.close()
+
+
+def token(kb: KnowledgeBase, role: Role = "write", name: str = "mara") -> str:
+    """A new token for the vault of a team."""
+    return AccessTokens.of(kb).create(role, name)[0]
+
+
+def client(server: Server, secret: str) -> httpx2.Client:
+    """A client with this token, or with none."""
+    return server.client(Authorization=f"Bearer {secret}" if secret else "")
 
 
 def signed_in(site: Site) -> TestClient:

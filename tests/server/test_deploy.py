@@ -9,7 +9,6 @@ import shlex
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from co_cli.knowledge_base import KnowledgeBase
 from co_cli.service.access_tokens import AccessTokens
 from tests.postgres import copy_schema, new_database
 from tests.server.browser import PATIENCE
+from tests.team.conftest import team as team
 from tests.team.servers import Team, git, keep
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
@@ -28,13 +28,6 @@ pytestmark = [
     pytest.mark.skipif(not DEPLOY.exists(), reason="an installed package has no deploy folder"),
     pytest.mark.skipif(sys.platform == "win32", reason="deploy/start is a shell script"),
 ]
-
-
-@pytest.fixture
-def team(tmp_path: Path) -> Iterator[Team]:
-    made = Team(tmp_path, new_database())
-    yield made
-    made.close()
 
 
 class Service:

@@ -11,18 +11,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import httpx2
 import pytest
 
 from co_cli.errors import KnowledgeError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.server.routes import API, ROUTES
 from co_cli.server.team_site import LARGEST, PER_SECOND
-from co_cli.service.access_tokens import ROLES, AccessTokens, FileTokens, Role
+from co_cli.service.access_tokens import ROLES, AccessTokens, FileTokens
 from tests.command import Co
 from tests.mcp_server.talking import Talk, over_http
 from tests.server.browser import PATIENCE
-from tests.server.conftest import Server, serving
+from tests.server.conftest import Server, client, serving, token
 from tests.vault import Vault
 
 
@@ -33,14 +32,6 @@ def team(vault: Vault, kb: KnowledgeBase) -> Iterator[Server]:
     kb.sync()
     with serving(kb, AccessTokens.of(kb)) as server:
         yield server
-
-
-def token(kb: KnowledgeBase, role: Role, name: str = "mara") -> str:
-    return AccessTokens.of(kb).create(role, name)[0]
-
-
-def client(team: Server, secret: str) -> httpx2.Client:
-    return team.client(Authorization=f"Bearer {secret}" if secret else "")
 
 
 @contextmanager

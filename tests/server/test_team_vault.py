@@ -19,23 +19,16 @@ from benchmarks.team_load import press
 from co_cli.errors import InvalidInputError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.server.routes import API, ROUTES
-from co_cli.service.access_tokens import AccessTokens, Role
+from co_cli.service.access_tokens import AccessTokens
 from co_cli.team import keeper
 from tests.command import Co
 from tests.mcp_server.talking import over_http
-from tests.postgres import new_database
 from tests.server.browser import wait_for
-from tests.server.conftest import Server, serving
+from tests.server.conftest import Server, client, serving, token
+from tests.team.conftest import team as team
 from tests.team.servers import Team, git
 
 SECRET = "a secret of sixteen letters".replace(" ", "-")
-
-
-@pytest.fixture
-def team(tmp_path: Path) -> Iterator[Team]:
-    made = Team(tmp_path, new_database())
-    yield made
-    made.close()
 
 
 @pytest.fixture
@@ -44,14 +37,6 @@ def servers(team: Team, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Serve
     with ExitStack() as stack:
         one, two = (team.server(name) for name in ("one", "two"))
         yield tuple(stack.enter_context(serving(kb, AccessTokens.of(kb))) for kb in (one, two))
-
-
-def token(kb: KnowledgeBase, role: Role = "write", name: str = "mara") -> str:
-    return AccessTokens.of(kb).create(role, name)[0]
-
-
-def client(server: Server, secret: str) -> httpx2.Client:
-    return server.client(Authorization=f"Bearer {secret}")
 
 
 def gauges(server: Server) -> dict[str, float]:

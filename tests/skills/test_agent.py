@@ -4,23 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-from pydantic_ai import Agent, models
+from pydantic_ai import Agent
 
-from co_cli.agent import Knowledge, capability, knowledge_toolset
+from co_cli.agent import Knowledge, knowledge_toolset
 from co_cli.knowledge_base import KnowledgeBase
+from tests.agent.conftest import offline_and_patient as offline_and_patient
 from tests.agent.scripted import Reports, Script
 from tests.skills.conftest import SkillRoot
 
 NAMES = ["find_skills", "load_skill"]
 FORMS = "Creates and fills PDF forms: contracts with blanks, applications, questionnaires. Use for fillable forms."
 PROMPT = "Make the contract a fillable PDF form, please."
-
-
-@pytest.fixture(autouse=True)
-def no_real_models(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(models, "ALLOW_MODEL_REQUESTS", False)
-    monkeypatch.setattr(capability, "CONTEXT_SECONDS", 60.0)
 
 
 def skill_tools(script: Script) -> list[str]:
