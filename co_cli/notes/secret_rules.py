@@ -71,7 +71,7 @@ class Rule(NamedTuple):
     """Whether the secret is also found if it is broken over two lines: its form alone says what it is."""
 
 
-class Found(NamedTuple):
+class SecretSpan(NamedTuple):
     """A match of a rule."""
 
     start: int
@@ -79,7 +79,7 @@ class Found(NamedTuple):
     name: str
 
 
-def matches(rule: Rule, text: str, windows: list[tuple[int, int]]) -> Iterator[Found]:
+def matches(rule: Rule, text: str, windows: list[tuple[int, int]]) -> Iterator[SecretSpan]:
     """Secrets of one form in these parts of the text."""
     pattern = re.compile(rule.pattern)
     for match in (match for start, end in windows for match in pattern.finditer(text, start, end)):
@@ -89,21 +89,21 @@ def matches(rule: Rule, text: str, windows: list[tuple[int, int]]) -> Iterator[F
         groups = (number for number, group in enumerate(match.groups(), 1) if group)
         group = "secret" if "secret" in pattern.groupindex else next(groups, 0)
         if entropy(match[group]) > rule.min_entropy and (not rule.accept or rule.accept(match, match[group])):
-            yield Found(*match.span(group), rule.name)
+            yield SecretSpan(*match.span(group), rule.name)
 
 
-def _following(match: re.Match[str], rule: Rule) -> Iterator[Found]:
+def _following(match: re.Match[str], rule: Rule) -> Iterator[SecretSpan]:
     name = match["name"].lower()
     if re.match(POINTER, _word_around(match)):
         return
     for form, accept in rule.follow:
         after = re.compile(form).match(match.string, match.end())
         if after and accept(after, name, after["secret"]):
-            yield Found(*after.span("secret"), _kind(name))
+            yield SecretSpan(*after.span("secret"), _kind(name))
             break
 
 
-def cells(text: str) -> Iterator[Found]:
+def cells(text: str) -> Iterator[SecretSpan]:
     """Secrets in the columns of Markdown tables whose heading is a name such as `password`."""
     place, heading = 0, ""
     columns: list[str] = []
@@ -117,12 +117,12 @@ def cells(text: str) -> Iterator[Found]:
         place, heading = place + len(line) + 1, line
 
 
-def _row(line: str, place: int, columns: list[str]) -> Iterator[Found]:
+def _row(line: str, place: int, columns: list[str]) -> Iterator[SecretSpan]:
     start = place + (1 if line.startswith("|") else 0)
     for name, cell in zip(columns, _split(line), strict=False):
         value = re.fullmatch(VALUE_CELL, cell) if name else None
         if value and _is_marked(value, name, value["secret"]):
-            yield Found(start + value.start("secret"), start + value.end("secret"), _kind(name))
+            yield SecretSpan(start + value.start("secret"), start + value.end("secret"), _kind(name))
         start += len(cell) + 1
 
 

@@ -11,11 +11,12 @@ from bisect import bisect_right
 from collections.abc import Collection, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from html import unescape
 from itertools import chain
 from typing import NamedTuple
 
 from co_cli.errors import SecretError
-from co_cli.notes.secret_rules import CHANGE, MIN_CHANGES, Found, Rule, cells, matches, rules_by_keyword
+from co_cli.notes.secret_rules import CHANGE, MIN_CHANGES, Rule, SecretSpan, cells, matches, rules_by_keyword
 from co_cli.values import INVISIBLE
 
 SHOWN = 4
@@ -159,7 +160,7 @@ class Edited(NamedTuple):
     shifts: list[int]
     """How many characters were left out so far."""
 
-    def origin(self, span: Found) -> Found:
+    def origin(self, span: SecretSpan) -> SecretSpan:
         """A span of this text as one of the text that it was made from."""
         return span._replace(start=self._before(span.start), end=self._before(span.end - 1) + 1)
 
@@ -175,7 +176,7 @@ def _edit(text: str, edits: Iterable[re.Match[str]]) -> Edited:
     shifts: list[int] = []
     end = length = 0
     for edit in edits:
-        sign = _unescape(edit[0])[:1] if edit[0].startswith("&") else ""
+        sign = unescape(edit[0])[:1] if edit[0].startswith("&") else ""
         parts += [text[end : edit.start()], sign]
         length += edit.start() - end
         end = edit.end()
@@ -185,13 +186,7 @@ def _edit(text: str, edits: Iterable[re.Match[str]]) -> Edited:
     return Edited("".join([*parts, text[end:]]), places, shifts)
 
 
-def _unescape(entity: str) -> str:
-    from html import unescape  # rare, and slow to import
-
-    return unescape(entity)
-
-
-def _spans(text: str) -> list[Found]:
+def _spans(text: str) -> list[SecretSpan]:
     """In the order of the text; of two that overlap the longer one."""
     plain = _edit(text, re.finditer(NOISE, text))
     plain = plain._replace(text=plain.text.translate(SAME_SIGNS))
@@ -201,7 +196,7 @@ def _spans(text: str) -> list[Found]:
         joined = _edit(plain.text, joints)
         lines = (joined.origin(span) for span in _find(joined.text, wrapped=True))
         found += [span for span in lines if any(span.start < joint.start() < span.end for joint in joints)]
-    spans: list[Found] = []
+    spans: list[SecretSpan] = []
     for span in sorted(map(plain.origin, found), key=lambda span: (span.start, -span.end)):
         if not spans or span.start >= spans[-1].end:
             spans.append(span)
@@ -218,7 +213,7 @@ def _is_cut(joint: re.Match[str]) -> bool:
     return bool(before and ("_" in before[0] or re.search(CHANGE, before[0]) or CAPITALS.fullmatch(before[0])))
 
 
-def _find(text: str, wrapped: bool = False) -> Iterator[Found]:
+def _find(text: str, wrapped: bool = False) -> Iterator[SecretSpan]:
     found = (match for rule, windows in _windows(text, wrapped) for match in matches(rule, text, windows))
     return found if wrapped else chain(found, cells(text))
 
