@@ -23,7 +23,7 @@ from benchmarks.vaults import Bar
 from co_cli.evaluation.running import Evaluation, auroc
 from co_cli.evaluation.sets import Question, QuestionSet, read_set
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.retrieval.pipeline import SearchRequest
+from co_cli.retrieval.request import SearchRequest
 from co_cli.settings import load_settings
 from co_cli.values import Filters
 

@@ -33,7 +33,8 @@ from co_cli.index.sqlite.sqlite_engine import SqliteEngine
 from co_cli.index.tokens import fold
 from co_cli.notes.files import is_empty_folder, sweep_temporary
 from co_cli.notes.store import hash_of_file
-from co_cli.retrieval.pipeline import SearchRequest, Trace, search
+from co_cli.retrieval.pipeline import Trace, search
+from co_cli.retrieval.request import SearchRequest
 from co_cli.sources.origin import VAULT, Origin, kind_of
 from co_cli.sources.walk import odd_entries, place_of, scan_origin, would_list
 from co_cli.values import OWN_SOURCES, Filters, Hit, SearchResult, SyncReport, to_utf8

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from co_cli.index.tokens import tokens
-from co_cli.retrieval.pipeline import SearchedIndex, SearchRequest, Trace, search
+from co_cli.retrieval.pipeline import SearchedIndex, Trace, search
+from co_cli.retrieval.request import SearchRequest
 from co_cli.retrieval.results import best_of_each_note
 from co_cli.retrieval.score import Scored
 from co_cli.values import Filters

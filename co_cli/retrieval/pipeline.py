@@ -7,21 +7,19 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
 
 from co_cli.embedding.embedders import Embedders
 from co_cli.embedding.space import Vector, VectorSpace
 from co_cli.errors import EmbeddingError, SettingsError
 from co_cli.index.engine import Engine, Reader, Standing, StoredNote, StoredPassage, View, WordQuery
 from co_cli.index.links import links_around
-from co_cli.index.names import fold_name
-from co_cli.notes.dates import asks_only_for_period, describe, find_period
 from co_cli.retrieval.candidates import DEPTH, Ask, Candidates, gather
-from co_cli.retrieval.profiles import DEFAULT, Profile
-from co_cli.retrieval.query import LONGEST_EMBEDDED, Query, parse
-from co_cli.retrieval.rerank import READ, READ_SECONDS, Reranker, read, rerank
+from co_cli.retrieval.query import LONGEST_EMBEDDED, parse
+from co_cli.retrieval.request import Attempt, SearchRequest, attempts
+from co_cli.retrieval.rerank import READ, read, rerank
 from co_cli.retrieval.results import (
     ABSENT,
     WEAK,
@@ -37,42 +35,11 @@ from co_cli.retrieval.signals import NEED_LINKS, VALUES, Material, add_signals
 from co_cli.retrieval.spelling import respell, suggest
 from co_cli.values import Filters, Hit, Searched, SearchResult, State, moment_text
 
-if TYPE_CHECKING:
-    from co_cli.embedding.reader import PassageReader
-
 TIER = 0.1
 """The weight of a note's tier where several vaults are searched: it decides between notes that answer as well."""
 FEW_MATCHES = 50
 PASSAGES_PER_NOTE = 5
 """Passages looked at for each note wanted beyond the usual candidates."""
-
-
-@dataclass(frozen=True, slots=True)
-class SearchRequest:
-    """Everything that one search needs to know."""
-
-    query: str
-    limit: int = 10
-    filters: Filters = field(default_factory=Filters)
-    profile: Profile = DEFAULT
-    weights: Mapping[str, float] = field(default_factory=lambda: dict(DEFAULT.weights))
-    """The weights that count, from the profile, the settings and the caller."""
-    half_life: float = 365.0
-    words: bool = True
-    meaning: bool = True
-    """Each side can be switched off."""
-    min_score: float | None = None
-    prefix: bool = False
-    reader: PassageReader | None = None
-    read_seconds: float | None = READ_SECONDS
-    """What reading may take; None: as long as it takes."""
-    reranker: Reranker | None = None
-    """Any other model, instead of the reader."""
-    backend: str = "hybrid"
-
-    @property
-    def wants_meaning(self) -> bool:
-        return self.backend == "hybrid" and self.meaning and self.weights.get("meaning", 0.0) > 0
 
 
 class SearchedIndex(Protocol):
@@ -105,23 +72,10 @@ class Trace:
     conversations: Collection[int] = ()  # notes of which every passage is a hit
 
 
-@dataclass(frozen=True, slots=True)
-class Attempt:
-    """One way to read what was typed."""
-
-    query: Query
-    filters: Filters
-    understood: tuple[str, ...] = ()
-    listing: bool = False
-    """Nothing but filters is asked for: list what passes them."""
-    day: str = ""
-    """The day that is asked for: its daily note is listed first."""
-
-
 def search(index: SearchedIndex, request: SearchRequest) -> tuple[SearchResult, Trace]:
     """Hits, and how they came about: from the narrowest reading of the query that finds something."""
     started = time.perf_counter()
-    answers = (_answer(index, request, attempt) for attempt in _attempts(request))
+    answers = (_answer(index, request, attempt) for attempt in attempts(request))
     first = next(answers)
     result, trace = first if first[0].hits else next((answer for answer in answers if answer[0].hits), first)
     respelled = _respelled(index, trace)
@@ -129,34 +83,6 @@ def search(index: SearchedIndex, request: SearchRequest) -> tuple[SearchResult, 
         result, trace = _answer(index, request, respelled)
     took = round((time.perf_counter() - started) * 1000, 1)
     return result._replace(took_ms=took, meta={**result.meta, "took_ms": took}), trace
-
-
-def _attempts(request: SearchRequest) -> Iterator[Attempt]:
-    """What was typed, read as narrowly as it may be meant; then more widely, for when that finds nothing."""
-    query, filters, understood = parse(request.query, request.prefix), request.filters, list[str]()
-    period = None
-    if filters.since is None and filters.until is None:
-        period, rest = find_period(request.query, time.time() if filters.as_of is None else filters.as_of)
-        if period is not None:
-            filters = filters._replace(since=period.since, until=period.until and period.until - 0.001)
-            query = parse(rest, request.prefix)
-            understood.append(f"{describe(period)}: only notes of that time were searched")
-    narrowed = query.narrow(filters)
-    if narrowed != filters:
-        understood.append(f"only notes with {_operators(query)} were searched")
-    only_narrows = not query.text.strip() or (query.words.empty and narrowed != request.filters)
-    listing = only_narrows or (period is not None and asks_only_for_period(query.text))
-    day = fold_name(period.day) if period else ""
-    yield Attempt(query, narrowed, tuple(understood), listing and narrowed != Filters(), day)
-    if query.quotes_in_passing:
-        plain = parse(query.text.replace('"', " "), request.prefix)
-        yield Attempt(plain, narrowed, (*understood, "no note has the quoted words as they are"))
-    if narrowed != filters:
-        wide = parse(f"{query.text} {' '.join((*query.tags, *query.paths, *query.files))}", request.prefix)
-        yield Attempt(wide, request.filters, (f"nothing was found with {_operators(query)}: all notes were searched",))
-    elif period is not None:
-        query = parse(request.query, request.prefix)
-        yield Attempt(query, request.filters, (f"{describe(period)}: nothing was found, all notes were searched",))
 
 
 def _respelled(index: SearchedIndex, trace: Trace) -> Attempt | None:
@@ -173,11 +99,6 @@ def _respelled(index: SearchedIndex, trace: Trace) -> Attempt | None:
     understood = tuple(f'no note has "{typed}": searched for "{meant}"' for typed, meant in found.items())
     respelled = replace(query, text=text, words=parse(text).words)
     return replace(attempt, query=respelled, understood=(*attempt.understood, *understood)) if found else None
-
-
-def _operators(query: Query) -> str:
-    named = (("tag", query.tags), ("path", query.paths), ("file", query.files))
-    return " and ".join(f"{operator}:{value}" for operator, values in named for value in values)
 
 
 def _answer(index: SearchedIndex, request: SearchRequest, attempt: Attempt) -> tuple[SearchResult, Trace]:

@@ -30,7 +30,7 @@ from co_cli.values import SaveReceipt, moment_text
 
 if TYPE_CHECKING:
     from co_cli.knowledge_base import KnowledgeBase
-    from co_cli.retrieval.pipeline import SearchRequest
+    from co_cli.retrieval.request import SearchRequest
     from co_cli.values import SearchResult
 
 MOST = 200

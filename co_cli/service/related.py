@@ -11,7 +11,7 @@ from co_cli.notes.new_note import NewNote
 from co_cli.notes.note import Note, NotTextError, read_note
 from co_cli.notes.similarity import fingerprint, likeness, without_articles, words_of
 from co_cli.notes.store import NoteStore
-from co_cli.retrieval.pipeline import SearchRequest
+from co_cli.retrieval.request import SearchRequest
 from co_cli.retrieval.results import best_of_each_note
 from co_cli.service.lookup import outdated
 from co_cli.values import Filters, Related

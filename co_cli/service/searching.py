@@ -18,9 +18,10 @@ from co_cli.index.engine import WordQuery
 from co_cli.index.tokens import fold
 from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.notes.dates import read_moment, read_when
-from co_cli.retrieval.pipeline import SearchRequest, Trace
+from co_cli.retrieval.pipeline import Trace
 from co_cli.retrieval.profiles import DEFAULT, Profile, check_weights, profile_named
 from co_cli.retrieval.query import parse
+from co_cli.retrieval.request import SearchRequest
 from co_cli.retrieval.rerank import Reranker
 from co_cli.retrieval.results import make_snippet
 from co_cli.retrieval.score import FORMULA_VERSION
