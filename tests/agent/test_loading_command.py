@@ -34,14 +34,6 @@ def model(monkeypatch: pytest.MonkeyPatch) -> Iterator[ChatServer]:
 
 
 @pytest.fixture
-def web(monkeypatch: pytest.MonkeyPatch) -> Iterator[WebServer]:
-    monkeypatch.setenv("CO_WEB_ALLOW", "127.0.0.1")
-    opened = WebServer()
-    yield opened
-    opened.close()
-
-
-@pytest.fixture
 def marks(tmp_path: Path, home: Path) -> Path:
     """The person's own settings name a model and a file of servers, which lies beside them."""
     marks = tmp_path / "marks"
@@ -63,9 +55,9 @@ def accept() -> Turn:
 
 
 def test_a_document_behind_a_tool_is_added_found_and_refreshed(
-    co: Co, vault: Vault, model: ChatServer, web: WebServer, marks: Path
+    co: Co, vault: Vault, model: ChatServer, server: WebServer, marks: Path
 ) -> None:
-    oaks = web.page("/oaks", OAKS)
+    oaks = server.page("/oaks", OAKS)
     fix = "give the token of `library` access to Nowhere"
     model.turns = [
         *(read("Mooring"), accept()),
@@ -105,11 +97,11 @@ def test_a_document_behind_a_tool_is_added_found_and_refreshed(
 
 
 def test_plain_http_replaces_a_broken_loading_agent_and_says_so(
-    co: Co, model: ChatServer, web: WebServer, marks: Path, home: Path
+    co: Co, model: ChatServer, server: WebServer, marks: Path, home: Path
 ) -> None:
     settings = home / ".config" / "co-cli"
     model.turns = [fails(404)]
-    oaks, elms = web.page("/oaks", OAKS), web.page("/elms", OAKS.replace("Oaks", "Elms"))
+    oaks, elms = server.page("/oaks", OAKS), server.page("/elms", OAKS.replace("Oaks", "Elms"))
 
     ran = co("add", oaks)
 
@@ -129,7 +121,7 @@ def test_plain_http_replaces_a_broken_loading_agent_and_says_so(
 
 @pytest.mark.usefixtures("marks")
 def test_a_wrong_configuration_is_one_line_and_nothing_is_fetched(
-    co: Co, vault: Vault, home: Path, web: WebServer
+    co: Co, vault: Vault, home: Path, server: WebServer
 ) -> None:
     folder = home / ".config" / "co-cli"
     for file, content, words in (
@@ -142,11 +134,11 @@ def test_a_wrong_configuration_is_one_line_and_nothing_is_fetched(
         if content is not None:
             (folder / file).write_text(content)
 
-        ran = co("add", web.page("/oaks", OAKS))
+        ran = co("add", server.page("/oaks", OAKS))
 
         assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
         assert words in ran.err
-    assert web.asked == []
+    assert server.asked == []
     assert vault.notes() == []
 
 

@@ -11,8 +11,6 @@ from tests.command import Co
 from tests.meaning.servers import TurnedOllama
 from tests.vault import Vault
 
-pytest.importorskip("ollama", reason="the genuine ollama client is not installed: pip install ollama")
-
 
 @pytest.fixture
 def notes(vault: Vault) -> Vault:

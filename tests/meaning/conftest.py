@@ -42,7 +42,6 @@ def open_kb(vault: Vault, data_dir: Path) -> Iterator[Open]:
 
 @pytest.fixture
 def ollama() -> Iterator[TurnedOllama]:
-    pytest.importorskip("ollama", reason="the genuine ollama client is not installed: pip install ollama")
     server = TurnedOllama()
     yield server
     server.close()
