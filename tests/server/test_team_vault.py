@@ -142,7 +142,7 @@ def test_many_clients_search_and_save_on_two_servers_without_an_error(
     team: Team, servers: tuple[Server, Server]
 ) -> None:
     tokens = [token(servers[0].kb, "write", f"client-{number}") for number in range(20)]
-    load = asyncio.run(press([one.url for one in servers], tokens, searching=16, seconds=5))
+    load = asyncio.run(press([one.url for one in servers], tokens, searching=16, seconds=2))
 
     assert load.errors == []
     assert len(load.searches) >= 16
