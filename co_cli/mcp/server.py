@@ -26,6 +26,7 @@ from co_cli.errors import KnowledgeError, UnknownRefError
 from co_cli.logbook import in_log, logger
 from co_cli.notes.note import decode, excerpt
 from co_cli.notes.refs import lines_of, without_lines
+from co_cli.notes.store import NoteStore
 from co_cli.service.context import always_notes, matching_notes
 from co_cli.tools import Toolbox
 from co_cli.tools.fencing import GUIDE, clean, one_line, plain_ref
@@ -176,13 +177,16 @@ class VaultServer(MCPServer[None]):
     def _read(self, uri: str) -> str:
         """The file behind a URI as text; only some lines of it if the URI ends in `#L10-24`."""
         ref = plain_ref(uri)
-        if not uri.startswith(SCHEME) or ref.partition(":")[0] not in OWN_SOURCES:
+        if not uri.startswith(SCHEME):
             raise UnknownRefError(uri, [])
         self.toolbox.freshener.ensure(PATIENCE)
-        note = self.kb.note(ref)
-        if note.ref not in (ref, without_lines(ref)):  # found by its title: a URI is exact
-            raise UnknownRefError(ref, [note.ref])
-        return "\n".join(excerpt(ref, note)) if lines_of(ref) else decode(self.kb.store.read(note.path))[0]
+        origin, note = self.kb.lookup.open(ref)
+        if note.source not in OWN_SOURCES or note.ref not in (ref, without_lines(ref)):
+            raise UnknownRefError(ref, [note.ref])  # a URI is exact, and names no skill and no file of a folder
+        if lines_of(ref):
+            return "\n".join(excerpt(ref, note))
+        store = self.kb.store if origin == self.kb.index.origin else NoteStore(origin.root)  # another tier's
+        return decode(store.read(note.path))[0]
 
     async def get_prompt(
         self, name: str, arguments: dict[str, Any] | None = None, context: Context[None, Any] | None = None

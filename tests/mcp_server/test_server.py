@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -14,6 +15,7 @@ from mcp import Client, MCPError
 
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.mcp.server import VaultServer, uri_of
+from co_cli.settings import load_settings
 from co_cli.tools import Toolbox, ToolResult
 from tests.mcp_server.talking import LEGACY
 from tests.vault import Vault
@@ -122,3 +124,23 @@ def test_the_resource_of_a_note_with_any_name_can_be_opened(kb: KnowledgeBase, v
 
     assert anyio.run(talk) == {f"This is {name!r}." for name in names}
     assert uri_of("article:/in box/ü") == "co://article//in%20box/%C3%BC"
+
+
+def test_every_resource_that_is_listed_can_be_read_also_those_of_other_tiers(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = Vault(home / "project/.co-cli/knowledge")
+    project.write("memories/blue.md", "---\ntags: [deploy]\n---\nBlue first.")
+    Vault(home / ".local/share/co-cli/knowledge").write("memories/short.md", "---\ntags: [tone]\n---\nBe brief.")
+    monkeypatch.chdir(home / "project")
+
+    async def talk(kb: KnowledgeBase) -> dict[str, str]:
+        async with Client(VaultServer(Toolbox(kb))) as client:
+            listed = (await client.list_resources()).resources
+            return {one.name: (await client.read_resource(one.uri)).contents[0].text for one in listed}  # type: ignore[union-attr]
+
+    with KnowledgeBase.open(settings=load_settings()) as kb:
+        assert anyio.run(talk, kb) == {
+            "memory:blue": "---\ntags: [deploy]\n---\nBlue first.",
+            "user:memory:short": "---\ntags: [tone]\n---\nBe brief.",
+        }
