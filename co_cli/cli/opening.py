@@ -179,7 +179,7 @@ def _pair(text: str) -> tuple[str, str]:
 
 
 def filters_text(options: Any) -> str:
-    """The filters that were given: `--tag deploy and --since 7d`."""
+    """The filters that were given: `--tag deploy, --since 7d`."""
     found: list[str] = []
     for name in FILTERS:
         value: list[str | tuple[str, str]] | str | None = getattr(options, name, None)
@@ -187,7 +187,7 @@ def filters_text(options: Any) -> str:
             found += [f"--{name} {one if isinstance(one, str) else '='.join(one)}" for one in value]
         elif value:
             found.append(f"--{name} {value}")
-    return " and ".join(found)
+    return ", ".join(found)
 
 
 def show_unused_tags(screen: Screen, kb: KnowledgeBase, tags: list[str] | None) -> None:

@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 """One result, as JSON prints it."""
 SOURCE = re.compile(rf"(?:{'|'.join(KINDS)}):[^/]+")
-TEXTS = (".md", ".markdown", ".txt")
 TROUBLE = ("missing", "failed")
 MOST_SHOWN = 10
 
@@ -270,10 +269,8 @@ def _check_options(options: argparse.Namespace, urls: list[str], paths: list[str
     if options.name and len(paths) > 1:
         raise InvalidInputError("--name: one name is for one file or folder")
     for path in (path for path in paths if not os.path.exists(os.path.expanduser(path))):
-        ending = os.path.splitext(path.partition("/")[0])[1]
-        page = ending and ending.lower() not in TEXTS and not path.startswith((".", "~"))
-        hint = f"; a web page is https://{path}" if page else ""
-        raise InvalidInputError(f"{path or 'an empty name'}: there is no such file or folder{hint}")
+        hint = "the address of a web page begins with https://"
+        raise InvalidInputError(f"{path or 'an empty name'}: there is no such file or folder; {hint}")
 
 
 class Results:

@@ -71,8 +71,7 @@ def test_mistakes_are_one_line_and_nothing_is_fetched(co: Co, vault: Vault, home
     expected = {
         ("add",): "missing URL|PATH",
         ("add", "-"): "co note article add -",
-        ("add", "nowhere.md"): "no such file or folder\n",
-        ("add", "example.org/guide"): "a web page is https://example.org/guide",
+        ("add", "example.org/guide"): "no such file or folder; the address of a web page begins with https://",
         ("add", ""): "an empty name: there is no such file",
         ("add", "file.md", "--tag", "x"): "--tag: only for web pages",
         ("add", "file.md", "https://example.org", "--name", "x"): "--name: only for files and folders",
