@@ -6,16 +6,15 @@ import argparse
 from collections.abc import Iterator
 
 from co_cli.agent.facet_model import read_conversations
-from co_cli.cli.opening import open_knowledge_base, print_result
+from co_cli.cli.opening import at_least_1, open_knowledge_base, print_result
 from co_cli.cli.terminal import count_of
 from co_cli.conversations.extraction import BUDGET, Extraction, saved_as, source_of_facet, take_back
-from co_cli.errors import InvalidInputError
 
 
 def add_extract(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--all", action="store_true", help="read every conversation, also those that were imported")
     parser.add_argument(
-        "--tokens", type=int, default=BUDGET, metavar="N", help=f"maximum tokens to spend (default {BUDGET:,})"
+        "--tokens", type=at_least_1, default=BUDGET, metavar="N", help=f"maximum tokens to spend (default {BUDGET:,})"
     )
     parser.add_argument("--undo", metavar="REF", help="move a memory that was saved from a conversation to the trash")
 
@@ -31,14 +30,12 @@ def run_extract(options: argparse.Namespace) -> int:
       co note extract --all --tokens 20000
       co note extract --undo memory:mara-likes-tea
     """
-    if options.tokens < 1:
-        raise InvalidInputError(f"--tokens is at least 1, not {options.tokens}")
     with open_knowledge_base(options) as kb:
         if options.undo:
-            facet = saved_as(kb, kb.note(options.undo).ref)
-            take_back(kb, facet.id)
-            line = f"{options.undo} is in the trash; `co note review --only proposed` asks about it again"
-            return print_result(options, {"taken_back": facet.ref}, [line])
+            note = kb.note(options.undo)
+            take_back(kb, saved_as(kb, note).id)
+            line = f"{note.ref} is in the trash; `co note review --only proposed` asks about it again"
+            return print_result(options, {"taken_back": note.ref}, [line])
         found = read_conversations(kb, tokens=options.tokens, everything=options.all)
     code = 3 if found.problem and not found.requests else 0
     return print_result(options, _as_object(found), _lines(found, options.all), code)

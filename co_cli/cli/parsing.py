@@ -127,10 +127,12 @@ class Parser(argparse.ArgumentParser):
         super().__init__(formatter_class=formatter, allow_abbrev=False, **settings)
 
     def error(self, message: str) -> NoReturn:
-        message = re.sub(r"^argument (?:[^:]*/)?(\S+): (?=is |takes )", r"\1 ", message)  # of our own argument types
+        message = re.sub(r"^argument (?:[^:]*/)?(\S+): ", r"\1 ", message)
+        message = re.sub(r"^(\S+) invalid (?:int|float) value:", r"\1 is a number, not", message)
+        message = re.sub(r"^(\S+) expected .*", r"\1 needs a value", message)
+        message = re.sub(r"^(\S+) not allowed with argument (?:[^:]*/)?(\S+)", r"\1 and \2 exclude each other", message)
         message = re.sub(r"^the following arguments are required: ", "missing ", message)
-        message = re.sub(r"^argument (?:[^:]*/)?(\S+): expected .*", r"\1 needs a value", message)
-        choice = re.fullmatch(r"argument (?:.*/)?(\S+): invalid choice: (.+?) \(choose from (.+)\)", message)
+        choice = re.fullmatch(r"(\S+) invalid choice: (.+?) \(choose from (.+)\)", message)
         if choice:
             message = f"{choice[1]} is one of {choice[3].replace(chr(39), '')}, not {choice[2]}"
         hint = ""
