@@ -7,7 +7,7 @@ import sys
 import threading
 import webbrowser
 
-from co_cli.cli.opening import open_knowledge_base
+from co_cli.cli.opening import open_knowledge_base, sync_first
 from co_cli.cli.terminal import printable
 from co_cli.errors import InvalidInputError
 
@@ -43,6 +43,7 @@ def run_web(options: argparse.Namespace) -> int:
             raise
         listening = http_server.listen(HOST, 0)
     with listening, open_knowledge_base(options, "web") as kb:
+        sync_first(kb)  # otherwise the page of a vault that was never indexed says that there are no notes
         port = listening.getsockname()[1]
         address, access = f"http://{HOST}:{port}", Access(show)
         site = Site(kb, access, [f"{name}:{port}" for name in (HOST, "localhost")])

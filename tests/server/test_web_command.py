@@ -31,6 +31,7 @@ run()
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a Windows process gets no SIGINT")
 def test_it_opens_the_browser_and_ctrl_c_ends_it_although_a_page_listens(vault: Vault, co: Co, tmp_path: Path) -> None:
+    vault.write("memories/oak.md", "Oaks live long.")
     opened, opener = tmp_path / "opened", tmp_path / "browser"
     opener.write_text(f'#!/bin/sh\necho "$1" > {opened}.new && mv {opened}.new {opened}\n')
     opener.chmod(0o755)
@@ -50,7 +51,8 @@ def test_it_opens_the_browser_and_ctrl_c_ends_it_although_a_page_listens(vault: 
             token = client.post("/session", json={"code": address[2]}).json()["token"]
             assert "for another browser: http://127.0.0.1:" in process.stderr.readline()
             headers = {"Authorization": f"Bearer {token}"}
-            assert client.get("/session", headers=headers).json()["vault"] == str(vault.root)
+            session = client.get("/session", headers=headers).json()
+            assert (session["vault"], session["notes"]) == (str(vault.root), 1)
             with client.stream("GET", "/events", headers=headers, timeout=PATIENCE) as stream:
                 lines = stream.iter_lines()
                 assert next(lines) == ": connected"
