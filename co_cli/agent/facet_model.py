@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import BaseModel, Field
 
 from co_cli.agent.models import NO_MODEL, UnusableModelError, load_model, problem_of
-from co_cli.conversations.extraction import Extraction, KnownMemory, Reply, UselessAnswerError, extract
+from co_cli.conversations.extraction import BUDGET, Extraction, KnownMemory, Reply, UselessAnswerError, extract
 from co_cli.conversations.facets import Facet, FacetBatch, FacetKind, Feeling, Relation
 from co_cli.errors import KnowledgeError
 from co_cli.event_loop import run_async
@@ -33,13 +33,13 @@ LONGEST_LINE = 600
 """Characters of a line that the model sees."""
 READING = (
     "You read a conversation and note what will matter in later ones: preferences, facts, decisions, corrections, "
-    "procedures (how something is done) and people. Write one thing per facet, in a full sentence that makes sense "
-    "alone: names instead of pronouns, dates instead of `tomorrow`, and the speaker's own words where possible. Name "
-    "the first and the last line that say it, as few lines as possible. Preferences, corrections and procedures come "
-    "from the user's own lines only. If something holds for a time, set valid_from or valid_until to a date. Note as "
-    "`feedback` where the user praises, corrects or is annoyed by the answer before, with a feeling. No small talk, no "
-    "guesses, no secrets, nothing that can be looked up, and nothing from the lines that came before. An empty list "
-    f"is a good answer. {GUIDE}"
+    "procedures (how something is done) and people (with the name). Write one thing per facet, in a full sentence that "
+    "makes sense alone: names instead of pronouns, dates instead of `tomorrow`, and the speaker's own words where "
+    "possible. Name the first and the last line that say it, as few lines as possible. Preferences, corrections and "
+    "procedures come from the user's own lines only. If something holds for a time, set valid_from or valid_until to a "
+    "date. Note as `feedback` where the user praises, corrects or is annoyed by the answer before, with a feeling. No "
+    "small talk, no guesses, no secrets, nothing that can be looked up, and nothing from the lines that came before. "
+    f"An empty list is a good answer. {GUIDE}"
 )
 COMPARING = (
     "Each new statement is followed by memories that may be about the same thing. For each statement, in order, say "
@@ -61,6 +61,7 @@ class FacetAnswer(BaseModel):
     valid_until: str | None = None
     confidence: Annotated[float, Field(ge=0, le=1)] = 0.8
     feeling: Feeling | None = None
+    name: str | None = None
 
 
 class RelationAnswer(BaseModel):
@@ -127,14 +128,11 @@ def _numbered(batch: FacetBatch, turn: SpokenTurn) -> list[str]:
     return shown
 
 
-def read_conversations(
-    kb: KnowledgeBase, least: int = 1, tokens: int | None = None, everything: bool = False
-) -> Extraction:
+def read_conversations(kb: KnowledgeBase, least: int = 1, tokens: int = BUDGET, everything: bool = False) -> Extraction:
     """Extract facets with the configured model. Raises UnusableModelError if there is none."""
     if kb.settings.model is None:
         raise UnusableModelError(NO_MODEL)
-    model = FacetModel(load_model(kb.settings.model))
-    return extract(kb, model, least=least, everything=everything, **({} if tokens is None else {"tokens": tokens}))
+    return extract(kb, FacetModel(load_model(kb.settings.model)), tokens, least, everything)
 
 
 class BackgroundReading:

@@ -17,6 +17,7 @@ from co_cli.activity import extracted
 from co_cli.activity.extracted import FacetRow, ReadSoFar
 from co_cli.conversations.facets import Facet, FacetBatch, Relation, checked, facet_id, folded, make_batch
 from co_cli.errors import InvalidInputError, KnowledgeError, UnknownRefError
+from co_cli.index.names import fold_name
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.logbook import logger
 from co_cli.notes.files import locked
@@ -143,11 +144,8 @@ def proposals(kb: KnowledgeBase) -> list[FacetRow]:
 
 
 def accept(kb: KnowledgeBase, id: str) -> Saved:
-    """Save a proposal as a memory."""
-    facet = _facet(kb, id, "proposed")
-    saved = _save(kb, facet)
-    _decide(kb, id, "known" if saved.outcome == "duplicate" else "saved", saved.ref)
-    return saved
+    """Save a proposal as a memory, or as the entity of a person who has none."""
+    return _save(kb, _facet(kb, id, "proposed"))
 
 
 def dismiss(kb: KnowledgeBase, id: str) -> None:
@@ -158,18 +156,20 @@ def dismiss(kb: KnowledgeBase, id: str) -> None:
 def take_back(kb: KnowledgeBase, id: str) -> None:
     """Undo a decision: what was saved goes to the trash, and the facet is a proposal again."""
     facet = _facet(kb, id)
-    if facet.state == "saved" and facet.ref:
-        with contextlib.suppress(UnknownRefError):  # forgotten already
-            kb.forget(facet.ref)
+    if facet.state == "saved":
+        kb.sync()
+        for note in kb.notes(fields={"facet": id}):  # not by its ref: the file may have been moved
+            kb.forget(note.ref)
     _decide(kb, id, "proposed", facet.detail.get("known"))
 
 
-def saved_as(kb: KnowledgeBase, ref: str) -> FacetRow:
-    """The facet that became this memory."""
+def saved_as(kb: KnowledgeBase, note: Note) -> FacetRow:
+    """The facet that became this note."""
     with kb.activity.written().reading() as connection:
-        found = [row for row in extracted.facets(connection, kb.root, "saved") if row.ref == ref]
+        found = extracted.facets(connection, kb.root, "saved", str(note.metadata.get("facet")))
     if not found:
-        raise InvalidInputError(f"{ref} was not saved from a conversation: `co forget` moves any note to the trash")
+        problem = f"{note.ref} was not saved from a conversation here"
+        raise InvalidInputError(f"{problem}: `co forget` moves any note to the trash")
     return found[0]
 
 
@@ -186,11 +186,8 @@ def save_waiting(kb: KnowledgeBase) -> None:
         if facet.kind == "feedback":
             _rate(kb, facet)
             _decide(kb, facet.id, "noted")
-            continue
-        saved = _save(kb, facet)
-        # a file that a killed process wrote is a duplicate with this facet's id
-        ours = kb.note(saved.ref).metadata.get("facet") == facet.id
-        _decide(kb, facet.id, "saved" if saved.outcome != "duplicate" or ours else "known", saved.ref)
+        else:
+            _save(kb, facet)
 
 
 class _Reading:
@@ -291,7 +288,8 @@ class _Reading:
         ]
 
     def _known(self, facet: Facet) -> list[KnownMemory]:
-        return [KnownMemory(one.ref, self.kb.note(one.ref).body.strip()) for one in self.kb.writer.related(facet.text)]
+        notes = [self.kb.note(one.ref) for one in self.kb.writer.related(facet.text)]
+        return [KnownMemory(note.ref, note.body.strip()) for note in (*notes, *_entities(self.kb, facet.name))]
 
     def _row(self, note: Note, batch: FacetBatch, facet: Facet, about: tuple[str, Relation, str | None]) -> FacetRow:
         id, relation, known = about
@@ -306,6 +304,7 @@ class _Reading:
             "speaker": turn.speaker,
             "relation": relation,
             "known": known,
+            "name": facet.name,
             "valid_from": facet.valid_from,
             "valid_until": facet.valid_until,
         }
@@ -353,7 +352,18 @@ def _hash_to(note: Note, line: int) -> str:
     return content_hash("\n".join(note.body.split("\n")[:line]).encode("utf-8", "replace"))
 
 
+def _entities(kb: KnowledgeBase, name: str | None) -> list[Note]:
+    """The valid entities of this name."""
+    named = kb.index.own_notes("name", fold_name(name)) if name else []
+    notes = [kb.note(one.ref) for one in named if one.source == "entity"]
+    return [note for note in notes if not kb.outdated(note)]
+
+
 def _save(kb: KnowledgeBase, facet: FacetRow) -> Saved:
+    """Write a memory, or the entity of a person who has none, or whose entity it replaces.
+
+    Memories about a person need no entry in the entity: it shows the notes that have its name.
+    """
     detail = facet.detail
     fields = {name: detail[name] for name in ("valid_from", "valid_until", "confidence", "speaker") if name in detail}
     fields |= {"source": source_of_facet(facet), "facet": facet.id}
@@ -361,9 +371,16 @@ def _save(kb: KnowledgeBase, facet: FacetRow) -> Saved:
     if detail["relation"] in ("changed", "contradicts") and "known" in detail:
         with contextlib.suppress(UnknownRefError):  # forgotten meanwhile: then there is nothing to supersede
             replaced.append(kb.note(detail["known"]).ref)
-    return kb.remember(
-        facet.text, None, None, facet.kind, "agent", fields=fields, supersedes=replaced, on_related="keep"
-    )
+    known = [one.ref for one in _entities(kb, detail.get("name")) if one.metadata.get("facet") != facet.id]
+    if "name" in detail and known == replaced:
+        about: dict[str, Any] = {"title": detail["name"], "source": "entity", "fields": {"type": "person", **fields}}
+    else:
+        about = {"category": facet.kind, "fields": fields}
+    saved = kb.remember(facet.text, provenance="agent", supersedes=replaced, on_related="keep", **about)
+    # a file that a killed process wrote is a duplicate with this facet's id
+    ours = saved.outcome != "duplicate" or kb.note(saved.ref).metadata.get("facet") == facet.id
+    _decide(kb, facet.id, "saved" if ours else "known", saved.ref)
+    return saved
 
 
 def _rate(kb: KnowledgeBase, facet: FacetRow) -> None:

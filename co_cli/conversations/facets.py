@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple
 
 from co_cli.index.tokens import is_stop_word, tokens
 from co_cli.notes.dates import read_moment
 from co_cli.notes.similarity import words_of
-from co_cli.notes.transcripts import ASSISTANT, USER, SpokenTurn, is_tool, own_lines
+from co_cli.notes.transcripts import USER, SpokenTurn, is_assistant, is_tool, own_lines
 
 FacetKind = Literal["preference", "fact", "decision", "correction", "procedure", "person", "feedback"]
-FACET_KINDS: tuple[FacetKind, ...] = get_args(FacetKind)
 Feeling = Literal["praise", "correction", "frustration"]
 Relation = Literal["new", "same", "changed", "contradicts"]
 WISHES = ("preference", "correction", "procedure", "feedback")
@@ -41,6 +40,8 @@ class Facet(NamedTuple):
     confidence: float = 1.0
     feeling: Feeling | None = None
     """Of a facet of the kind `feedback`."""
+    name: str | None = None
+    """Of a facet of the kind `person`: who it is."""
     spoken: bool = True
     """Whether people say so in their own words. What an agent repeats from elsewhere is proposed, but never saved."""
 
@@ -51,19 +52,20 @@ class FacetBatch(NamedTuple):
     ref: str
     title: str
     user: str
-    agents: tuple[str, ...]
+    agent: str
+    """What the model is called, if it is not `Assistant`."""
     before: Sequence[SpokenTurn]
     turns: Sequence[SpokenTurn]
 
     def is_person(self, turn: SpokenTurn) -> bool:
-        return turn.speaker not in self.agents and not is_tool(turn.speaker)
+        return turn.speaker != self.agent and not is_assistant(turn.speaker) and not is_tool(turn.speaker)
 
 
 def make_batch(ref: str, title: str, metadata: dict[str, object], turns: Sequence[SpokenTurn], new: int) -> FacetBatch:
     """`new` of these turns are read for facets; the others came before."""
     user, agent = (str(metadata.get(key) or "") for key in ("user", "agent"))
     place = len(turns) - new
-    return FacetBatch(ref, title, user or USER, (ASSISTANT, agent), turns[:place], turns[place:])
+    return FacetBatch(ref, title, user or USER, agent, turns[:place], turns[place:])
 
 
 def checked(facet: Facet, batch: FacetBatch) -> Facet | str:
@@ -87,11 +89,14 @@ def checked(facet: Facet, batch: FacetBatch) -> Facet | str:
     if _support(text, support, facet) < LEAST_SUPPORT:
         return "its lines do not say so"
     spoken = _support(text, people, facet) >= LEAST_SUPPORT
+    name = " ".join((facet.name or "").split())
+    words = set(words_of(name)) - {"the", "user", "i", "me", *words_of(batch.user)}  # the user has no entity
+    named = kind == "person" and words and words <= set(words_of(text))
     dates = {
         name: date if date and read_moment(date) is not None else None
         for name, date in (("valid_from", facet.valid_from), ("valid_until", facet.valid_until))
     }
-    return facet._replace(kind=kind, text=text, spoken=spoken, **dates)
+    return facet._replace(kind=kind, text=text, spoken=spoken, name=name if named else None, **dates)
 
 
 def facet_id(conversation: str, facet: Facet) -> str:

@@ -25,7 +25,7 @@ USER = "User"
 ASSISTANT, TOOL = "Assistant", "Tool"
 ROLES = {
     **dict.fromkeys(("user", "human", "you"), USER),
-    **dict.fromkeys(("assistant", "ai", "model", "bot"), ASSISTANT),
+    **dict.fromkeys(("assistant", "ai", "model", "bot", "agent"), ASSISTANT),
     **dict.fromkeys(("tool", "function", "tool_result", "system", "developer"), TOOL),
 }
 """What programs call the speakers. What a system says is not said by a person either."""
@@ -50,11 +50,11 @@ class SpokenTurn(NamedTuple):
 
 
 def speaker_of(role: str, name: str = "") -> str:
-    """The name to write: that of a person or an agent, else what the role is called here."""
+    """The name to write: that of a person, or what the role is called here. A program cannot pass for a person."""
     text = " ".join(re.sub(r"[\x00-\x1f\x7f·#]", " ", to_utf8(name)).split())[:LONGEST_NAME].strip()
     known = ROLES.get(role.strip().casefold())
-    if known == TOOL:
-        return f"{TOOL} {text}".strip()
+    if known in (ASSISTANT, TOOL):
+        return known if text.casefold() in ("", known.casefold()) else f"{known} {text}"
     return text or known or speaker_of("", role.strip() or "Unknown")
 
 
@@ -118,7 +118,11 @@ def own_lines(turn: SpokenTurn) -> set[int]:
 
 
 def is_tool(speaker: str) -> bool:
-    return speaker == TOOL or speaker.startswith(f"{TOOL} ")
+    return speaker.partition(" ")[0] == TOOL
+
+
+def is_assistant(speaker: str) -> bool:
+    return speaker.partition(" ")[0] == ASSISTANT
 
 
 def _starts(lines: Sequence[str]) -> list[int]:

@@ -19,7 +19,7 @@ def save_conversation(
     ctx: ToolContext,
     session: Annotated[str, Field(description="An id, the same for all turns of one conversation")],
     turns: Annotated[
-        list[dict[str, str]],
+        list[dict[str, str | None]],
         Field(description="In order: role (user, assistant or tool), text, and perhaps name and time (ISO)"),
     ],
     title: str = "",

@@ -56,6 +56,9 @@ def test_quotes_code_and_what_programs_paste_are_not_the_speakers_own_words() ->
     [
         ("human", "", "User"),
         ("assistant", "", "Assistant"),
+        ("assistant", "assistant", "Assistant"),
+        ("assistant", "Claude", "Assistant Claude"),
+        ("agent", "", "Assistant"),
         ("user", "Mara", "Mara"),
         ("tool", "User", "Tool User"),
         ("system", "", "Tool"),
@@ -63,7 +66,7 @@ def test_quotes_code_and_what_programs_paste_are_not_the_speakers_own_words() ->
         ("Mara · 2020", "", "Mara 2020"),
     ],
 )
-def test_a_speaker_has_one_name_and_a_tool_cannot_pass_for_a_person(role: str, name: str, speaker: str) -> None:
+def test_a_speaker_has_one_name_and_a_program_cannot_pass_for_a_person(role: str, name: str, speaker: str) -> None:
     assert speaker_of(role, name) == speaker
 
 
