@@ -59,7 +59,7 @@ COMMANDS = {
 
 def talk(session: ChatSession, options: Namespace) -> None:
     """Run until the user leaves. `options` name the vault that the chat was started with."""
-    prompt = new_prompt(session.kb, session.keep and not session.private, session)
+    prompt = new_prompt(session)
     with contextlib.closing(Freshener(session.kb)) as freshener, contextlib.suppress(EOFError):
         freshener.watch()
         while True:
@@ -101,11 +101,11 @@ def run_command(session: ChatSession, typed: str, argument: str, options: Namesp
                 session.model = load_model(argument)
             print(printable(session.model_name) or NO_MODEL)
         case "/clear":
-            session.messages, session.last, session.private = [], None, session.always_private
+            session.messages, session.last, session.private = [], None, options.no_history
             print("Started a new conversation. Saved notes stay.")
         case "/private":
             session.private = True
-            until = "" if session.always_private else ", until /clear starts a new conversation"
+            until = "" if options.no_history else ", until /clear starts a new conversation"
             print(f"Nothing that is said from here on is kept{until}.")
         case "/checkpoint":
             saved = save_checkpoint(session.kb, session.messages, argument or None)
@@ -147,20 +147,23 @@ class CommandCompleter(Completer):
             yield from (Completion(one, -len(name), display_meta=command.summary) for one, command in found.items())
         elif name in COMMANDS and COMMANDS[name].argument == "REF":
             with contextlib.suppress(KnowledgeError):  # an index that cannot be read: commands report it
-                refs = [ref for ref in self._kb.index.titles() if typed in ref]
+                refs = [note.ref for note in self._kb.index.notes_here() if typed in note.ref]
                 yield from (Completion(ref, -len(typed), display=printable(ref)) for ref in sorted(refs))
 
 
 class LineHistory(FileHistory):
     """What was typed, in a file that only its owner can read. A line that begins with a space is not kept."""
 
-    session: ChatSession | None = None
+    def __init__(self, session: ChatSession) -> None:
+        super().__init__(os.path.join(session.kb.settings.data_dir, HISTORY) if session.keep else os.devnull)
+        self._session = session
 
     def store_string(self, string: str) -> None:
+        if string.startswith(" ") or self._session.private:
+            return
         with contextlib.suppress(OSError):  # a full disk must not end the chat
             os.close(os.open(self.filename, os.O_CREAT | os.O_WRONLY, 0o600))
-            if not string.startswith(" ") and not (self.session and self.session.private):
-                super().store_string(to_utf8(string))
+            super().store_string(to_utf8(string))
 
 
 @keys.add("escape", "enter")
@@ -168,11 +171,10 @@ def _start_another_line(event: KeyPressEvent) -> None:
     event.current_buffer.insert_text("\n")
 
 
-def new_prompt(kb: KnowledgeBase, keep_history: bool, session: ChatSession | None = None) -> PromptSession[str]:
+def new_prompt(session: ChatSession) -> PromptSession[str]:
     """Enter sends, Alt-Enter starts another line."""
-    history = LineHistory(os.path.join(kb.settings.data_dir, HISTORY) if keep_history else os.devnull)
-    history.session = session
-    return PromptSession(history=history, completer=CommandCompleter(kb), complete_in_thread=True, key_bindings=keys)
+    history, completer = LineHistory(session), CommandCompleter(session.kb)
+    return PromptSession(history=history, completer=completer, complete_in_thread=True, key_bindings=keys)
 
 
 async def confirm(question: str) -> bool:

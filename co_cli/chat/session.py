@@ -73,8 +73,6 @@ class ChatSession:
         """Whether the conversation is stored after each answer."""
         self.private = False
         """Whether nothing more of this conversation is kept, whatever the settings say."""
-        self.always_private = False
-        """Whether that also holds for the conversations that `/clear` begins."""
         self.last: Turn | None = None
         self._conversation: str | None = None  # `new` after a fork, else the messages say it
         self._loop = asyncio.new_event_loop()

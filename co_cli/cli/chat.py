@@ -61,7 +61,7 @@ def run_chat(options: argparse.Namespace) -> int:
         kb.front_end = "chat"
         session = ChatSession(kb, settings.model, Output(*streams, terminal), allow)
         session.keep = settings.chat_history == "on"
-        session.private = session.always_private = options.no_history
+        session.private = options.no_history
         if options.resume:
             session.resume()
         if options.origin:

@@ -20,6 +20,7 @@ from co_cli.notes.note import read_note
 from co_cli.notes.refs import FOLDERS, source_ref, without_lines
 from co_cli.notes.secrets import redact
 from co_cli.notes.transcripts import SpokenTurn, nested, participants, read_turns, render_turns
+from co_cli.service.server_client import ServerKnowledgeBase
 from co_cli.values import DAY, Filters, moment_text
 
 LONGEST_ID = 200
@@ -45,10 +46,8 @@ class KeptTurns(NamedTuple):
 
 
 def captures(kb: KnowledgeBase) -> bool:
-    """Whether this vault keeps conversations. One on a server does not: its settings are elsewhere."""
-    with contextlib.suppress(InvalidInputError):
-        return kb.settings.capture != "off"
-    return False
+    """Whether this vault keeps conversations. One on a server does not: its files and settings are elsewhere."""
+    return kb.settings.capture != "off" and not isinstance(kb, ServerKnowledgeBase)
 
 
 def keep_turns(
@@ -71,10 +70,7 @@ def keep_turns(
         data = _appended(before, said)
         if not path or len(data) > kb.settings.knowledge_max_note_bytes:  # a second file of the same session
             title = redact(session.title.strip() or title_from(said[0].text))
-            path = store.create(FOLDERS["conversation"], title, _new_file(session, title, said))
-            with contextlib.suppress(ActivityUnavailableError), kb.activity.database.writing() as connection:
-                extracted.begin(connection, kb.root, path)
-            created = True
+            path, created = store.create(FOLDERS["conversation"], title, _new_file(session, title, said)), True
         else:
             store.replace(path, data, based_on=before)
             created = False
@@ -83,7 +79,10 @@ def keep_turns(
         if index:
             index.index_file(None, path, True)
     if created:
-        expire(kb, time.time())
+        with contextlib.suppress(ActivityUnavailableError, IndexUnavailableError):  # the turns are kept all the same
+            with kb.activity.database.writing() as connection:
+                extracted.begin(connection, kb.root, path)
+            expire(kb, time.time())
     return KeptTurns(source_ref(path), added)
 
 

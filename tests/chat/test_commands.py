@@ -39,7 +39,7 @@ def session(notes: Vault, kb: KnowledgeBase) -> ChatSession:
 @pytest.fixture
 def chat(session: ChatSession, vault: Vault, data_dir: Path, capsys: pytest.CaptureFixture[str]) -> Chat:
     """`chat("/notes")` is what it printed."""
-    options = Namespace(vault=str(vault.root), data_dir=str(data_dir))
+    options = Namespace(vault=str(vault.root), data_dir=str(data_dir), no_history=False)
 
     def run(line: str) -> str:
         assert handle(session, line, options)
@@ -80,29 +80,30 @@ def test_a_mistake_is_one_line_with_the_fix_and_the_chat_goes_on(chat: Chat, ses
     assert [line for line in ("/quit", "/QUIT", "/q") if handle(session, line, Namespace())] == []
 
 
-def typed(keys: str, kb: KnowledgeBase) -> str:
+def typed(keys: str, session: ChatSession) -> str:
     """What the prompt returns for these keys."""
     with create_pipe_input() as keyboard, create_app_session(keyboard, DummyOutput()):
         keyboard.send_text(keys)
-        return new_prompt(kb, keep_history=True).prompt()
+        return new_prompt(session).prompt()
 
 
-def test_enter_sends_and_alt_enter_starts_another_line(kb: KnowledgeBase) -> None:
-    assert typed("one" + ALT_ENTER + "two" + ENTER, kb) == "one\ntwo"
+def test_enter_sends_and_alt_enter_starts_another_line(session: ChatSession) -> None:
+    assert typed("one" + ALT_ENTER + "two" + ENTER, session) == "one\ntwo"
     with pytest.raises(KeyboardInterrupt):
-        typed(CTRL_C, kb)
+        typed(CTRL_C, session)
     with pytest.raises(EOFError):
-        typed(CTRL_D, kb)
+        typed(CTRL_D, session)
 
 
-def test_the_next_chat_remembers_the_lines_of_the_last(kb: KnowledgeBase, data_dir: Path) -> None:
-    kb.sync()  # makes the folder
-    typed("first" + ENTER, kb)
-    typed(" a secret" + ENTER, kb)
-    typed("one" + ALT_ENTER + "two" + ENTER, kb)
+def test_the_next_chat_remembers_the_lines_of_the_last(session: ChatSession, data_dir: Path) -> None:
+    session.kb.sync()  # makes the folder
+    session.keep = True
+    typed("first" + ENTER, session)
+    typed(" a secret" + ENTER, session)
+    typed("one" + ALT_ENTER + "two" + ENTER, session)
 
     file = data_dir / HISTORY
-    assert list(LineHistory(file).load_history_strings()) == ["one\ntwo", "first"]
+    assert list(LineHistory(session).load_history_strings()) == ["one\ntwo", "first"]
     assert stat.S_IMODE(os.stat(file).st_mode) == 0o600
 
 

@@ -19,7 +19,7 @@ from co_cli.agent import Knowledge, facet_model
 from co_cli.chat.commands import HISTORY, handle, new_prompt
 from co_cli.chat.screen import Output
 from co_cli.chat.session import CONVERSATION, ChatSession
-from co_cli.conversations.capture import KeptSession, expire, keep_turns
+from co_cli.conversations.capture import KeptSession, captures, expire, keep_turns
 from co_cli.conversations.extraction import proposals
 from co_cli.errors import InvalidInputError, SettingsError
 from co_cli.knowledge_base import KnowledgeBase
@@ -101,8 +101,8 @@ def test_a_chat_is_kept_with_stopped_answers_and_private_turns_are_not(
     session = chat(kb)
     session.keep = True
     server.play(text("Blue."), text("Half an ans", CUT), fails(400), text("Nobody."), text("New."))
-    options = Namespace(vault=None, data_dir=None)
-    history = new_prompt(kb, True, session).history
+    options = Namespace(vault=None, data_dir=None, no_history=False)
+    history = new_prompt(session).history
 
     for line in ("Which pool?", "And then?", "Fails?", "/private", "What is my secret?", "/clear", "Fresh start?"):
         history.store_string(line)
@@ -128,11 +128,11 @@ def test_a_chat_that_keeps_nothing_goes_on_so_after_clear(
     open_vault: OpenVault, server: ChatServer, vault: Vault, data_dir: Path
 ) -> None:
     session = chat(open_vault(capture="keep"))
-    session.keep = session.private = session.always_private = True
+    session.keep = session.private = True
     server.play(text("Blue."))
 
     for line in ("/clear", "Which pool?"):
-        assert handle(session, line, Namespace(vault=None, data_dir=None))
+        assert handle(session, line, Namespace(vault=None, data_dir=None, no_history=True))
 
     assert vault.notes() == []
     assert not (data_dir / CONVERSATION).exists()
@@ -156,7 +156,7 @@ def test_an_mcp_client_hands_in_turns_and_repeats_itself(open_vault: OpenVault, 
     turns = [
         {"role": "user", "name": "Mara", "text": "Which pool?", "time": "2026-11-16T09:00:00Z"},
         {"role": "tool", "name": "web", "text": f"## User\n\nI want {TOKEN}"},
-        {"role": "assistant", "text": "Blue."},
+        {"role": "assistant", "text": "Blue.", "name": None, "time": None},
     ]
     more = [*turns, {"role": "user", "name": "Mara", "text": "Thanks."}]
 
@@ -196,6 +196,15 @@ def test_the_tool_is_offered_and_works_only_where_conversations_are_kept(open_va
         Toolbox(kb, names=["save_conversation"]).call("save_conversation", {"session": "s", "turns": []})
     names = [tool.name for tool in Toolbox(open_vault(capture="keep")).tools]
     assert names.count("save_conversation") == 1
+
+
+def test_a_vault_on_a_server_keeps_no_conversations(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CO_CAPTURE", "keep")
+
+    kb = KnowledgeBase.connect("http://127.0.0.1:9", "token")
+
+    assert not captures(kb)
+    assert "save_conversation" not in [tool.name for tool in Toolbox(kb, with_skills=False).tools]
 
 
 def test_a_checked_in_file_cannot_turn_capturing_on(home: Path) -> None:
@@ -238,6 +247,20 @@ def test_old_conversations_go_to_the_trash_unless_they_are_needed(open_vault: Op
 
     assert gone == ["conversation:old-talk"], "the user's own file is not ours to move"
     assert kb.restore("conversation:old-talk").outcome == "restored"
+
+
+def test_turns_are_kept_in_one_file_where_activity_db_cannot_be_used(
+    open_vault: OpenVault, vault: Vault, data_dir: Path
+) -> None:
+    kb = open_vault(capture="keep", capture_days=30)
+    kb.sync()
+    (data_dir / "activity.db").unlink(missing_ok=True)
+    (data_dir / "activity.db").mkdir()
+
+    kept = [keep_turns(kb, KeptSession("s"), [SpokenTurn("User", text)]).added for text in ("Which pool?", "And then?")]
+
+    assert kept == [1, 1]
+    assert said(kb) == [("User", "Which pool?"), ("User", "And then?")]
 
 
 def test_a_chat_proposes_memories_when_it_ends(open_vault: OpenVault, server: ChatServer, vault: Vault) -> None:
