@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from co_cli import service, team
 from co_cli.activity import Activity
 from co_cli.embedding.embedders import Embedders, reader_named
-from co_cli.errors import IndexUnavailableError, InvalidInputError, SettingsError, VaultError
+from co_cli.errors import IndexUnavailableError, InvalidInputError, KnowledgeError, SettingsError, VaultError
 from co_cli.index.engines import engine_of
 from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.notes.files import make_folders
@@ -58,8 +58,9 @@ class KnowledgeBase:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.root = require_vault(settings.vault)
-        shared = settings.engine != "sqlite" and os.path.isdir(os.path.join(self.root, ".git"))
-        repository = team.git.Repository(self.root) if shared else None
+        git_dir = os.path.join(self.root, ".git")
+        shared = settings.engine != "sqlite" and os.path.isdir(git_dir)
+        repository = team.git.Repository(self.root, GIT_DIR=git_dir) if shared else None
         self.engine = engine_of(settings, {self.root: repository.name} if repository else {})
         self.embedders = Embedders(
             settings.knowledge_embedding_provider,
@@ -227,8 +228,7 @@ class KnowledgeBase:
         """Sync the vault alone, or one linked source. Raises VaultError if its folder does not exist."""
         if self.team and origin == self.index.origin:
             return self.team.sync(progress, seconds)
-        index = self.index if origin == self.index.origin else self.index.of(origin)
-        return index.sync(progress=progress, seconds=seconds)
+        return self.index.of(origin).sync(progress=progress, seconds=seconds)
 
     def rebuild(self, progress: Progress | None = None) -> SyncReport:
         """Build a new index from the files, and replace the old one when it is complete."""
@@ -309,6 +309,14 @@ class KnowledgeBase:
             self.activity.opened(os.path.join(origin.root, *note.path.split("/")), linked)
         return note
 
+    def bodies(self, refs: Sequence[str]) -> dict[str, str]:
+        """The texts of these notes, without those that are gone."""
+        found: dict[str, str] = {}
+        for ref in refs:
+            with suppress(KnowledgeError):
+                found[ref] = self.note(ref).body
+        return found
+
     def notes(
         self, source: str | Sequence[str] | None = None, limit: int | None = None, **filters: Any
     ) -> list[NoteSummary]:
@@ -324,7 +332,7 @@ class KnowledgeBase:
 
     def outdated(self, note: Note) -> str | None:
         """Why a note is not valid now, such as `superseded by memory:new`; None if it is valid."""
-        return self.lookup.outdated(note)
+        return service.lookup.outdated(note, self.working_index())
 
     def links(self, ref: str, targets: Sequence[str] | None = None) -> tuple[list[Link], list[Backlink]]:
         """The links of a note and the links to it, resolved by Obsidian's rules.

@@ -1,4 +1,4 @@
-"""KnowledgeIndex: one vault, or another folder, in search.db: update it from files, search it, look things up.
+"""KnowledgeIndex: one vault, or another folder, in search.db: update it from files and search it.
 
 Everything in search.db comes from the files. A damaged or foreign file is moved aside, one of another version is
 replaced, and the next sync fills the new one.
@@ -9,10 +9,9 @@ from __future__ import annotations
 import os
 import struct
 import time
-from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol
 
 from co_cli.embedding.embedders import Embedders
 from co_cli.embedding.space import VectorSpace
@@ -27,17 +26,16 @@ from co_cli.errors import (
 )
 from co_cli.index.changes import compare, reported
 from co_cli.index.embed import Embedded, VaultEmbedding, embed_text
-from co_cli.index.engine import CacheState, Engine, NoteKey, Reader, Scope, SourceCount, StoredNote, StoredVault, View
-from co_cli.index.links import Backlink, Link, links_from, links_to
+from co_cli.index.engine import Engine, StoredNote
+from co_cli.index.indexed_notes import IndexedNotes
 from co_cli.index.sqlite.sqlite_engine import SqliteEngine
-from co_cli.index.tokens import fold
 from co_cli.notes.files import is_empty_folder, sweep_temporary
 from co_cli.notes.store import hash_of_file
 from co_cli.retrieval.pipeline import Trace, search
 from co_cli.retrieval.request import SearchRequest
 from co_cli.sources.origin import VAULT, Origin, kind_of
 from co_cli.sources.walk import odd_entries, place_of, scan_origin, would_list
-from co_cli.values import OWN_SOURCES, Filters, Hit, SearchResult, SyncReport, to_utf8
+from co_cli.values import Filters, Hit, SearchResult, SyncReport, to_utf8
 
 if TYPE_CHECKING:
     from co_cli.sources.passages import Boundaries
@@ -48,17 +46,9 @@ MOST_COMPARED = 1_000
 """If more files look changed, they are not read to find out which of them `co` wrote itself."""
 Progress = Callable[[int, int], None]
 
-T = TypeVar("T")
 Place = tuple[str, str]
 """The root and the path of a note."""
 UseCounts = Callable[[Collection[Place]], Mapping[Place, tuple[int, int]]]
-
-
-class Tiers(NamedTuple):
-    """Several vaults in one search: the tier of this one, and the weight of each tier, 0 to 1."""
-
-    own: str
-    values: Mapping[str, float]
 
 
 class Truth(Protocol):
@@ -77,7 +67,7 @@ class Truth(Protocol):
         ...
 
 
-class KnowledgeIndex:
+class KnowledgeIndex(IndexedNotes):
     """One vault in one search.db; it may be searched together with others. Safe to share between threads."""
 
     def __init__(
@@ -90,19 +80,13 @@ class KnowledgeIndex:
         max_note_bytes: int = 2_000_000,
     ) -> None:
         """Without `embedders`, the embedded model makes the vectors."""
-        path = os.fspath(db_path) if isinstance(db_path, str | os.PathLike) else None
-        self.engine: Engine = SqliteEngine.at(path) if path is not None else db_path  # type: ignore[assignment]
+        engine = SqliteEngine.at(os.fspath(db_path)) if isinstance(db_path, str | os.PathLike) else db_path
         is_path = isinstance(knowledge_dir, str | os.PathLike)
-        self.origin = Origin(VAULT, os.path.realpath(os.fspath(knowledge_dir))) if is_path else knowledge_dir
-        self.root = self.origin.root
-        self.embedders: Embedders | None = embedders or Embedders("static")
+        super().__init__(engine, Origin(VAULT, os.path.realpath(knowledge_dir)) if is_path else knowledge_dir)
+        self.embedders = embedders or Embedders("static")
         self.exclude, self.limit = exclude, max_note_bytes
-        self.linked: Sequence[Origin] = ()
-        """Other folders and vaults that are searched together with this one; each is synced separately."""
         self.limits_of: Callable[[Origin], tuple[Sequence[str], int]] | None = None
         """What is excluded from another origin and the largest note there; None: the same as here."""
-        self.tiers: Tiers | None = None
-        """None if this is the only vault."""
         self.fresh_as_of: float | None = None
         """When this process last saw the index agree with the files."""
         self.space_hint: VectorSpace | None = None
@@ -257,7 +241,9 @@ class KnowledgeIndex:
         return first[self.origin]
 
     def of(self, origin: Origin, engine: Engine | None = None) -> KnowledgeIndex:
-        """The index of another origin, or of this one in another store."""
+        """The index of another origin, or of one in another store."""
+        if origin == self.origin and engine is None:
+            return self
         excluded, limit = self.limits_of(origin) if self.limits_of else (self.exclude, self.limit)
         exclude = list(excluded)
         # a vault inside a folder is searched as the vault it is, and our own data folder is no document
@@ -289,38 +275,13 @@ class KnowledgeIndex:
 
     def embed(self, text: str) -> list[float]:
         """The vector of a text, through the embedding cache. Zeros for a text without any known word."""
-        space = self.embedders.space if self.embedders else None
-        embedder = self.embedders.of(space) if self.embedders and space else None
+        space = self.embedders.space
+        embedder = self.embedders.of(space) if space else None
         if embedder is None:
             raise InvalidInputError("there is no embedder: set knowledge_embedding_provider to another one than none")
         vector = embed_text(self.engine, embedder, text)
         dimensions = embedder.space.dimensions
         return [0.0] * dimensions if vector is None else list(struct.unpack(f"<{dimensions}f", vector))
-
-    def view(self, reader: Reader, filters: Filters) -> View:
-        """What a search with these filters sees."""
-        own = reader.vault(self.origin)
-        vaults = [one for one in self._vaults(reader) if not filters.roots or one.origin.root in filters.roots]
-        parts = [
-            (vault.id, source)
-            for vault in vaults
-            for source in kind_of(vault.origin).sources
-            if not filters.sources or source in filters.sources or vault.origin.label in filters.sources
-        ]
-        scope = Scope(tuple(parts), filters)
-        space = own.active if own else None
-        seen = [vault for vault in vaults if vault.id in scope.vaults]
-        synced = seen if own is None or own.id in scope.vaults else [own]
-        return View(
-            scope=scope,
-            space=space,
-            synced_at=max((vault.synced_at for vault in synced if vault.synced_at is not None), default=None),
-            notes=sum(vault.notes for vault in seen),
-            passages=sum(vault.passages for vault in seen),
-            prefixes={vault.id: f"{vault.origin.tier}:" for vault in vaults if vault.origin.tier},
-            tiers=self._tier_values(vaults),
-            unready=[vault.origin.label for vault in vaults if space and vault.active != space],
-        )
 
     def uses(self, notes: Mapping[int, StoredNote]) -> Mapping[int, tuple[int, int]]:
         """How often these notes were recalled and opened."""
@@ -336,15 +297,8 @@ class KnowledgeIndex:
 
         None if there is nothing to do. An embedder that does not answer is no error: passages keep waiting.
         """
-        target = self.embedders.space if self.embedders else None
-        if self.embedders is None or target is None:
-            return None
-        with self.engine.reading():
-            state, waits = self.state(), self._read(lambda reader, vault: reader.waiting(vault)[0], 0)
-        if state.active and state.active.space.key == target.key and not state.building and not waits:
-            return None
-        at = None if seconds is None else time.monotonic() + seconds
-        return VaultEmbedding(self.engine, self.origin, self.embedders, at, progress).run()
+        deadline = None if seconds is None else time.monotonic() + seconds
+        return VaultEmbedding(self.engine, self.origin, self.embedders, deadline, progress).run()
 
     def embed_saved(self) -> None:
         """Give what was just saved its vectors, if that does not take long; else the next sync does."""
@@ -353,7 +307,7 @@ class KnowledgeIndex:
 
     def reembed(self, progress: Progress | None = None, fresh: bool = False) -> Embedded | None:
         """Embed every passage again in the space that the settings choose; `fresh` ignores the cache."""
-        chosen = self.embedders.space if self.embedders else None
+        chosen = self.embedders.space
         with self.engine.writing() as writer:
             stored = writer.vault(self.origin)
             for space in (stored.active, stored.building) if stored else ():
@@ -361,131 +315,7 @@ class KnowledgeIndex:
                     writer.reembed(stored.id, space, fresh)
         return self.embed_waiting(progress)
 
-    def vectors(self) -> tuple[int, CacheState]:
-        """How many passages wait for a vector, and the state of the cache."""
-        with self.engine.reading() as reader:
-            state = self.state()
-            spaces = [space for space in (state.active, state.building) if space]
-            waiting = max((reader.waiting(state.id, space)[0] for space in spaces), default=0)
-            return waiting, reader.cache_state()
-
-    # -- look-ups ------------------------------------------------------------------------------------------------------
-
-    def works(self) -> bool:
-        """Whether search.db can be opened."""
-        with suppress(IndexUnavailableError):
-            self.state()
-            return True
-        return False
-
-    def state(self) -> StoredVault:
-        """How much is indexed of this origin alone, when it was synced, and its spaces."""
-        with self.engine.reading() as reader:
-            return reader.vault(self.origin) or StoredVault(0, self.origin)
-
-    def docs(self, filters: Filters | None = None, limit: int = -1) -> list[StoredNote]:
-        """Notes, newest first, of this origin and those searched with it."""
-        with self.engine.reading() as reader:
-            view = self.view(reader, filters or Filters())
-            notes = reader.list_notes(view.scope, limit)
-        return [note._replace(ref=view.prefixes.get(note.vault, "") + note.ref) for note in notes]
-
-    def outdated(self, notes: Sequence[int]) -> dict[int, str | None]:
-        """Why each of these notes is not valid now; None, or no entry, if it is."""
-        now = time.time()
-        with self.engine.reading() as reader:
-            return {note: standing.problem(now) for note, standing in reader.standings(notes, now).items()}
-
-    def own_notes(self, key: NoteKey, *values: str) -> list[StoredNote]:
-        """Notes of this origin by one of their keys."""
-        wanted = [value for value in values if to_utf8(value) == value]
-        return self._read(lambda reader, vault: reader.find_notes(vault, key, wanted), [])
-
-    def notes_here(self) -> list[StoredNote]:
-        """Every note of this origin alone, newest first."""
-        sources = kind_of(self.origin).sources
-        return self._read(lambda reader, vault: reader.list_notes(Scope(tuple((vault, one) for one in sources))), [])
-
-    def tags(self, filters: Filters | None = None) -> dict[str, int]:
-        """Every tag and how many notes have it, the most used first."""
-        counted = Counter(tag for note in self.docs(filters) for tag in note.tags)
-        return dict(sorted(counted.items(), key=lambda pair: (-pair[1], pair[0])))
-
-    def counts(self) -> list[SourceCount]:
-        """How much of this origin is indexed, by source."""
-        return self._read(lambda reader, vault: reader.counts(vault), [])
-
-    def path_of(self, ref: str) -> str | None:
-        return next((note.path for note in self.own_notes("ref", ref)), None)
-
-    def ref_of(self, path: str) -> str | None:
-        return next((note.ref for note in self.own_notes("path", path)), None)
-
-    def paths_like(self, path: str) -> list[str]:
-        """Notes whose path differs only in case or normalisation."""
-        return [note.path for note in self.own_notes("path_key", fold(path))]
-
-    def taken(self, path: str) -> bool:
-        """Whether this path is a note, or one that some file system takes for the same."""
-        return bool(self.paths_like(path))
-
-    def titles(self) -> dict[str, str]:
-        """Every ref and its title, to suggest the closest ones."""
-        return {note.ref: note.title for note in self.notes_here()}
-
-    def exact_twins(self, source: str, fingerprint: str) -> list[str]:
-        return [note.path for note in self.own_notes("fingerprint", fingerprint) if note.source == source]
-
-    def missing(self) -> list[str]:
-        """Notes that are kept although their file is gone."""
-        return sorted(note.path for note in self.notes_here() if note.missing is not None)
-
-    def missing_since(self, path: str) -> tuple[str, float] | None:
-        """The ref of a note that is kept although its file is gone, and when that was noticed."""
-        found = [(one.ref, one.missing) for one in self.own_notes("path", path) if one.missing is not None]
-        return found[0] if found else None
-
-    def hashes(self) -> dict[str, str]:
-        """Every note that should be indexed, with the hash of what it was indexed with."""
-        files = self._read(lambda reader, vault: reader.files(vault), {})
-        return {path: file.hash for path, file in files.items() if file.skipped is None}
-
-    def field_values(self, name: str) -> dict[str, str]:
-        """Every note whose frontmatter has this field as a text, and its value."""
-        notes = sorted(self.notes_here(), key=lambda note: note.path)
-        return {note.path: value for note in notes if isinstance(value := note.frontmatter.get(name), str)}
-
-    def links(self, path: str, targets: Sequence[str] | None = None) -> tuple[list[Link], list[Backlink]]:
-        """What a note of this origin links to, and which of its notes link to it.
-
-        `targets` are the links of its file, for a caller who has just read it.
-        """
-        unknown: list[Link] = [Link(target, None) for target in targets or ()]
-        if to_utf8(path) != path:
-            return unknown, []
-        return self._read(
-            lambda reader, vault: (links_from(reader, vault, path, targets), links_to(reader, vault, path)),
-            (unknown, []),
-        )
-
-    def successor(self, ref: str, named: str | None, now: float) -> str | None:
-        """The note that had replaced one by then; `named` is the one that its file names."""
-        tier, _, rest = ref.partition(":")
-        prefix = f"{tier}:" if any(one.tier == tier for one in self.linked) else ""
-        with self.engine.reading() as reader:
-            for vault in self._vaults(reader):
-                if vault.origin.tier != (tier if prefix else ""):
-                    continue
-                for note in reader.find_notes(vault.id, "ref", [to_utf8(rest if prefix else ref)]):
-                    standing = reader.standings([note.id], now).get(note.id)
-                    if standing and standing.superseded_by:
-                        return prefix + standing.superseded_by
-                    return None if note.superseded_by else named
-        return named
-
-    def reported(self) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
-        """Files that are not indexed, and notes with something wrong in them."""
-        return reported(self._read(lambda reader, vault: reader.files(vault, reported=True), {}))
+    # -- files ---------------------------------------------------------------------------------------------------------
 
     def listed(self) -> list[tuple[str, str]]:
         """Every file with a remark: why it is not indexed, `missing`, or nothing."""
@@ -503,11 +333,8 @@ class KnowledgeIndex:
         look, gone = changes.look, changes.gone
         known = self.hashes() if look or gone else {}
         if len(look) <= MOST_COMPARED:
-            look = [path for path in look if path not in known or self._hash(path) != known[path]]
+            look = [path for path in look if known.get(path, "") != hash_of_file(os.path.join(self.root, path))]
         return len(look) + sum(path in known for path in gone)
-
-    def _hash(self, path: str) -> str | None:
-        return hash_of_file(os.path.join(self.root, path))
 
     def files(self) -> list[str]:
         """Every file that a sync would look at, by a walk now."""
@@ -547,26 +374,8 @@ class KnowledgeIndex:
 
     # -- inside --------------------------------------------------------------------------------------------------------
 
-    def _read(self, read: Callable[[Reader, int], T], nothing: T) -> T:
-        """What can be read of this origin; `nothing` if it was never synced."""
-        with self.engine.reading() as reader:
-            vault = reader.vault(self.origin)
-            return nothing if vault is None else read(reader, vault.id)
-
-    def _vaults(self, reader: Reader) -> list[StoredVault]:
-        """This origin and those searched with it, as far as they were ever synced."""
-        found = [vault for origin in (self.origin, *self.linked) if (vault := reader.vault(origin))]
-        return list({vault.id: vault for vault in found}.values())
-
-    def _tier_values(self, vaults: Sequence[StoredVault]) -> dict[int, float]:
-        if self.tiers is None:
-            return {}
-        values, least = self.tiers.values, min(self.tiers.values.values(), default=0.0)
-        own = {self.origin: self.tiers.own}
-        return {one.id: values.get(one.origin.tier or own.get(one.origin, ""), least) for one in vaults}
-
     def _check_source(self, source: str | None) -> None:
-        known = kind_of(self.origin).sources if self.origin.kind != VAULT else OWN_SOURCES
+        known = kind_of(self.origin).sources
         if source is not None and source not in known:
             raise InvalidInputError(f"a source is one of {', '.join(known)}, not {source!r}")
 

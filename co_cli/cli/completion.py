@@ -110,10 +110,10 @@ def _values(action: argparse.Action, typed: str, before: list[str]) -> Iterable[
 
 def _refs(kb: KnowledgeBase, typed: str) -> list[str]:
     """The refs of the vault, and those of a source whose name is typed already."""
-    refs, linked = list(kb.index.titles()), [origin for origin in kb.index.linked if typed.startswith(origin.label)]
-    for origin in linked:
+    refs = [note.ref for note in kb.index.notes_here()]
+    for origin in (one for one in kb.index.linked if typed.startswith(one.label)):
         prefix = f"{origin.tier}:" if origin.tier else ""
-        refs += [prefix + ref for ref in kb.index.of(origin).titles()]
+        refs += [prefix + note.ref for note in kb.index.of(origin).notes_here()]
     return sorted([*refs, *(origin.label for origin in kb.index.linked if not origin.tier)])
 
 

@@ -53,14 +53,16 @@ class VaultEmbedding:
     """A time.monotonic() value, for slow embedders; None for no limit."""
     progress: Progress | None = None
 
-    def run(self) -> Embedded:
+    def run(self) -> Embedded | None:
+        """None if there is nothing to do: then no model is loaded."""
         target = self.embedders.space
         if target is None:
-            return Embedded()
+            return None
         with self.engine.reading() as reader:
             known = reader.vault(self.origin)
+            waits = known is not None and reader.waiting(known.id)[0] > 0
         if known and known.active and known.active.space.key == target.key and not known.building:
-            return self._embed(known.active)
+            return self._embed(known.active) if waits else None
         with self.engine.writing() as writer:
             vault = writer.add_vault(self.origin)
             known = writer.vault(self.origin)

@@ -295,23 +295,6 @@ class CacheState(NamedTuple):
         return self.hits / total if total else None
 
 
-class View(NamedTuple):
-    """What a search sees of an index, within one transaction."""
-
-    scope: Scope
-    space: StoredSpace | None
-    """The space whose vectors answer; None if there are none yet."""
-    synced_at: float | None
-    notes: int
-    passages: int
-    prefixes: Mapping[int, str]
-    """The prefix of refs from other tiers' vaults."""
-    tiers: Mapping[int, float]
-    """The weight of each vault, where several tiers are searched together."""
-    unready: Sequence[str] = ()
-    """Sources whose vectors are of another model."""
-
-
 class Reader(Protocol):
     """One read transaction: every method sees the same moment, whatever others write meanwhile.
 

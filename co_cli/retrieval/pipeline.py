@@ -14,7 +14,8 @@ from typing import Protocol
 from co_cli.embedding.embedders import Embedders
 from co_cli.embedding.space import Vector, VectorSpace
 from co_cli.errors import EmbeddingError, SettingsError
-from co_cli.index.engine import Engine, Reader, Standing, StoredNote, StoredPassage, View, WordQuery
+from co_cli.index.engine import Engine, Reader, Standing, StoredNote, StoredPassage, WordQuery
+from co_cli.index.indexed_notes import View
 from co_cli.index.links import links_around
 from co_cli.retrieval.candidates import DEPTH, Ask, Candidates, gather
 from co_cli.retrieval.query import LONGEST_EMBEDDED, parse
@@ -46,7 +47,7 @@ class SearchedIndex(Protocol):
     """What a search needs of `KnowledgeIndex`."""
 
     engine: Engine
-    embedders: Embedders | None
+    embedders: Embedders
     space_hint: VectorSpace | None
     """The space that answered last, most likely the one that answers now."""
     unread: list[str]
@@ -122,7 +123,7 @@ def _query_vector(
     """The query's vector, or why there is none although one was wanted."""
     embedders, text = index.embedders, attempt.query.text[:LONGEST_EMBEDDED]
     unwanted = attempt.listing or not any(map(str.isalnum, text)) or not request.wants_meaning
-    if unwanted or embedders is None or embedders.space is None or space is None:
+    if unwanted or embedders.space is None or space is None:
         return None, None
     try:
         embedder = embedders.of(space)
@@ -324,8 +325,8 @@ class _Work:
 
     def _fit(self, is_read: bool) -> Fit | None:
         """What was fitted for the answering vectors, and for the reader; None if meaning was not asked."""
-        embedders, space = self.index.embedders, self.view.space
-        embedder = embedders.of(space.space) if self.vector is not None and space and embedders else None
+        space = self.view.space
+        embedder = self.index.embedders.of(space.space) if self.vector is not None and space else None
         certainty = embedder.space.certainty if embedder else None
         if certainty is not None and is_read and self.request.reader is not None:
             certainty = self.request.reader.model.certainty
@@ -349,14 +350,14 @@ class _Work:
         """What was missing for a full answer."""
         found: list[str] = []
         view, embedders = self.view, self.index.embedders
-        by_meaning = self.request.wants_meaning and embedders is not None and embedders.space is not None
+        by_meaning = self.request.wants_meaning and embedders.space is not None
         if view.synced_at is None:
             found.append("this vault was never synced: run `co index sync`")
         elif by_meaning and view.space is None and view.passages and not self.attempt.listing:
             found.append("no note has a vector yet: answered by words")
         elif by_meaning and view.unready and self.vector is not None:
             found.append(f"answered by words, for lack of vectors: {', '.join(view.unready)}")
-        elif self.vector is not None and embedders and view.space and view.space.space != embedders.space:
+        elif self.vector is not None and view.space and view.space.space != embedders.space:
             problem = embedders.outage.problem  # of the server whose vectors are not there yet
             found += [f"answered with the vectors of {view.space.space.provider}: {problem}"] if problem else []
         if self.index.unread and not answered:

@@ -220,7 +220,7 @@ def _linked_sources(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:
 def _index(kb: KnowledgeBase, origin: Origin, fix: bool) -> Iterator[Finding]:
     """Compare the index of the vault or of a linked source with its files, which are all read."""
     own = origin == kb.index.origin
-    index = kb.index if own else kb.index.of(origin)
+    index = kb.index.of(origin)
     start = "" if own else f"{origin.label}: "
 
     def finding(check: str, level: Level, text: str, cure: str = "", fixed: bool = False) -> Finding:
@@ -276,8 +276,7 @@ def _index(kb: KnowledgeBase, origin: Origin, fix: bool) -> Iterator[Finding]:
 
 def _differences(kb: KnowledgeBase, origin: Origin) -> str:
     """The first differences between an index and its files; empty if there are none."""
-    index = kb.index if origin == kb.index.origin else kb.index.of(origin)
-    found = compare(index, cut_by_model=kb.settings.boundaries_model is not None).differing
+    found = compare(kb.index.of(origin), cut_by_model=kb.settings.boundaries_model is not None).differing
     more = f"; and {len(found) - SHOWN:,} more" if len(found) > SHOWN else ""
     return "; ".join(f"{one.path} {one.what}".strip() for one in found[:SHOWN]) + more
 

@@ -6,6 +6,7 @@ import contextlib
 import os
 import time
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from rapidfuzz import fuzz, process
@@ -22,13 +23,14 @@ from co_cli.errors import (
 from co_cli.index.engine import Standing
 from co_cli.index.links import Backlink, Link
 from co_cli.index.names import fold_name
+from co_cli.index.tokens import fold
 from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.notes.note import Note, NotTextError, read_note
 from co_cli.notes.refs import ENDINGS, FOLDERS, path_of, source_ref, without_ending, without_lines
 from co_cli.notes.store import NoteStore
 from co_cli.sources.origin import CHECKPOINT, VAULT, Origin, kind_of
 from co_cli.sources.walk import would_list
-from co_cli.values import Filters, NoteSummary, moment_text
+from co_cli.values import Filters, NoteSummary, moment_text, to_utf8
 
 if TYPE_CHECKING:
     from co_cli.knowledge_base import KnowledgeBase
@@ -76,8 +78,10 @@ class Lookup:
 
     def summaries(self, filters: Filters, limit: int) -> list[NoteSummary]:
         """Notes of the index, newest first."""
-        rows = self.kb.index.docs(filters, limit)
-        outdated = self.kb.index.outdated([row.id for row in rows])
+        now = time.time()
+        with self.kb.engine.reading() as reader:
+            rows = self.kb.index.docs(filters, limit)
+            outdated = {note: one.problem(now) for note, one in reader.standings([row.id for row in rows], now).items()}
         return [
             NoteSummary(
                 row.ref,
@@ -149,7 +153,7 @@ class Lookup:
             path = path_of(asked) if origin.tier else kind_of(origin).path(origin, asked)
             if path is not None and not os.path.isabs(path) and self._is_listed(origin, path):
                 return origin, path
-        if self.index is None or not _is_utf8(asked):
+        if self.index is None or to_utf8(asked) != asked:
             return None
         names = [name for name in (fold_name(asked), fold_name(without_ending(asked))) if name]
         for origins in ([self.kb.index.origin], self.kb.index.linked):  # the vault's own notes come first
@@ -165,9 +169,6 @@ class Lookup:
             if found:
                 return found[0][0], found[0][1].path
         return None
-
-    def outdated(self, note: Note) -> str | None:
-        return outdated(note, self.index)
 
     def links(self, ref: str, targets: Sequence[str] | None = None) -> tuple[list[Link], list[Backlink]]:
         """The links of a note and the links to it. `targets` are `note.links` of a file newer than the index."""
@@ -217,23 +218,20 @@ class Lookup:
             for path in _possible_paths(form, store.root):
                 if _exists(store, path):
                     return path
-            known = index.path_of(form) if index and _is_utf8(form) else None
-            if known and store.exists(known):
-                return known
+            known = [note.path for note in index.own_notes("ref", form) if store.exists(note.path)] if index else []
+            if known:
+                return known[0]
         asked = _forms(ref)[-1]
-        if index and _is_utf8(asked):
-            paths = _possible_paths(asked, store.root)
-            for path in paths:
-                similar = [found for found in index.paths_like(path) if store.exists(found)]
-                if len(similar) == 1:
-                    return similar[0]
-            known = index.path_of(asked)
-            similar = [found for path in paths for found in index.paths_like(path)]
-            for path in [known, *similar] if known else similar:
-                missing = index.missing_since(path)
-                if missing:
-                    file = os.path.join(index.root, *path.split("/"))
-                    raise NoteMissingError(missing[0], file, moment_text(missing[1]))
+        if index and to_utf8(asked) == asked:
+            similar = [index.own_notes("path_key", fold(path)) for path in _possible_paths(asked, store.root)]
+            for notes in similar:
+                there = [note.path for note in notes if store.exists(note.path)]
+                if len(there) == 1:
+                    return there[0]
+            for note in chain(index.own_notes("ref", asked), *similar):
+                if note.missing is not None:
+                    file = os.path.join(index.root, *note.path.split("/"))
+                    raise NoteMissingError(note.ref, file, moment_text(note.missing))
         trashed = {path for _, path in store.trashed()}
         for path in _possible_paths(asked, store.root):
             if path in trashed:
@@ -251,7 +249,7 @@ class Lookup:
             return None
         if not os.path.isdir(origin.root):
             raise NoteFileError(f"{origin.label} is not there now: {origin.path}; is it mounted?")
-        known = self.index.of(origin).ref_of(path) if self.index and _is_utf8(path) else None
+        known = self.index.of(origin).ref_of(path) if self.index else None
         if known and not os.path.lexists(os.path.join(origin.root, *path.split("/"))):
             raise NoteFileError(
                 f"{known} is gone from {origin.path}; `co source refresh {origin.label} --drop-missing` forgets it"
@@ -328,11 +326,6 @@ def _exists(store: NoteStore, path: str) -> bool:
         return store.exists(path)
     except VaultError:
         return False
-
-
-def _is_utf8(text: str) -> bool:
-    """False for a file name that the index cannot hold."""
-    return text.encode("utf-8", "replace").decode() == text
 
 
 def _closest(asked: str, refs: Iterable[str]) -> list[str]:

@@ -14,7 +14,7 @@ from co_cli.notes.note import Note, decode, excerpt
 from co_cli.notes.refs import ENDINGS, lines_of, path_of, source_ref, without_lines
 from co_cli.notes.store import NoteStore
 from co_cli.notes.wikilinks import Attachments
-from co_cli.service.history import NoteChange, history_of, run_git
+from co_cli.service.history import SECONDS, NoteChange, history_of, repository_of
 from co_cli.service.server_client import ServerKnowledgeBase
 from co_cli.values import OWN_SOURCES, Hit, moment_text
 
@@ -150,7 +150,7 @@ def note_history(kb: KnowledgeBase, ref: str, limit: int) -> NoteHistory:
     try:
         note = kb.note(ref)
         origin, path = kb.lookup.locate(note.ref)
-        index = kb.index if origin == kb.index.origin else kb.index.of(origin)
+        index = kb.index.of(origin)
         ref, title = note.ref, note.title
     except UnknownRefError as error:
         asked = without_lines(error.ref.strip())
@@ -215,14 +215,13 @@ def compare_version(kb: KnowledgeBase, ref: str, version: str) -> VersionDiff:
 
 def _committed(root: str, path: str, commit: str) -> bytes:
     """A file as one of its commits has it, under the name that it had then."""
+    repository = repository_of(root)
     try:
-        log = run_git(root, ["log", "--follow", "--name-only", "--format=%x1e%H", "--", path]).decode(
-            "utf-8", "replace"
-        )
-        blocks = [block.split("\n") for block in log.split("\x1e")]
+        log = repository.run("log", "--follow", "--name-only", "--format=%x1e%H", "--", path, seconds=SECONDS).stdout
+        blocks = [block.split("\n") for block in log.decode("utf-8", "replace").split("\x1e")]
         name = next((lines[2] for lines in blocks if lines[0] == commit and len(lines) > 2), None)
         if name is None:
             raise InvalidInputError(f"{commit[:10]} did not change {path}")
-        return run_git(root, ["cat-file", "blob", f"{commit}:{name}"])
+        return repository.run("cat-file", "blob", f"{commit}:{name}", seconds=SECONDS).stdout
     except GitError as error:
         raise InvalidInputError(f"{path} cannot be read from {commit[:10]}: {error}") from None

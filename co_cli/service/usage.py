@@ -7,7 +7,7 @@ from collections import Counter
 from typing import NamedTuple
 
 from co_cli.activity.extracted import ExtractionCost, cost
-from co_cli.activity.query_log import DAY, MOST_DAYS
+from co_cli.activity.query_log import MOST_DAYS
 from co_cli.activity.statistics import (
     NotesUse,
     NoteUse,
@@ -20,7 +20,7 @@ from co_cli.activity.statistics import (
 )
 from co_cli.errors import InvalidInputError
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.values import Filters, moment_text
+from co_cli.values import DAY, Filters, moment_text
 
 
 class Usage(NamedTuple):
@@ -73,7 +73,7 @@ def usage_of(kb: KnowledgeBase, days: int, limit: int) -> Usage:
     if not 1 <= days <= MOST_DAYS:
         raise InvalidInputError(f"days is between 1 and {MOST_DAYS}, not {days}")
     today = int(time.time() // DAY)
-    indexes = [kb.index, *(kb.index.of(origin) for origin in kb.index.linked)]
+    indexes = map(kb.index.of, (kb.index.origin, *kb.index.linked))
     with kb.activity.written().reading() as connection:
         searches = count_searches(connection, kb.root, today - days + 1, today, limit)
         since = (today - days + 1) * DAY

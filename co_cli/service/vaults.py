@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from co_cli.errors import InvalidInputError, VaultError
-from co_cli.knowledge_index import Tiers
+from co_cli.index.indexed_notes import Tiers
 from co_cli.notes.files import locked, make_folders, replace
 from co_cli.notes.refs import FOLDERS
 from co_cli.notes.store import TRASH

@@ -1,0 +1,214 @@
+"""What is stored of one origin, and of those searched with it: look-ups only. `KnowledgeIndex` adds sync and search."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import NamedTuple, TypeVar
+
+from co_cli.errors import IndexUnavailableError
+from co_cli.index.changes import reported
+from co_cli.index.engine import (
+    CacheState,
+    Engine,
+    NoteKey,
+    Reader,
+    Scope,
+    SourceCount,
+    StoredNote,
+    StoredSpace,
+    StoredVault,
+)
+from co_cli.index.links import Backlink, Link, links_from, links_to
+from co_cli.index.tokens import fold
+from co_cli.sources.origin import Origin, kind_of
+from co_cli.values import Filters, to_utf8
+
+T = TypeVar("T")
+
+
+class Tiers(NamedTuple):
+    """Several vaults in one search: the tier of this one, and the weight of each tier, 0 to 1."""
+
+    own: str
+    values: Mapping[str, float]
+
+
+class View(NamedTuple):
+    """What a search sees of an index, within one transaction."""
+
+    scope: Scope
+    space: StoredSpace | None
+    """The space whose vectors answer; None if there are none yet."""
+    synced_at: float | None
+    notes: int
+    passages: int
+    prefixes: Mapping[int, str]
+    """The prefix of refs from other tiers' vaults."""
+    tiers: Mapping[int, float]
+    """The weight of each vault, where several tiers are searched together."""
+    unready: Sequence[str] = ()
+    """Sources whose vectors are of another model."""
+
+
+class IndexedNotes:
+    """The notes of one origin as they were at its last sync. Safe to share between threads."""
+
+    def __init__(self, engine: Engine, origin: Origin) -> None:
+        self.engine, self.origin, self.root = engine, origin, origin.root
+        self.linked: Sequence[Origin] = ()
+        """Other folders and vaults that are searched together with this one; each is synced separately."""
+        self.tiers: Tiers | None = None
+        """None if this is the only vault."""
+
+    # -- this origin alone ---------------------------------------------------------------------------------------------
+
+    def works(self) -> bool:
+        """Whether the index can be opened."""
+        with suppress(IndexUnavailableError):
+            self.state()
+            return True
+        return False
+
+    def state(self) -> StoredVault:
+        """How much is indexed, when it was synced, and its spaces."""
+        with self.engine.reading() as reader:
+            return reader.vault(self.origin) or StoredVault(0, self.origin)
+
+    def counts(self) -> list[SourceCount]:
+        """How much is indexed, by source."""
+        return self._read(lambda reader, vault: reader.counts(vault), [])
+
+    def vectors(self) -> tuple[int, CacheState]:
+        """How many passages wait for a vector, and the state of the cache."""
+        with self.engine.reading() as reader:
+            state = self.state()
+            spaces = [space for space in (state.active, state.building) if space]
+            waiting = max((reader.waiting(state.id, space)[0] for space in spaces), default=0)
+            return waiting, reader.cache_state()
+
+    def own_notes(self, key: NoteKey, *values: str) -> list[StoredNote]:
+        """Notes by one of their keys."""
+        wanted = [value for value in values if to_utf8(value) == value]
+        return self._read(lambda reader, vault: reader.find_notes(vault, key, wanted), [])
+
+    def notes_here(self) -> list[StoredNote]:
+        """Every note, newest first."""
+        sources = kind_of(self.origin).sources
+        return self._read(lambda reader, vault: reader.list_notes(Scope(tuple((vault, one) for one in sources))), [])
+
+    def ref_of(self, path: str) -> str | None:
+        return next((note.ref for note in self.own_notes("path", path)), None)
+
+    def taken(self, path: str) -> bool:
+        """Whether this path is a note, or one that some file system takes for the same."""
+        return bool(self.own_notes("path_key", fold(path)))
+
+    def exact_twins(self, source: str, fingerprint: str) -> list[str]:
+        return [note.path for note in self.own_notes("fingerprint", fingerprint) if note.source == source]
+
+    def missing(self) -> list[str]:
+        """Notes that are kept although their file is gone."""
+        return sorted(note.path for note in self.notes_here() if note.missing is not None)
+
+    def hashes(self) -> dict[str, str]:
+        """Every note that should be indexed, with the hash of what it was indexed with."""
+        files = self._read(lambda reader, vault: reader.files(vault), {})
+        return {path: file.hash for path, file in files.items() if file.skipped is None}
+
+    def reported(self) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+        """Files that are not indexed, and notes with something wrong in them."""
+        return reported(self._read(lambda reader, vault: reader.files(vault, reported=True), {}))
+
+    def field_values(self, name: str) -> dict[str, str]:
+        """Every note whose frontmatter has this field as a text, and its value."""
+        notes = sorted(self.notes_here(), key=lambda note: note.path)
+        return {note.path: value for note in notes if isinstance(value := note.frontmatter.get(name), str)}
+
+    def links(self, path: str, targets: Sequence[str] | None = None) -> tuple[list[Link], list[Backlink]]:
+        """What a note links to, and which notes link to it.
+
+        `targets` are the links of its file, for a caller who has just read it.
+        """
+        unknown: list[Link] = [Link(target, None) for target in targets or ()]
+        if to_utf8(path) != path:
+            return unknown, []
+        return self._read(
+            lambda reader, vault: (links_from(reader, vault, path, targets), links_to(reader, vault, path)),
+            (unknown, []),
+        )
+
+    # -- with those searched together ----------------------------------------------------------------------------------
+
+    def view(self, reader: Reader, filters: Filters) -> View:
+        """What a search with these filters sees."""
+        own = reader.vault(self.origin)
+        vaults = [one for one in self._vaults(reader) if not filters.roots or one.origin.root in filters.roots]
+        parts = [
+            (vault.id, source)
+            for vault in vaults
+            for source in kind_of(vault.origin).sources
+            if not filters.sources or source in filters.sources or vault.origin.label in filters.sources
+        ]
+        scope = Scope(tuple(parts), filters)
+        space = own.active if own else None
+        seen = [vault for vault in vaults if vault.id in scope.vaults]
+        synced = seen if own is None or own.id in scope.vaults else [own]
+        return View(
+            scope=scope,
+            space=space,
+            synced_at=max((vault.synced_at for vault in synced if vault.synced_at is not None), default=None),
+            notes=sum(vault.notes for vault in seen),
+            passages=sum(vault.passages for vault in seen),
+            prefixes={vault.id: f"{vault.origin.tier}:" for vault in vaults if vault.origin.tier},
+            tiers=self._tier_values(vaults),
+            unready=[vault.origin.label for vault in vaults if space and vault.active != space],
+        )
+
+    def docs(self, filters: Filters | None = None, limit: int = -1) -> list[StoredNote]:
+        """Notes, newest first."""
+        with self.engine.reading() as reader:
+            view = self.view(reader, filters or Filters())
+            notes = reader.list_notes(view.scope, limit)
+        return [note._replace(ref=view.prefixes.get(note.vault, "") + note.ref) for note in notes]
+
+    def tags(self, filters: Filters | None = None) -> dict[str, int]:
+        """Every tag and how many notes have it, the most used first."""
+        counted = Counter(tag for note in self.docs(filters) for tag in note.tags)
+        return dict(sorted(counted.items(), key=lambda pair: (-pair[1], pair[0])))
+
+    def successor(self, ref: str, named: str | None, now: float) -> str | None:
+        """The note that had replaced one by then; `named` is the one that its file names."""
+        tier, _, rest = ref.partition(":")
+        prefix = f"{tier}:" if any(one.tier == tier for one in self.linked) else ""
+        with self.engine.reading() as reader:
+            for vault in self._vaults(reader):
+                if vault.origin.tier != (tier if prefix else ""):
+                    continue
+                for note in reader.find_notes(vault.id, "ref", [to_utf8(rest if prefix else ref)]):
+                    standing = reader.standings([note.id], now).get(note.id)
+                    if standing and standing.superseded_by:
+                        return prefix + standing.superseded_by
+                    return None if note.superseded_by else named
+        return named
+
+    # -- inside --------------------------------------------------------------------------------------------------------
+
+    def _read(self, read: Callable[[Reader, int], T], nothing: T) -> T:
+        """What can be read of this origin; `nothing` if it was never synced."""
+        with self.engine.reading() as reader:
+            vault = reader.vault(self.origin)
+            return nothing if vault is None else read(reader, vault.id)
+
+    def _vaults(self, reader: Reader) -> list[StoredVault]:
+        """This origin and those searched with it, as far as they were ever synced."""
+        found = [vault for origin in (self.origin, *self.linked) if (vault := reader.vault(origin))]
+        return list({vault.id: vault for vault in found}.values())
+
+    def _tier_values(self, vaults: Sequence[StoredVault]) -> dict[int, float]:
+        if self.tiers is None:
+            return {}
+        values, least = self.tiers.values, min(self.tiers.values.values(), default=0.0)
+        own = {self.origin: self.tiers.own}
+        return {one.id: values.get(one.origin.tier or own.get(one.origin, ""), least) for one in vaults}
