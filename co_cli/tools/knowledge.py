@@ -27,9 +27,11 @@ SURE, UNSURE = 0.9, 0.3
 """Confidence from which on it is called high, and below which low. On the sample vault the first hit is right for 62 of
 79 questions with a high one, 16 of 41 in between, and 14 of 96 with a low one."""
 PROFILE = re.compile(
-    r"^(?!\s*(?:how|can|could|should)\b).*\b(?:my|mine|me|myself|(?:am|do|did|was|have) i)\b", re.IGNORECASE
+    r"^(?!\s*(?:how|can|could|should)\b).*\b"
+    r"(?:my|mine|(?<!tell )(?<!show )(?<!give )(?<!remind )(?<!help )(?<!let )me|myself|(?:am|do|did|was|have) i)\b",
+    re.IGNORECASE,
 )
-"""A question about the user. "How do I ..." is one about something else."""
+"""A question about the user. "How do I ..." and "tell me when ..." are about something else."""
 FIRST_PERSON = re.compile(r"\b(?:i|me|my|mine|myself)\b", re.IGNORECASE)
 WHO_AM_I = re.compile(r"\bwho am i\b|\b(?:know|remember|noted?|tell me) (?:\w+ )?(?:about|of) me\b", re.IGNORECASE)
 ASKS_ABOUT = re.compile(

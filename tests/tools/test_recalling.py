@@ -200,6 +200,14 @@ def test_questions_about_the_user_find_what_is_about_the_user(toolbox: Toolbox, 
     assert set(recall("what do you know about me?")[:3]) == set(refs)
 
 
+@pytest.mark.parametrize("query", ["tell me when the release train leaves", "remind me when the train leaves"])
+def test_tell_me_when_is_no_question_about_the_user(vault: Vault, toolbox: Toolbox, query: str) -> None:
+    vault.write("memories/release.md", "The release train leaves on Tuesday at noon.")
+    vault.write("memories/user.md", "The user takes the train to work.")
+
+    assert toolbox.call("recall_memory", {"query": query}).data["hits"][0]["ref"] == "memory:release"
+
+
 def test_the_files_are_shown_as_a_tree_and_read_again_by_ref_path_glob_or_all(
     vault: Vault, kb: KnowledgeBase, tmp_path: Path
 ) -> None:
