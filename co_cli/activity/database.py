@@ -33,40 +33,7 @@ FILE_NAME = "activity.db"
 APPLICATION = 0x636F6163
 """Marks our files (`coac`)."""
 VERSION = 7
-"""Raise it when schema.sql changes, and convert older files: their content exists nowhere else."""
-OLDEST = 5
-"""The oldest version that is converted."""
-CONVERT = {
-    5: """
-alter table versions add column front_end text;
-create table turns (
-    id integer primary key, vault_id integer not null references vaults (id), at real not null,
-    front_end text not null, conversation text, run text, notes integer not null, tokens integer not null,
-    injected text, cited text
-) strict;
-create index turns_by_time on turns (vault_id, at);
-pragma user_version = 6
-""",
-    6: """
-create table conversations (
-    document_id integer primary key references documents (id), line integer not null, hash text not null,
-    failures integer not null
-) strict;
-create table facets (
-    id text primary key, document_id integer not null references documents (id), at real not null,
-    kind text not null, text text not null, folded text not null, first_line integer not null,
-    last_line integer not null, detail text not null, state text not null, ref text
-) strict;
-create index facets_by_document on facets (document_id, kind, folded);
-create table extractions (
-    id integer primary key, vault_id integer not null references vaults (id), at real not null, model text not null,
-    tokens integer not null, facets integer not null, refused integer not null, problem text
-) strict;
-create index extractions_by_time on extractions (vault_id, at);
-pragma user_version = 7
-""",
-}
-"""A file of each older version into one of the next."""
+"""Raise it when schema.sql changes, and convert released files: their content exists nowhere else."""
 SCHEMA_FILE = os.path.join(os.path.dirname(__file__), "schema.sql")
 CACHE_KB = 16_000
 
@@ -177,7 +144,7 @@ def refuse_version(path: str, version: int) -> None:
             f"{path} is of a newer co-cli (version {version}, this one knows {VERSION}): "
             "update co-cli; until then use and history are not recorded"
         )
-    if 0 < version < OLDEST:
+    if 0 < version < VERSION:
         raise ActivityUnavailableError(f"{path} was made before the first release: move it away to start a new one")
 
 
@@ -193,7 +160,6 @@ def _connect(path: str) -> FileConnection | None:
         if connection.pragma("application_id") == APPLICATION:
             refuse_version(path, int(connection.pragma("user_version") or 0))
             connection.pragma("synchronous", "full")  # what is lost here cannot be rebuilt
-            _convert(connection)
             connection.pragma("cache_size", -CACHE_KB)
             connection.inode = inode
             # if it was restored or moved aside meanwhile, the log that was opened may belong to another file
@@ -204,16 +170,6 @@ def _connect(path: str) -> FileConnection | None:
         if not usable:
             connection.close()
     return connection if usable else None
-
-
-def _convert(connection: FileConnection) -> None:
-    """Convert an older file, unless another process does so first. An error closes the connection, which rolls back."""
-    while connection.pragma("user_version") in CONVERT:
-        connection.execute("begin immediate")
-        statements = CONVERT.get(int(connection.pragma("user_version") or 0))
-        if statements:
-            connection.execute(statements)
-        connection.execute("commit")
 
 
 @contextlib.contextmanager

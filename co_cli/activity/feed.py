@@ -8,13 +8,12 @@ from typing import Literal, NamedTuple
 
 import apsw
 
+from co_cli.activity.judgements import SHORTLY
 from co_cli.index.sqlite.connection import fetch
 from co_cli.notes.refs import source_ref, without_lines
 from co_cli.values import moment_text
 
 Kind = Literal["asked", "given", "saved"]
-SHORTLY = 1_800.0
-"""Seconds after a search in which a note that an answer cites counts as cited from it."""
 NAMED = 5
 """Notes that are named of one sync or import."""
 

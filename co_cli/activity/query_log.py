@@ -15,10 +15,10 @@ from co_cli.activity.events import AgentTurn, Opened, SearchEvent
 from co_cli.activity.versions import document_id, vault_id
 from co_cli.index.sqlite.connection import fetch
 from co_cli.notes.refs import without_lines
+from co_cli.values import DAY
 
 MOST_ROWS = 200_000
 MOST_DAYS = 365
-DAY = 86_400
 LATEST = 500
 """Rows among which the search that found a note is looked for."""
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import apsw
 
 from co_cli.activity.database import FILE_NAME, ActivityDatabase
-from co_cli.activity.query_log import DAY
 from co_cli.errors import KnowledgeError
 from co_cli.index.sqlite.connection import fetch
+from co_cli.values import DAY
 
 if TYPE_CHECKING:
     from co_cli.index.engine import StoredNote

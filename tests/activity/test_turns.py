@@ -10,12 +10,12 @@ from pydantic_ai import Agent
 
 from co_cli.activity import Activity, query_log
 from co_cli.activity.feed import Entry, FeedQuery, Kind, read_feed
-from co_cli.activity.query_log import DAY
 from co_cli.activity.versions import move_vault
 from co_cli.agent import Knowledge
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.mcp.server import VaultServer
 from co_cli.tools import Toolbox
+from co_cli.values import DAY
 from tests.activity.conftest import NOON, Opener, answer, rows
 from tests.agent.conftest import offline_and_patient as offline_and_patient
 from tests.agent.scripted import Script
