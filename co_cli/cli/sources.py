@@ -125,7 +125,9 @@ def run_refresh(options: argparse.Namespace) -> int:
                 pages = kb.web_pages(loader=loader)
                 paths = pages.paths(refs or None)
                 if not paths and not origins and refs:
-                    raise InvalidInputError(f"nothing that can be refreshed is called {refs[0]!r}")
+                    raise InvalidInputError(
+                        f"nothing that can be refreshed is called {refs[0]!r}: `co source list` lists sources"
+                    )
                 for number, path in enumerate(paths):
                     results.bar(number, len(paths))
                     results.add_page(pages.refresh(path, options.on_conflict or "skip"))

@@ -341,7 +341,7 @@ def _name(wanted: str | None, origin: Origin, taken: set[str]) -> str:
         if slugify(wanted) != wanted:
             raise InvalidInputError(f"a name is written as in {slugify(wanted)!r}, not {wanted!r}")
         if wanted in taken:
-            raise InvalidInputError(f"another source is called {wanted!r} already")
+            raise InvalidInputError(f"another source is called {wanted!r} already: choose another --name")
         return wanted
     stem = slugify(os.path.splitext(origin.only)[0] or os.path.basename(origin.root)) or "source"
     return stem if stem not in taken else next(name for n in count(2) if (name := f"{stem}-{n}") not in taken)
