@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
+from co_cli.activity.extracted import FacetRow
 from co_cli.activity.statistics import recalled_paths
 from co_cli.conversations.extraction import proposals
 from co_cli.errors import ActivityUnavailableError
@@ -47,9 +48,14 @@ def review(
         notes = _read_notes(kb, reader, now)
         unknown = _unknown_names(kb, reader, notes)
     recalled, degraded = _recalled(kb) if not only or {"orphan", "never-recalled"} & set(only) else (None, [])
+    waiting: list[FacetRow] = []
+    try:
+        waiting = proposals(kb) if not only or "proposed" in only else []
+    except ActivityUnavailableError as error:
+        degraded.append(f"proposed was skipped: {error}")
     given = ReviewInput(
         notes=notes,
-        proposals=proposals(kb),
+        proposals=waiting,
         unknown=unknown,
         recalled=recalled,
         now=now,

@@ -187,6 +187,18 @@ def test_the_editor_opens_for_a_finding(co: Co, vault: Vault) -> None:
     assert found(co, "broken-link") == []
 
 
+def test_everything_else_is_reviewed_where_activity_db_cannot_be_used(co: Co, vault: Vault, data_dir: Path) -> None:
+    memory(vault, "oak", "Oaks live long, see [[elm]].")
+    (data_dir / "activity.db").mkdir(parents=True)
+
+    ran = co("note", "review")
+
+    assert ran.code == 0, ran.err
+    assert "[[elm]] is not there" in ran.out
+    assert "proposed was skipped" in ran.out + ran.err
+    assert found(co, "broken-link") == [["memory:oak"]]
+
+
 def test_a_damaged_list_of_kept_findings_only_asks_again(co: Co, vault: Vault, data_dir: Path) -> None:
     memory(vault, "visa", "The visa holds.", "valid_until: 2025-06-30")
     data_dir.mkdir()
