@@ -68,32 +68,6 @@ class Match(NamedTuple):
 
 DERIVATION = 13
 """Raise it when the same files would give other rows."""
-MOST_NAMED = 20
-"""A name that more notes share, such as `Meeting`, identifies none of them."""
-MOST_FOUND_BY_LINK = 2_000
-MOST_OF_A_NOTE = 5
-"""Passages of one note, when a few long notes would fill the list."""
-DEEPER = 10
-
-
-def spread(
-    find: Callable[[int], list[Match]], limit: int, conversations: Callable[[Sequence[int]], set[int]]
-) -> list[Match]:
-    """What is found, best first. When these are passages of a few long notes, a few of each make room for others.
-
-    Each turn of a conversation stands for itself.
-    """
-    found = find(limit)
-    notes = {one.note for one in found}
-    if len(found) < limit or len(notes) * MOST_OF_A_NOTE >= limit:
-        return found
-    talks = conversations([*notes])
-    if len({(one.note, one.passage if one.note in talks else 0) for one in found}) * MOST_OF_A_NOTE >= limit:
-        return found
-    kept: dict[int, list[Match]] = {}
-    for one in find(limit * DEEPER):
-        kept.setdefault(one.note, []).append(one)
-    return [one for of_note in kept.values() for one in of_note[:MOST_OF_A_NOTE]]
 
 
 class Named(NamedTuple):
@@ -328,7 +302,7 @@ class Reader(Protocol):
     def named(self, scope: Scope, name: str, longer: bool = False) -> list[Named]:
         """Notes with this folded name, and with `longer` those whose name begins with its words.
 
-        None at all if too many share it, because then it identifies none of them.
+        None at all if too many share it, such as `Meeting`, because then it identifies none of them.
         """
         ...
 

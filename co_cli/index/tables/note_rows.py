@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Sequence
-from functools import partial
 from typing import Any
 
 from co_cli.index.derivation import Row, derive
 from co_cli.index.engine import (
-    MOST_FOUND_BY_LINK,
-    MOST_NAMED,
     IndexedFile,
     Match,
     Named,
@@ -23,7 +20,6 @@ from co_cli.index.engine import (
     StoredPassage,
     SyncState,
     WordQuery,
-    spread,
 )
 from co_cli.index.names import fold_name
 from co_cli.index.tables.filters import conditions
@@ -31,6 +27,10 @@ from co_cli.index.tables.spaces import SpaceReader, SpaceWriter
 from co_cli.index.tables.statements import EVERY, LAST
 from co_cli.sources.origin import Origin
 
+MOST_NAMED, MOST_LINKING = 20, 2_000
+"""Notes that are found by one name, and by the link to one note."""
+MOST_OF_A_NOTE, DEEPER = 5, 10
+"""Passages of one note, when a few long notes would fill the list; and how much longer a list they are taken from."""
 ADD_VAULT = """
 insert into vaults (root, kind, name, only_file) values (:root, :kind, :name, :only) on conflict do nothing
 """
@@ -152,8 +152,25 @@ class NoteReader(SpaceReader):
     def words(self, scope: Scope, query: WordQuery, limit: int) -> list[Match]:
         found: list[Match] = []
         for vault in scope.vaults if not query.empty else ():
-            found += spread(partial(self.find_words, scope, vault, query), limit, self.conversations)
+            found += self._spread(scope, vault, query, limit)
         return sorted(found, key=lambda one: (-one.score, one.passage))[:limit]
+
+    def _spread(self, scope: Scope, vault: int, query: WordQuery, limit: int) -> list[Match]:
+        """Passages of one vault, best first. When a few long notes fill the list, only some of each are in it.
+
+        Each turn of a conversation stands for itself.
+        """
+        found = self.find_words(scope, vault, query, limit)
+        notes = {one.note for one in found}
+        if len(found) < limit or len(notes) * MOST_OF_A_NOTE >= limit:
+            return found
+        talks = self.conversations([*notes])
+        if len({(one.note, one.passage if one.note in talks else 0) for one in found}) * MOST_OF_A_NOTE >= limit:
+            return found
+        kept: dict[int, list[Match]] = {}
+        for one in self.find_words(scope, vault, query, limit * DEEPER):
+            kept.setdefault(one.note, []).append(one)
+        return [one for of_note in kept.values() for one in of_note[:MOST_OF_A_NOTE]]
 
     def find_words(self, scope: Scope, vault: int, query: WordQuery, limit: int) -> list[Match]:
         """The best passages of one vault."""
@@ -215,7 +232,7 @@ class NoteReader(SpaceReader):
 
     def find_notes(self, vault: int | None, key: NoteKey, values: Collection[object]) -> list[StoredNote]:
         which = FIND_BY.get(key, AMONG.format(key=key)) + (" and docs.vault_id = :vault" if vault is not None else "")
-        limit = MOST_FOUND_BY_LINK if key == "link" else EVERY
+        limit = MOST_LINKING if key == "link" else EVERY
         statement = f"{NOTE.format(which=which)} order by docs.path limit :limit"
         bound = {"vault": vault, "values": list(values), "limit": limit}
         return [self._note(row) for row in self.fetch(statement, bound)]
