@@ -231,10 +231,9 @@ class StoredVault(NamedTuple):
 
 
 class SourceCount(NamedTuple):
-    """How much there is of one source, apart for web pages and other notes."""
+    """How much there is of one source."""
 
     source: str
-    is_page: bool
     notes: int
     passages: int
     missing: int

@@ -56,15 +56,13 @@ def status_of(kb: KnowledgeBase) -> Status:
     active, building = (state.active, state.building) if semantic else (None, None)
     skipped, problems = kb.index.reported()
     trash = Counter(one.tier for one in kb.lookup.trashed())
-    counts, notes = kb.index.counts(), Counter[str]()
-    for one in counts:
-        notes[one.source] += one.notes
+    counts = kb.index.counts()
     return Status(
         vault=kb.root,
         search_db=kb.engine.path,
         search_db_bytes=kb.engine.size(),
         backend=kb.settings.knowledge_search_backend,
-        notes=dict(notes),
+        notes={one.source: one.notes for one in counts},
         passages=state.passages,
         synced_at=moment_text(state.synced_at) if state.synced_at else None,
         skipped=skipped,

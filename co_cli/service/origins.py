@@ -204,15 +204,13 @@ class Origins:
         return SourceReceipt(origin.label, origin.path, "removed", f"{notes} out of the index; the files are untouched")
 
     def states(self) -> list[SourceState]:
-        """The vault's own sources, web pages, and every origin."""
-        counts, synced = self._index.counts(), _moment(self._index.state().synced_at)
+        """The vault's own sources, and every origin."""
+        synced = _moment(self._index.state().synced_at)
         skipped = len(self._index.reported()[0]) + len(self._index.odd())
-        counted: dict[str, tuple[int, int]] = {}
-        for one in counts:  # pages are counted as articles, too
-            for source in (one.source, "url") if one.is_page else (one.source,):
-                notes, passages = counted.get(source, (0, 0))
-                counted[source] = notes + one.notes, passages + one.passages
-        rows = [SourceState(source, self._vault, *counted[source], 0, 0, 0, synced, True) for source in sorted(counted)]
+        rows = [
+            SourceState(one.source, self._vault, one.notes, one.passages, 0, 0, one.missing, synced, True)
+            for one in self._index.counts()
+        ]
         if rows:
             rows[0] = rows[0]._replace(skipped=skipped)
         tiers = [origin for origin in self._index.linked if origin.tier]

@@ -26,10 +26,7 @@ def test_a_page_is_added_and_found(co: Co, vault: Vault, server: WebServer) -> N
     assert "tags: [trees]\nprovenance: web\n" in vault.read("articles/oaks.md")
     assert "article:oaks" in co("search", "insects", "--no-sync").out
     assert server.asked[0].headers["user-agent"].startswith("co-cli/")
-    assert [(row["source"], row["notes"]) for row in co("source", "list", "--json").json] == [
-        ("article", 1),
-        ("url", 1),
-    ]
+    assert [(row["source"], row["notes"]) for row in co("source", "list", "--json").json] == [("article", 1)]
 
 
 def test_by_default_a_page_inside_is_refused_on_one_line(

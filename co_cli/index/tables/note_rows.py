@@ -89,10 +89,9 @@ select newer.created, coalesce(newer.valid_from, 0), newer.ref, newer.id
 from names cross join docs as newer on newer.id = names.doc_id
 where names.vault_id = :vault and names.name = :name order by newer.id limit 1
 """
-COUNTS = r"""
-select source, instr(fields, '"source_url\t') > 0 as is_page, count(*),
-    cast(sum((select count(*) from passages where doc_id = docs.id)) as bigint), count(missing)
-from docs where vault_id = :vault group by source, is_page order by source, is_page
+COUNTS = """
+select source, count(*), cast(sum((select count(*) from passages where doc_id = docs.id)) as bigint), count(missing)
+from docs where vault_id = :vault group by source order by source
 """
 EXISTING = """
 select count(distinct docs.id), count(passages.id) from docs left join passages on passages.doc_id = docs.id
@@ -245,8 +244,7 @@ class NoteReader(SpaceReader):
         return {path: StoredFile(*rest) for path, *rest in self.fetch(FILES.format(which=which), bound)}
 
     def counts(self, vault: int) -> list[SourceCount]:
-        found = self.fetch(COUNTS, {"vault": vault})
-        return [SourceCount(source, bool(is_page), *counted) for source, is_page, *counted in found]
+        return [SourceCount(*row) for row in self.fetch(COUNTS, {"vault": vault})]
 
     def listings(self, vault: int) -> tuple[dict[str, bytes], list[str]]:
         here = {"vault": vault}
