@@ -8,7 +8,6 @@ cut without it, with one warning. Answers are stored, so that no document is ask
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import json
 import os
@@ -81,7 +80,7 @@ class ModelBoundaries:
             answers = self._stored()
             if key not in answers:
                 lines = note.body.split("\n")
-                ranges = run_async(asyncio.wait_for(self._ask(model, note, lines), self._seconds))
+                ranges = run_async(self._ask(model, note, lines), self._seconds)
                 wrong = what_is_wrong(ranges, lines)
                 if wrong:
                     raise ValueError(f"the model answered wrongly: {wrong}")

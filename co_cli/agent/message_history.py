@@ -85,15 +85,8 @@ def _calls(messages: Sequence[ModelMessage]) -> Iterator[ToolCallPart]:
 
 def _files(messages: Sequence[ModelMessage]) -> Iterator[str]:
     for part in _calls(messages):
-        given = part.args if isinstance(part.args, dict) else _arguments(part)
-        yield from (value for key, value in given.items() if key in FILE_KEYS and isinstance(value, str) and value)
-
-
-def _arguments(part: ToolCallPart) -> dict[str, Any]:
-    try:
-        return part.args_as_dict()
-    except ValueError:
-        return {}  # the model sent broken JSON
+        given = part.args_as_dict().items()
+        yield from (value for key, value in given if key in FILE_KEYS and isinstance(value, str) and value)
 
 
 def _tags(messages: Sequence[ModelMessage]) -> Iterator[str]:

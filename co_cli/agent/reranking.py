@@ -24,20 +24,16 @@ INSTRUCTIONS = (
 class ModelReranker:
     """A reranker over any model of pydantic-ai. A wrong answer is an error, and the search keeps its own order."""
 
-    def __init__(self, model: Model | str, longest: int = LONGEST_TEXT) -> None:
+    def __init__(self, model: Model | str) -> None:
         self._agent: Agent[None, list[int]] = Agent(model, output_type=list[int], instructions=INSTRUCTIONS)
-        self._longest = longest
 
     def __call__(self, query: str, texts: Sequence[str], /) -> list[float]:
-        notes = [fence_note(str(number), "", "", text[: self._longest]) for number, text in enumerate(texts, 1)]
+        notes = [fence_note(str(number), "", "", text[:LONGEST_TEXT]) for number, text in enumerate(texts, 1)]
         prompt = "\n".join([*notes, f"Query: {clean(query)}"])
-        order = run_async(self._run(prompt))
+        order = run_async(self._agent.run(prompt)).output
         if not order or len(set(order)) != len(order) or not set(order) <= set(range(1, len(texts) + 1)):
             raise ValueError(f"the model's order is not one of the notes 1 to {len(texts)}: {order[:10]}")
         scores = [0.0] * len(texts)  # those that were left out stay behind, in their own order
         for place, number in enumerate(order):
             scores[number - 1] = float(len(texts) - place)
         return scores
-
-    async def _run(self, prompt: str) -> list[int]:
-        return (await self._agent.run(prompt)).output
