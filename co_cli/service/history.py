@@ -1,15 +1,14 @@
 """What was: the history of a note from activity.db and git, and a search of the vault as it was at a moment.
 
-git runs without a shell, a pager or anything that a repository's configuration could start: a vault may be somebody
-else's clone. To search an older state, its files are written to a folder below the data folder and indexed there;
-neither the vault nor its repository is touched. The last few states are kept.
+A vault may be somebody else's clone, so git starts nothing that its configuration names (team/git.py). To search an
+older state, its files are written to a folder below the data folder and indexed there; neither the vault nor its
+repository is touched. The last few states are kept.
 """
 
 from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -26,6 +25,7 @@ from co_cli.service.review import Dismissals
 from co_cli.service.searching import find
 from co_cli.settings import Settings
 from co_cli.sources.origin import IGNORE_FILE, THE_VAULT, Added, change_registry
+from co_cli.team.git import Repository
 from co_cli.values import SaveReceipt, moment_text
 
 if TYPE_CHECKING:
@@ -35,25 +35,12 @@ if TYPE_CHECKING:
 
 MOST = 200
 SECONDS = 5.0
-OPTIONS = (
-    "--no-pager",
-    "--literal-pathspecs",
-    "--no-optional-locks",
-    "-c", "core.fsmonitor=false",
-    "-c", "log.showSignature=false",
-    "-c", "core.quotePath=false",
-)  # fmt: skip
-OTHER_REPOSITORY = (
-    "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_COMMON_DIR", "GIT_NAMESPACE",
-)  # fmt: skip
-"""Variables that are set while a hook runs, and name its repository."""
 FORMAT = "%x1e%H%x1f%at%x1f%an%x1f%s"
 
 FOLDER = "as-of"
 KEPT = 5
 IN_USE = 3_600.0
 """Seconds after a search in which its files are not removed."""
-CHECKOUT_SECONDS = 30.0
 LARGEST = 500_000_000
 
 
@@ -148,38 +135,22 @@ def in_repository(folder: str) -> bool:
     return any(os.path.exists(os.path.join(one, ".git")) for one in (folder, *map(str, Path(folder).parents)))
 
 
-def run_git(root: str, arguments: list[str], seconds: float = SECONDS, stdin: bytes = b"") -> bytes:
-    """What git prints. Raises GitError."""
-    environment = {name: value for name, value in os.environ.items() if name not in OTHER_REPOSITORY}
-    environment |= {"LC_ALL": "C.UTF-8", "GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1"}
-    command = ["git", *OPTIONS, *arguments]
-    try:
-        ran = subprocess.run(
-            command, cwd=root, env=environment, input=stdin, capture_output=True, timeout=seconds, check=False
-        )
-    except FileNotFoundError:
-        raise GitError("git is not installed") from None
-    except subprocess.TimeoutExpired:
-        raise GitError(f"git took longer than {seconds:g} s") from None
-    except (OSError, ValueError) as error:
-        raise GitError(f"git cannot be run ({error})") from None
-    if ran.returncode:
-        said = ran.stderr.decode("utf-8", "replace").strip()
-        if "does not have any commits" in said:
-            return b""
-        last = said.rpartition("\n")[2] or f"exit code {ran.returncode}"
-        raise GitError(f"git: {last}")
-    return ran.stdout
+def repository_of(root: str) -> Repository:
+    """The repository that a folder is in, as far as it is on this machine."""
+    return Repository(root, GIT_NO_LAZY_FETCH="1")
 
 
 def commits_of(root: str, path: str, limit: int) -> tuple[list[Commit], str | None]:
     """The commits of a file, newest first, followed across renames; and why they may be incomplete."""
     if not in_repository(root):
         return [], None
+    repository = repository_of(root)
     command = ["log", "--follow", "--numstat", "--no-color", "--no-ext-diff", "--no-textconv"]
     command += [f"--format={FORMAT}", f"--max-count={limit}", "--", path]
     try:
-        printed = run_git(root, command).decode("utf-8", "replace")
+        if repository.head is None:
+            return [], None
+        printed = repository.run(*command, seconds=SECONDS).stdout.decode("utf-8", "replace")
     except GitError as error:
         return [], f"{error}: commits are left out"
     commits: list[Commit] = []
@@ -208,7 +179,7 @@ def search_as_of(kb: KnowledgeBase, request: SearchRequest) -> tuple[SearchResul
         for origin in indexed:
             if not os.path.isdir(origin.root):
                 then.index.of(origin).drop_all()
-        found, _ = find(then, then.index, request, then.unsynced)
+        found = find(then.index, request, then.unsynced)
     others = ", ".join(origin.label for origin in kb.index.linked)
     return found, f"only the vault itself is known as it was then, not {others}" if others else None
 
@@ -217,45 +188,30 @@ def _open_as_of(kb: KnowledgeBase, moment: float) -> KnowledgeBase | None:
     """A copy of the vault at its last commit before this moment, with an index of its own."""
     if not in_repository(kb.root):
         return None
-    last = ["log", "--max-count=1", "--format=%H %ct", f"--before={int(moment)}", "HEAD", "--", "."]
-    commit, _, committed = run_git(kb.root, last).decode().strip().partition(" ")
+    repository = repository_of(kb.root)
+    last = ("log", "--max-count=1", "--format=%H %ct", f"--before={int(moment)}", "HEAD", "--", ".")
+    commit, _, committed = repository.run(*last, seconds=SECONDS).stdout.decode().strip().partition(" ")
     if not commit:
         return None
-    tree = run_git(kb.root, ["rev-parse", "--verify", "--end-of-options", f"{commit}:./"]).decode().strip()
+    tree = repository.run("rev-parse", "--verify", "--end-of-options", f"{commit}:./").stdout.decode().strip()
     data = os.path.join(kb.settings.data_dir, FOLDER)
     folder = os.path.join(data, tree)
     if not os.path.isdir(folder):
-        _write_files(folder, _read_files(kb.root, tree), float(committed))
+        _write_files(folder, _read_files(repository, tree), float(committed))
     os.utime(folder)
     origins = {**kb.settings.origins, "vault": f"commit {commit[:12]}"}
     return type(kb)(kb.settings._replace(vault=folder, data_dir=data, engine="sqlite", origins=origins))
 
 
-def _read_files(root: str, tree: str) -> dict[str, bytes]:
+def _read_files(repository: Repository, tree: str) -> dict[str, bytes]:
     """The notes of a tree and its ignore file, as they are stored: no filter of the repository runs."""
-    wanted: dict[str, str] = {}
-    total = 0
-    for line in run_git(root, ["ls-tree", "-r", "-z", "-l", "--full-tree", tree], CHECKOUT_SECONDS).split(b"\0"):
-        about, _, name = line.decode("utf-8", "surrogateescape").partition("\t")
-        mode, kind, blob, size = (*about.split(), "", "", "", "")[:4]
-        parts = name.split("/")
-        if kind != "blob" or mode == "120000" or {"", ".", "..", ".git"} & set(parts):
-            continue
-        if THE_VAULT.wants(parts[-1]) or name == IGNORE_FILE:
-            wanted[name] = blob
-            total += int(size)
+    files = repository.files(tree)
+    wanted = [name for name in files if name == IGNORE_FILE or THE_VAULT.wants(os.path.basename(name))]
+    total = sum(files[name].size for name in wanted)
     if total > LARGEST:
         raise GitError(f"{total:,} bytes are too many to unpack")
-    blobs = "".join(f"{blob}\n" for blob in wanted.values()).encode()
-    printed = run_git(root, ["cat-file", "--batch"], CHECKOUT_SECONDS, blobs) if wanted else b""
-    files: dict[str, bytes] = {}
-    start = 0
-    for name in wanted:  # each is `HASH blob SIZE`, a line break, the content, a line break
-        content = printed.index(b"\n", start) + 1
-        end = content + int(printed[start:content].split()[2])
-        files[name] = printed[content:end]
-        start = end + 1
-    return files
+    texts = repository.texts(files[name].blob for name in wanted)
+    return {name: texts[files[name].blob] for name in wanted}
 
 
 def _write_files(folder: str, files: dict[str, bytes], committed: float) -> None:

@@ -1,7 +1,8 @@
 """A git repository through the git command: trees, texts, merges, commits and the remote.
 
-No call asks a question, runs a hook of the clone or waits longer than its deadline. Nothing here touches files of the
-work tree. Paths that are not UTF-8, symbolic links and submodules are left out: nothing here can be a note.
+No call asks a question, opens a pager, runs a hook or a program that the repository configures, or waits longer than
+its deadline. Nothing here touches files of the work tree. Paths that are not UTF-8, symbolic links, submodules and
+files of more than 50 MB are left out: none of them can be a note.
 """
 
 from __future__ import annotations
@@ -15,13 +16,26 @@ from functools import cached_property
 from typing import NamedTuple
 
 from co_cli.errors import GitError
-from co_cli.service.history import OTHER_REPOSITORY
 from co_cli.values import to_utf8
 
 SECONDS, REMOTE_SECONDS = 60, 45
 """Deadlines of local calls, and of those that talk to the remote."""
-OPTIONS = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "core.quotePath=false")
+OPTIONS = (
+    "--no-pager",
+    "--literal-pathspecs",
+    "--no-optional-locks",
+    "-c", "core.hooksPath=/dev/null",
+    "-c", "core.fsmonitor=false",
+    "-c", "core.quotePath=false",
+    "-c", "log.showSignature=false",
+)  # fmt: skip
+OTHER_REPOSITORY = (
+    "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_COMMON_DIR", "GIT_NAMESPACE",
+)  # fmt: skip
+"""Variables that are set while a hook runs, and name its repository."""
 PLAIN_FILES = ("100644", "100755")
+LARGEST = 50_000_000
+"""Bytes. A larger file, such as a video, would fill the memory and the database of every server."""
 OUTGOING = "refs/co-cli/outgoing"
 """Commits that are not pushed yet."""
 
@@ -31,6 +45,7 @@ class GitFile(NamedTuple):
 
     mode: str
     blob: str
+    size: int
 
 
 class Group(NamedTuple):
@@ -42,14 +57,18 @@ class Group(NamedTuple):
 
 
 class Repository:
-    """The git repository of one vault."""
+    """The git repository of a folder: in it, or above it unless the environment has its GIT_DIR."""
 
-    def __init__(self, root: str) -> None:
+    def __init__(self, root: str, **environment: str) -> None:
         self.root = root
+        self._environment = {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C.UTF-8", **environment}
 
     @cached_property
     def branch(self) -> str:
-        return self._text("symbolic-ref", "--short", "HEAD")
+        name = self.run("symbolic-ref", "--short", "--quiet", "HEAD", check=False).stdout.decode().strip()
+        if not name:
+            raise GitError(f"{self.root} has no branch checked out: `git switch BRANCH` there")
+        return name
 
     @cached_property
     def remote(self) -> str | None:
@@ -59,14 +78,14 @@ class Repository:
     @property
     def name(self) -> str:
         """`git config co.vault`, else the last part of the remote's address, else the folder's name."""
-        chosen = self._run("config", "co.vault", check=False).stdout.decode().strip()
+        chosen = self.run("config", "co.vault", check=False).stdout.decode().strip()
         address = self._text("remote", "get-url", self.remote) if self.remote and not chosen else self.root
         return chosen or address.rstrip("/").replace(":", "/").rpartition("/")[2].removesuffix(".git")
 
     @property
     def person(self) -> str:
         """Who commits here by hand, as git is configured."""
-        return self._run("config", "user.name", check=False).stdout.decode("utf-8", "replace").strip()
+        return self.run("config", "user.name", check=False).stdout.decode("utf-8", "replace").strip()
 
     @property
     def tip(self) -> str | None:
@@ -88,7 +107,7 @@ class Repository:
         """The newest commit that both contain."""
         if one is None or other is None:
             return None
-        return self._run("merge-base", one, other, check=False).stdout.decode().strip() or None
+        return self.run("merge-base", one, other, check=False).stdout.decode().strip() or None
 
     def has(self, commit: str) -> bool:
         return self._commit(commit) is not None
@@ -96,7 +115,7 @@ class Repository:
     def fetch(self) -> None:
         """Ask the remote for its newest commits. Somebody else may do so in the same clone at the same moment."""
         for last in (False, False, True) if self.remote else ():
-            done = self._run("fetch", "--quiet", "--no-tags", str(self.remote), check=last, seconds=REMOTE_SECONDS)
+            done = self.run("fetch", "--quiet", "--no-tags", str(self.remote), check=last, seconds=REMOTE_SECONDS)
             if done.returncode == 0:
                 return
             if b"cannot lock ref" not in done.stderr:
@@ -109,28 +128,31 @@ class Repository:
     def author_of(self, commit: str) -> str:
         return self._text("show", "-s", "--format=%an", commit)
 
-    def files(self, commit: str | None) -> dict[str, GitFile]:
-        """Every plain file of a commit; nothing before the first one."""
-        if commit is None:
+    def files(self, tree: str | None) -> dict[str, GitFile]:
+        """Every plain file of a tree or commit; nothing before the first one."""
+        if tree is None:
             return {}
         found: dict[str, GitFile] = {}
-        for entry in self._run("ls-tree", "-r", "-z", commit).stdout.split(b"\0")[:-1]:
+        for entry in self.run("ls-tree", "-r", "-z", "-l", "--full-tree", tree).stdout.split(b"\0")[:-1]:
             about, _, name = entry.partition(b"\t")
-            mode, _, blob = about.decode().split(" ")
-            if mode in PLAIN_FILES and (path := _readable(name)):
-                found[path] = GitFile(mode, blob)
+            mode, _, blob, size = about.decode().split()
+            if mode in PLAIN_FILES and int(size) <= LARGEST and (path := _readable(name)):
+                found[path] = GitFile(mode, blob, int(size))
         return found
 
     def changes(self, old: str | None, new: str) -> dict[str, tuple[str | None, str | None]]:
-        """The paths in which two commits differ, with the blobs of both; None where a file is not there."""
+        """The paths in which two commits differ, with the blobs of both; None where a file is not there.
+
+        Removed files come first: another one may have the name of their folder.
+        """
         before, after = ({path: file.blob for path, file in self.files(one).items()} for one in (old, new))
-        paths = sorted({path for path, _ in before.items() ^ after.items()})
+        paths = sorted({path for path, _ in before.items() ^ after.items()}, key=lambda path: (path in after, path))
         return {path: (before.get(path), after.get(path)) for path in paths}
 
     def texts(self, blobs: Iterable[str]) -> dict[str, bytes]:
         """What these blobs hold."""
         wanted = sorted(set(blobs))
-        out = self._run("cat-file", "--batch", given="".join(f"{blob}\n" for blob in wanted).encode()).stdout
+        out = self.run("cat-file", "--batch", given="".join(f"{blob}\n" for blob in wanted).encode()).stdout
         found: dict[str, bytes] = {}
         place = 0
         for blob in wanted:
@@ -144,8 +166,9 @@ class Repository:
 
     def own_files(self) -> list[str]:
         """Every file that git tracks here or would add."""
-        out = self._run("ls-files", "-z", "--cached", "--others", "--exclude-standard").stdout
-        return sorted({path for name in out.split(b"\0")[:-1] if (path := _readable(name))})
+        out = self.run("ls-files", "-z", "--cached", "--others", "--exclude-standard").stdout
+        paths = {path for name in out.split(b"\0")[:-1] if (path := _readable(name))}
+        return sorted(path for path in paths if not self._is_large(path))
 
     def merge(self, ours: bytes, base: bytes, theirs: bytes) -> bytes | None:
         """A three-way merge; None if it does not merge."""
@@ -154,7 +177,7 @@ class Repository:
             for name, data in zip(names, (ours, base, theirs), strict=True):
                 with open(name, "wb") as stream:
                     stream.write(data)
-            done = self._run("merge-file", "-p", "-q", *names, check=False)
+            done = self.run("merge-file", "-p", "-q", *names, check=False)
         return done.stdout if done.returncode == 0 else None
 
     def commit(self, parent: str | None, groups: Sequence[Group]) -> list[str | None]:
@@ -170,7 +193,7 @@ class Repository:
                 mode = files[path].mode if path in files else PLAIN_FILES[0]
                 if data is None and files.pop(path, None):
                     lines += b"D %s\n" % _quoted(path)
-                if data is not None and files.get(path) != (file := GitFile(mode, blob_name(data, parent))):
+                if data is not None and files.get(path) != (file := GitFile(mode, blob_name(data, parent), len(data))):
                     files[path] = file
                     lines += b"M %s inline %s\ndata %d\n%s\n" % (mode.encode(), _quoted(path), len(data), data)
             mark = tips[-1] if tips else 0
@@ -182,7 +205,7 @@ class Repository:
         if not stream:
             return [parent for _ in groups]
         stream += b"".join(b"get-mark :%d\n" % mark for mark in range(1, tips[-1] + 1))
-        said = self._run("fast-import", "--quiet", "--force", "--done", given=bytes(stream) + b"done\n").stdout
+        said = self.run("fast-import", "--quiet", "--force", "--done", given=bytes(stream) + b"done\n").stdout
         commits = [parent, *said.decode().split()]
         return [commits[mark] for mark in tips]
 
@@ -190,53 +213,70 @@ class Repository:
         """Whether the remote took it. False: others pushed before. Raises GitError if it cannot be reached."""
         assert self.remote
         target = f"{commit}:refs/heads/{self.branch}"
-        done = self._run("push", "--porcelain", self.remote, target, check=False, seconds=REMOTE_SECONDS)
+        done = self.run("push", "--porcelain", self.remote, target, check=False, seconds=REMOTE_SECONDS)
         if done.returncode and b"[rejected]" not in done.stdout:
             raise self._failure("push", done)
         return done.returncode == 0
 
     def move_branch(self, new: str, old: str | None) -> bool:
         """Move the branch, and what git takes for checked out. False if the branch is not at `old`."""
-        moved = self._run("update-ref", f"refs/heads/{self.branch}", new, old or "0" * len(new), check=False)
+        moved = self.run("update-ref", f"refs/heads/{self.branch}", new, old or "0" * len(new), check=False)
         if moved.returncode == 0:
-            self._run("read-tree", new)
+            self.run("read-tree", new)
         return moved.returncode == 0
 
     def follow(self, commit: str | None) -> None:
-        """Move the branch of a clone forward to what the remote has, unless somebody has committed here."""
+        """Move the branch of a clone to what the remote has, unless somebody has committed here."""
         head = self.head
-        if self.remote and commit and head != commit and (head is None or self.common(head, commit) == head):
+        if not self.remote or not commit or head == commit:
+            return
+        if head is None or head in (self.common(head, commit), self._fork_point(head)):
             self.move_branch(commit, head)
 
-    def _commit(self, name: str) -> str | None:
-        done = self._run("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}", check=False)
-        return done.stdout.decode().strip() or None
-
-    def _text(self, *arguments: str) -> str:
-        return self._run(*arguments).stdout.decode("utf-8", "replace").strip()
-
-    def _run(
+    def run(
         self, *arguments: str, given: bytes = b"", check: bool = True, seconds: float = SECONDS
     ) -> subprocess.CompletedProcess[bytes]:
+        """Run git with these arguments. Raises GitError if it cannot run, takes too long or, with `check`, fails."""
         environment = {name: value for name, value in os.environ.items() if name not in OTHER_REPOSITORY}
-        environment |= {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C", "GIT_DIR": os.path.join(self.root, ".git")}
         try:
             done = subprocess.run(
                 ["git", *OPTIONS, *arguments],
                 input=given,
                 capture_output=True,
                 cwd=self.root,
-                env=environment,
+                env=environment | self._environment,
                 timeout=seconds,
                 start_new_session=True,  # without a terminal that ssh could ask questions in
             )
         except subprocess.TimeoutExpired:
-            raise GitError(f"git {arguments[0]} in {self.root} took longer than {seconds} s") from None
+            raise GitError(f"git {arguments[0]} in {self.root} took longer than {seconds:g} s") from None
         except FileNotFoundError:
             raise GitError(f"cannot run git in {self.root}: is it installed, and is the folder there?") from None
+        except (OSError, ValueError) as error:
+            raise GitError(f"cannot run git in {self.root} ({error})") from None
         if check and done.returncode:
             raise self._failure(arguments[0], done)
         return done
+
+    def _commit(self, name: str) -> str | None:
+        done = self.run("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}", check=False)
+        if done.returncode > 1:  # 1: there is none
+            raise self._failure("rev-parse", done)
+        return done.stdout.decode().strip() or None
+
+    def _fork_point(self, head: str) -> str | None:
+        """The commit of the remote that `head` builds on, even if the remote's history was rewritten since."""
+        place = f"refs/remotes/{self.remote}/{self.branch}"
+        return self.run("merge-base", "--fork-point", place, head, check=False).stdout.decode().strip() or None
+
+    def _text(self, *arguments: str) -> str:
+        return self.run(*arguments).stdout.decode("utf-8", "replace").strip()
+
+    def _is_large(self, path: str) -> bool:
+        try:
+            return os.lstat(os.path.join(self.root, path)).st_size > LARGEST
+        except OSError:  # not there
+            return False
 
     def _failure(self, what: str, done: subprocess.CompletedProcess[bytes]) -> GitError:
         said = " ".join((done.stderr or done.stdout).decode("utf-8", "replace").split())
