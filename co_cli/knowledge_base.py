@@ -168,7 +168,7 @@ class KnowledgeBase:
         elif request.filters.as_of is not None:
             found, problem = service.history.search_as_of(self, request)
         if found is None:
-            found = find(self, self.index, request, self.unsynced)[0]
+            found = find(self.index, request, self.unsynced)
         if problem:
             found = found._replace(degraded=[*found.degraded, problem])
         if self.sources_problem:

@@ -147,4 +147,4 @@ def _search(kb: KnowledgeBase, asked: Compare, ranking: RankingChoice) -> Search
     request = read_request(kb, asked.q, options)
     reader: PassageReader | None = kb.reader if ranking.reader is None else _reader_named(ranking.reader)
     request = replace(request, reader=reader if request.backend == "hybrid" else None, read_seconds=None)
-    return find(kb, kb.index, request, kb.unsynced)[0]
+    return find(kb.index, request, kb.unsynced)

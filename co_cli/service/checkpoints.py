@@ -97,7 +97,7 @@ class Checkpoints:
             return []
         index = self._kb.index.of(self.origin)
         index.sync(seconds=5.0)
-        found, _ = find(self._kb, index, read_request(self._kb, query, Options(limit=limit)), None)
+        found = find(index, read_request(self._kb, query, Options(limit=limit)))
         known = {one.ref: one for one in self.all()}
         scored = {hit.ref.partition("#")[0]: hit.score for hit in found.hits} if found.state == "found" else {}
         ranked = [

@@ -18,7 +18,6 @@ from co_cli.index.engine import WordQuery
 from co_cli.index.tokens import fold
 from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.notes.dates import read_moment, read_when
-from co_cli.retrieval.pipeline import Trace
 from co_cli.retrieval.profiles import DEFAULT, Profile, check_weights, profile_named
 from co_cli.retrieval.query import parse
 from co_cli.retrieval.request import SearchRequest
@@ -156,20 +155,18 @@ def read_filters(linked: Sequence[Origin], options: Options) -> Filters:
     )
 
 
-def find(
-    kb: KnowledgeBase, index: KnowledgeIndex, request: SearchRequest, unsynced: IndexUnavailableError | None
-) -> tuple[SearchResult, Trace | None]:
+def find(index: KnowledgeIndex, request: SearchRequest, unsynced: IndexUnavailableError | None = None) -> SearchResult:
     """From the index; from the files if it cannot be used, is damaged, or could not be synced (`unsynced`)."""
     # an index that was not synced may be readable, but it does not have what changed: the files do
     reason = None if request.backend == "grep" else unsynced
     if request.backend != "grep" and reason is None:
         try:
-            result, trace = index.find(request)
+            result, _ = index.find(request)
             if any("tag:" in text and (not result.hits or "nothing" in text) for text in result.understood):
                 result = result._replace(understood=(*result.understood, *_close_tags(index, request)))
-            replaced = kb.engine.set_aside or index.fresh_as_of is not None
+            replaced = index.engine.set_aside or index.fresh_as_of is not None
             if not replaced or index.state().synced_at is not None:
-                return result, trace
+                return result
             reason = IndexUnavailableError(f"{index.engine.path} is being built again: `co index sync` does it now")
         except IndexUnavailableError as error:
             reason = error
@@ -177,12 +174,10 @@ def find(
             reason = index.damage_behind(error)
             if reason is None:
                 raise
-    return search_files(kb, index, request, reason), None
+    return search_files(index, request, reason)
 
 
-def search_files(
-    kb: KnowledgeBase, index: KnowledgeIndex, request: SearchRequest, why: IndexUnavailableError | None
-) -> SearchResult:
+def search_files(index: KnowledgeIndex, request: SearchRequest, why: IndexUnavailableError | None) -> SearchResult:
     """Hits by the share of the words that a passage has. `why` is reported if the index should have answered."""
     from co_cli.index.grep import Needles, grep  # parsers, which a search of the index does not need
 

@@ -137,7 +137,7 @@ class Skills:
         index.linked = [*origins[1:], *([] if alone else kb.index.linked)]
         # skills that are not offered are found, too, and left out
         limit = min(request.limit + len(skills) - len(offered), LARGEST_LIMIT)
-        result, _ = find(kb, index, replace(request, limit=limit), None if alone else kb.unsynced)
+        result = find(index, replace(request, limit=limit), None if alone else kb.unsynced)
         hits = [hit for hit in result.hits if hit.source != "skill" or hit.path in offered]
         return result._replace(hits=hits[: request.limit]), offered
 
