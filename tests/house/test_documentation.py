@@ -13,7 +13,7 @@ from typing import Any, cast
 import pytest
 
 import co_cli
-from co_cli.cli.parsing import COMMANDS, main_parser, make_parser
+from co_cli.cli.parsing import COMMANDS, main_parser, make_parser, split_command
 from co_cli.settings import SETTINGS
 from tests.command import Co
 from tests.house.package import REPOSITORY
@@ -23,6 +23,8 @@ REFERENCE = REPOSITORY / "docs" / "reference"
 PAGES = [page for page in (README, *sorted((REPOSITORY / "docs").rglob("*.md"))) if page.exists()]
 BLOCK = re.compile(r"^```(\w+)[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
+SHOWN = re.compile(r"(?:^|\| |&& | one ) *(?:[A-Z_]+=\S+ )*co ([^|<>&\n]+)", re.MULTILINE)
+"""A command in a line of shell, also in a pipe or in a container."""
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
 WITH_JSON = """
 init | remember Blue first. | remember 'Blue first, then green.' | add handbook | source list | source tree | list
@@ -152,6 +154,21 @@ def test_the_console_examples_of_a_page_run(page: Path, co: Co, monkeypatch: pyt
             for line in shown:
                 if line and not line.lstrip().startswith(("...", "…")):
                     assert line in printed, f"{command} does not print {line!r} but\n{ran.out}"
+
+
+def test_every_command_that_the_docs_and_the_help_show_exists_with_its_options() -> None:
+    """Those that are not run: in shell blocks of the pages, and in the examples of each `--help`."""
+    texts = ["".join(re.split("\nexamples?:", make_parser(name).format_help())[1:]) for name in COMMANDS]
+    texts += [block for page in PAGES for block in blocks(page, "sh")]
+    shown = SHOWN.findall("\n".join(texts))
+    wrong: list[str] = []
+    for words in shown:
+        name, rest = split_command(shlex.split(re.sub(r"\s{3,}.*", "", words), comments=True))
+        try:
+            make_parser(name).parse_args(rest)
+        except (KeyError, SystemExit):
+            wrong.append(words)
+    assert (wrong, len(shown) > 100) == ([], True)
 
 
 def test_the_python_examples_of_all_pages_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
