@@ -5,12 +5,12 @@ A reader turns an export into these and knows nothing about the vault; the impor
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Callable
 from typing import Literal, NamedTuple, cast
 
 from co_cli.notes.dates import read_moment
+from co_cli.notes.similarity import body_hash
 from co_cli.values import OwnSource, moment_text, to_utf8
 
 Progress = Callable[[int, int], None]  # how much is done, and of how much
@@ -90,7 +90,7 @@ def first_text(value: dict[str, object], *keys: str) -> str:
 
 def id_of(value: dict[str, object], text: str) -> str:
     """The id that the service gave it, else one made from its text."""
-    return first_text(value, "conversation_id", "uuid", "id") or f"text:{hash_of(text)}"
+    return first_text(value, "conversation_id", "uuid", "id") or f"text:{body_hash(text)}"
 
 
 def dates_of(value: dict[str, object]) -> dict[str, object]:
@@ -106,9 +106,3 @@ def moment_of(value: object) -> str | None:
     if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
         seconds = value / 1000 if value >= MILLISECONDS else value
     return moment_text(seconds) if seconds is not None and 0 < seconds < YEAR_10000 else None
-
-
-def hash_of(text: str) -> str:
-    """The hash of a text, whatever its line endings."""
-    data = text.replace("\r\n", "\n").strip().encode("utf-8", "replace")
-    return hashlib.blake2b(data, digest_size=8).hexdigest()

@@ -20,7 +20,7 @@ from co_cli.errors import FrontmatterError, IndexUnavailableError, InvalidInputE
 from co_cli.importers.archive import Export, reason
 from co_cli.importers.assistants import read_chatgpt, read_claude, read_mem0
 from co_cli.importers.folders import read_basic_memory, read_obsidian, read_own
-from co_cli.importers.items import Entry, ImportOutcome, ImportReceipt, Item, Progress, hash_of
+from co_cli.importers.items import Entry, ImportOutcome, ImportReceipt, Item, Progress
 from co_cli.importers.sessions import read_claude_code, read_codex, read_jsonl
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.editing import set_fields
@@ -30,7 +30,7 @@ from co_cli.notes.new_note import NewNote, title_from
 from co_cli.notes.note import read_note
 from co_cli.notes.refs import FOLDERS, name_key, source_ref
 from co_cli.notes.secrets import count_masked, redact_line
-from co_cli.notes.similarity import fingerprint
+from co_cli.notes.similarity import body_hash, fingerprint
 from co_cli.values import ON_CONFLICT, Draft
 
 READERS: dict[str, Callable[[Export], Iterator[Entry]]] = {
@@ -158,7 +158,7 @@ class NoteImporter:
         data = self._render(item, here)
         fields, body = _split(here)
         came, written, front = [*str(fields.get(HASH)).split("-"), "", ""][:3]
-        same, edited = came == hash_of(item.text), written != hash_of(body)
+        same, edited = came == body_hash(item.text), written != body_hash(body)
         if self.request.origin == OWN:
             same = here in (item.text.encode("utf-8", "surrogateescape"), data)
             edited = not same
@@ -217,7 +217,7 @@ class NoteImporter:
 
     def _render(self, item: Item, here: bytes = b"") -> bytes:
         """The note to write: with the fields that identify it, secrets masked. `here` is the one it would replace."""
-        unhashed = f"{hash_of(item.text)}-{NO_HASH}"
+        unhashed = f"{body_hash(item.text)}-{NO_HASH}"
         stamp: dict[str, object] = {ORIGIN: self.request.origin, IDENTITY: item.id, HASH: unhashed}
         if item.path:
             text = self._stamped(item.text, {} if self.request.origin == OWN else stamp)
@@ -234,7 +234,7 @@ class NoteImporter:
             raise InvalidInputError(f"it has more than {largest:,} bytes (setting knowledge_max_note_bytes)")
         data = self.store.safe(data, here)
         fields, body = _split(data)
-        written = f"{hash_of(body)}-{_hash_fields(fields)}" if item.path else hash_of(body)
+        written = f"{body_hash(body)}-{_hash_fields(fields)}" if item.path else body_hash(body)
         return data.replace(unhashed.encode(), unhashed.replace(NO_HASH, written).encode(), 1)
 
     def _stamped(self, text: str, stamp: dict[str, object]) -> str:
@@ -282,7 +282,7 @@ def _hash_fields(fields: dict[str, object]) -> str:
 
 
 def _hash_field(key: str, value: object) -> str:
-    return hash_of(f"{key}: {value}")[:6]
+    return body_hash(f"{key}: {value}")[:6]
 
 
 def _merge(front: str, here: dict[str, object], new: dict[str, object]) -> tuple[dict[str, object], list[str]]:

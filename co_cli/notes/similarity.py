@@ -1,6 +1,6 @@
-"""Compare texts by their words: whether they are equal (`fingerprint`), and how similar they are (`likeness`).
+"""Compare texts: by their letters (`body_hash`), or by their words: equal ones (`fingerprint`), similar ones (`likeness`).
 
-Case, white space, punctuation and Markdown marks are ignored.
+Words ignore case, white space, punctuation and Markdown marks.
 """
 
 from __future__ import annotations
@@ -36,6 +36,12 @@ def fingerprint(text: str) -> str:
     if not words and text.strip():
         words = [" ".join(text.split())]  # punctuation only: compare as written
     return hashlib.blake2b(" ".join(words).encode("utf-8", "replace"), digest_size=12).hexdigest()
+
+
+def body_hash(text: str) -> str:
+    """The hash of a text, whatever its line endings."""
+    plain = text.replace("\r\n", "\n").strip()
+    return hashlib.blake2b(plain.encode("utf-8", "replace"), digest_size=8).hexdigest()
 
 
 def likeness(left: Sequence[str], right: Sequence[str], at_least: float = 0.0) -> float:

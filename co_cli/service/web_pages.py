@@ -10,7 +10,6 @@ A loader, if there is one, is asked before a new page is fetched. A page that ca
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -32,6 +31,7 @@ from co_cli.notes.new_note import clean_tags, title_from
 from co_cli.notes.note import Note, NotTextError, read_note
 from co_cli.notes.refs import ref_of
 from co_cli.notes.secrets import count_masked, reveals_secret, without_secrets
+from co_cli.notes.similarity import body_hash
 from co_cli.service.origins import is_glob
 from co_cli.service.vault_writer import change_file
 from co_cli.settings import Settings
@@ -308,12 +308,6 @@ class WebPages:
 
     def _receipt(self, note: Note, url: str, outcome: PageOutcome, detail: str = "") -> PageReceipt:
         return PageReceipt(url, outcome, note.ref, self.store.absolute(note.path), note.title, detail)
-
-
-def body_hash(text: str) -> str:
-    """The hash of a note's text, whatever its line ends."""
-    plain = text.replace("\r\n", "\n").strip()
-    return hashlib.blake2b(plain.encode("utf-8", "replace"), digest_size=8).hexdigest()
 
 
 def _counting_masked(on_conflict: str, work: Callable[[], PageReceipt]) -> PageReceipt:
