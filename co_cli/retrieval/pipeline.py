@@ -333,13 +333,19 @@ class _Work:
         return None if certainty is None else Fit(certainty, self.view.passages)
 
     def _confidence(self) -> float | None:
+        """How sure it is that something answers. What is not valid answers nothing."""
         candidates = self.candidates
-        if candidates.named:
+        if any(self._is_valid(one.note) for one in candidates.named):
             return 1.0
         if not candidates.cosines:
             return None
-        best = [max(self.logits.values())] if self.logits else []
-        return confidence(self._fit(bool(best)), max(candidates.cosines.values()), candidates.best_coverage, *best)
+        valid = {passage for passage, note in candidates.notes.items() if self._is_valid(note)}
+        cosine = max((candidates.cosines[one] for one in valid & candidates.cosines.keys()), default=0.0)
+        coverage = max(
+            (candidates.share(candidates.having[one]) for one in valid & candidates.having.keys()), default=0.0
+        )
+        best = sorted(self.logits[one] for one in valid & self.logits.keys())[-1:]
+        return confidence(self._fit(bool(best)), cosine, coverage, *best)
 
     def _least_confidence(self) -> float:
         """What an answer needs. A single word that no note has may be no word at all, so its hits must not be weak."""

@@ -171,10 +171,8 @@ def list_memories(
         if room < 0:
             break
         lines.append(line)
-    total = None if tags else len(notes)
-    more = len(notes) > len(lines)
-    of = "" if total is None else f" of {total}"
-    head = f"{len(lines)}{of} {kind if total == 1 else FOLDERS[kind]}, newest first{'; there are more' * more}"
+    total, more = len(notes), len(notes) > len(lines)
+    head = f"{len(lines)} of {total} {kind if total == 1 else FOLDERS[kind]}, newest first{'; there are more' * more}"
     if tags and not notes:
         head = _none_tagged(FOLDERS[kind], tags, list(ctx.kb.tags(kind)))
     text = [*(f"({one_line(problem)})" for problem in ctx.degraded), f"{head}."]
@@ -210,7 +208,7 @@ def saved_receipt(kb: KnowledgeBase, saved: Saved, content: str) -> ToolResult[R
 
 
 def receipt(kb: KnowledgeBase, saved: Saved, note: Note, read_back: bool) -> ToolResult[Receipt]:
-    found_again = _found_again(kb, note)
+    found_again, outdated = _found_again(kb, note), kb.outdated(note)
     done = "known already, nothing written:" if saved.outcome == "duplicate" else saved.outcome
     masked = [f"{masked_text(saved.masked)} before it was written"] if saved.masked else []
     proofs = [
@@ -218,6 +216,8 @@ def receipt(kb: KnowledgeBase, saved: Saved, note: Note, read_back: bool) -> Too
         "read back from its file" if read_back else "BUT the file does not hold all of this: somebody changed it since",
         "found again by search"
         if found_again
+        else f"left out of searches: {one_line(outdated)}"
+        if outdated
         else "not found by search yet: it has no words to find it by, or the index cannot be used (run `co doctor`)",
     ]
     text = f"{done} {one_line(saved.ref)} ({_short(note.title)}): {'; '.join(proofs)}; version {note.version}."

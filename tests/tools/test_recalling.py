@@ -72,6 +72,18 @@ def test_weak_hits_are_dropped_and_superseded_notes_marked(vault: Vault, toolbox
     assert 'outdated="superseded by memory:new"' in toolbox.call("read_note", {"ref": "memory:old"}).text
 
 
+def test_what_only_an_outdated_note_answers_is_absent(vault: Vault, toolbox: Toolbox) -> None:
+    vault.write("memories/tea.md", "---\nvalid_until: 2020-01-01\n---\nTea is served at four.")
+    vault.write("memories/blue.md", "Blue takes traffic first.")
+
+    for query in ("when is tea served", "tea"):
+        assert toolbox.call("recall_memory", {"query": query}).data["state"] == "absent", query
+    saved = toolbox.call("save_memory", {"content": "Tea is served at five."}).data["ref"]
+    assert [hit["ref"] for hit in toolbox.call("recall_memory", {"query": "when is tea served"}).data["hits"]] == [
+        saved
+    ]
+
+
 def test_nothing_found_while_files_are_still_being_indexed_is_inconclusive(vault: Vault, kb: KnowledgeBase) -> None:
     kb.sync()
     vault.write("memories/blue.md", BLUE)
@@ -296,15 +308,18 @@ def test_a_long_note_comes_in_parts_of_whole_lines_that_add_up(vault: Vault, kb:
 
 def test_a_list_is_newest_first_keeps_to_its_budget_and_says_if_there_are_more(vault: Vault, kb: KnowledgeBase) -> None:
     for day in range(1, 10):
-        vault.write(f"memories/m{day}.md", f"---\ntitle: Day {day}\ncreated: 2026-01-0{day}\n---\nx{day}\n")
+        text = f"---\ntitle: Day {day}\ncreated: 2026-01-0{day}\ntags: [{'odd' if day == 3 else 'day'}]\n---\nx{day}\n"
+        vault.write(f"memories/m{day}.md", text)
 
     two = Toolbox(kb).call("list_memories", {"limit": 2})
     short = Toolbox(kb, result_tokens=50).call("list_memories", {"limit": 50})
+    odd = Toolbox(kb).call("list_memories", {"tags": ["odd"]})
 
     assert [note["title"] for note in two.data["notes"]] == ["Day 9", "Day 8"]
     assert two.text.startswith("2 of 9 memories, newest first; there are more.")
     assert 1 < len(short.data["notes"]) < 9
     assert short.data["more"] is True
+    assert odd.text.startswith("1 of 1 memory, newest first.")
 
 
 # -- a model guesses tags and categories ---------------------------------------------------------------
