@@ -31,7 +31,7 @@ from co_cli.chat.screen import Output
 from co_cli.conversations.capture import KeptSession, captures
 from co_cli.errors import InvalidInputError, KnowledgeError
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.tools.fencing import plain_ref
+from co_cli.tools.fencing import clean, plain_ref
 from co_cli.tools.memory import forget_memory
 
 INSTRUCTIONS = """\
@@ -214,17 +214,17 @@ class ChatSession:
         results = DeferredToolResults()
         for part in requests.approvals:
             self.output.finish()
-            allowed = await self.confirm(self.approval_question(part.args_as_dict()))
-            results.approvals[part.tool_call_id] = True if allowed else ToolDenied(DENIED)
+            try:
+                allowed = await self.confirm(self.approval_question(part.args_as_dict()))
+                results.approvals[part.tool_call_id] = True if allowed else ToolDenied(DENIED)
+            except KnowledgeError as error:  # there is no such note, so nobody is asked
+                results.approvals[part.tool_call_id] = ToolDenied(clean(str(error)))
         return results
 
     def approval_question(self, arguments: dict[str, Any]) -> str:
         """`Forget memory:blue-first (Blue takes traffic first)?`, about the note that the tool itself would choose."""
-        try:
-            note = self.kb.note(plain_ref(forget_memory.read_arguments(arguments)[0]["ref"]))
-            return f"Forget {note.ref} ({note.title})?"
-        except KnowledgeError:
-            return "Forget a note that is not there?"  # the tool reports what is wrong
+        note = self.kb.note(plain_ref(forget_memory.read_arguments(arguments)[0]["ref"]))
+        return f"Forget {note.ref} ({note.title})?"
 
 
 def summarise(call: dict[str, Any], text: str) -> str:

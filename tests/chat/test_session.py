@@ -85,6 +85,17 @@ def test_a_note_is_forgotten_only_if_the_person_allows_it(kb: KnowledgeBase, vau
         assert ("did not allow" in script.told) is not allow
 
 
+def test_nobody_is_asked_about_a_note_that_is_not_there(kb: KnowledgeBase) -> None:
+    for arguments, problem in (({"ref": "memory:tea"}, "no note 'memory:tea'"), ({}, "forget_memory needs ref")):
+        script = Script([("forget_memory", arguments)], "There is none.")
+        talk = Talk(kb, script.model, allow=True)
+
+        turn = talk("Forget the tea.")
+
+        assert (talk.questions, turn.answer.strip()) == ([], "There is none.")
+        assert problem in script.told
+
+
 def test_the_person_is_asked_about_the_note_that_would_be_forgotten(kb: KnowledgeBase, vault: Vault) -> None:
     for arguments in (
         {"ref": "memory:precious"},
