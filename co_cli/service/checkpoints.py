@@ -14,10 +14,10 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from co_cli.activity import judgements
-from co_cli.errors import ActivityUnavailableError, InvalidInputError, NoteConflictError
+from co_cli.errors import ActivityUnavailableError, InvalidInputError, KnowledgeError, NoteConflictError
 from co_cli.notes.editing import render_note
 from co_cli.notes.files import create_exclusively, make_folders
-from co_cli.notes.note import Note
+from co_cli.notes.note import Note, NotTextError
 from co_cli.notes.refs import slugify, without_ending
 from co_cli.notes.secrets import redact
 from co_cli.notes.store import NoteStore
@@ -142,9 +142,12 @@ class Checkpoints:
         return NoteStore(self.origin.root, secrets="redact")
 
     def _notes(self) -> list[Note]:
-        there = os.path.isdir(self.origin.root)
-        paths = sorted(name for name in os.listdir(self.origin.root) if name.endswith(".md")) if there else []
-        return [kind_of(self.origin).read(self.origin, path, self._store.read(path)) for path in paths]
+        found: list[Note] = []
+        for name in sorted(os.listdir(self.origin.root)) if os.path.isdir(self.origin.root) else ():
+            if name.endswith(".md"):
+                with suppress(KnowledgeError, NotTextError):  # a folder, a link or something else that is no note
+                    found.append(kind_of(self.origin).read(self.origin, name, self._store.read(name)))
+        return found
 
     def _ratings(self) -> dict[str, list[bool]]:
         found: dict[str, list[bool]] = {}

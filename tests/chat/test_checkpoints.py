@@ -171,3 +171,13 @@ def test_messages_that_cannot_be_read_are_one_line(co: Co, vault: Vault, damage:
 
     assert (ran.code, ran.err.count("\n")) == (2, 1)
     assert "plan-the-deploy" in ran.err
+
+
+@pytest.mark.usefixtures("saved")
+def test_files_that_are_no_checkpoint_are_left_out(co: Co, vault: Vault) -> None:
+    vault.write(".checkpoints/picture.md", b"\x89PNG\r\n\x1a\n\x00\x00")
+    vault.path(".checkpoints/folder.md").mkdir()
+    vault.path(".checkpoints/link.md").symlink_to("/etc/passwd")
+
+    assert [one["ref"] for one in co("checkpoint", "list", "--json").json] == ["checkpoint:plan-the-deploy"]
+    assert co("checkpoint", "list", "deploy", "--json").json[0]["ref"] == "checkpoint:plan-the-deploy"
