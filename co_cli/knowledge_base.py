@@ -31,6 +31,7 @@ from co_cli.values import (
     NoteSummary,
     OnRelated,
     OwnSource,
+    Progress,
     Saved,
     SearchResult,
     Status,
@@ -38,7 +39,7 @@ from co_cli.values import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from types import TracebackType
     from typing import Any, Self
 
@@ -48,8 +49,6 @@ if TYPE_CHECKING:
     from co_cli.notes.note import Note
     from co_cli.retrieval.explain import Explanation
     from co_cli.sources.web.fetch import Fetcher
-
-    Progress = Callable[[int, int], None]
 
 
 class KnowledgeBase:

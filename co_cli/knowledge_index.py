@@ -35,7 +35,7 @@ from co_cli.retrieval.pipeline import Trace, search
 from co_cli.retrieval.request import SearchRequest
 from co_cli.sources.origin import VAULT, Origin, kind_of
 from co_cli.sources.walk import odd_entries, place_of, scan_origin, would_list
-from co_cli.values import Filters, Hit, SearchResult, SyncReport, to_utf8
+from co_cli.values import Filters, Hit, Progress, SearchResult, SyncReport, to_utf8
 
 if TYPE_CHECKING:
     from co_cli.sources.passages import Boundaries
@@ -44,8 +44,6 @@ SAVE_SECONDS = 5.0
 """How long a save may wait for a slow embedder; the note is written and found by words before that."""
 MOST_COMPARED = 1_000
 """If more files look changed, they are not read to find out which of them `co` wrote itself."""
-Progress = Callable[[int, int], None]
-
 Place = tuple[str, str]
 """The root and the path of a note."""
 UseCounts = Callable[[Collection[Place]], Mapping[Place, tuple[int, int]]]

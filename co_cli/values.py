@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 Source = Literal["memory", "article", "conversation", "entity", "resource", "folder", "obsidian", "skill", "checkpoint"]
@@ -13,6 +13,8 @@ State = Literal["found", "absent", "inconclusive"]
 Outcome = Literal["created", "updated", "unchanged", "duplicate", "restored"]
 OnConflict = Literal["skip", "overwrite", "error"]
 OnRelated = Literal["report", "keep", "supersede"]
+Progress = Callable[[int, int], None]
+"""How much is done, and of how much."""
 
 OWN_SOURCES: tuple[OwnSource, ...] = ("memory", "article", "conversation", "entity", "resource")
 """The kinds of notes in a vault."""

@@ -18,7 +18,7 @@ from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.refs import FOLDERS, without_lines
 from co_cli.service.searching import BACKENDS
 from co_cli.settings import Settings
-from co_cli.values import SearchResult
+from co_cli.values import Progress, SearchResult
 
 SHORT = 2_000  # characters up to which a document becomes a memory; longer ones become articles
 Method = Callable[[Desk, str], list[str]]  # returns refs, best first
@@ -70,9 +70,7 @@ def method(name: str) -> Method:
 class Evaluation:
     """Asks questions in a vault `kb`, or in temporary vaults made of a set's documents, one for each group."""
 
-    def __init__(
-        self, settings: Settings, work: str, bar: Callable[[int, int], None] = lambda done, total: None
-    ) -> None:
+    def __init__(self, settings: Settings, work: str, bar: Progress = lambda done, total: None) -> None:
         self._settings, self._work, self._bar = settings, work, bar
 
     def ask(self, found: QuestionSet, methods: dict[str, Method], kb: KnowledgeBase | None = None) -> list[Run]:

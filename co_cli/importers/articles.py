@@ -11,7 +11,6 @@ import os
 from collections.abc import Sequence
 
 from co_cli.importers.archive import TEXTS, Export, Member
-from co_cli.importers.items import Progress
 from co_cli.importers.note_importer import claims_renamed
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.editing import render_note, set_fields
@@ -20,7 +19,7 @@ from co_cli.notes.refs import ref_of, slugify
 from co_cli.notes.secrets import count_masked
 from co_cli.notes.similarity import fingerprint
 from co_cli.sources.documents import LIBRARIES, READERS, ending_of, read_document
-from co_cli.values import Saved
+from co_cli.values import Progress, Saved
 
 PAGES = (".html", ".htm")
 Imported = tuple[str, Saved | None, str]  # the path of a file, and its receipt or why it was left out

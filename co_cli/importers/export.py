@@ -18,11 +18,10 @@ from typing import IO, NamedTuple
 
 from co_cli.errors import InvalidInputError, KnowledgeError, NoteFileError
 from co_cli.importers.archive import reason
-from co_cli.importers.items import Progress
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.files import TEMPORARY
 from co_cli.notes.note import NotTextError, read_note
-from co_cli.values import NoteSummary, moment_text
+from co_cli.values import NoteSummary, Progress, moment_text
 
 STANDARD_OUTPUT = "-"
 OTHER_FILE = re.compile(r"\w\.(?!zip$|jsonl$)[a-z]\w*$", re.IGNORECASE)

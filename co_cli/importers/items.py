@@ -6,14 +6,12 @@ A reader turns an export into these and knows nothing about the vault; the impor
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Literal, NamedTuple, cast
 
 from co_cli.notes.dates import read_moment
 from co_cli.notes.similarity import body_hash
 from co_cli.values import OwnSource, moment_text, to_utf8
 
-Progress = Callable[[int, int], None]  # how much is done, and of how much
 ImportOutcome = Literal["created", "updated", "unchanged", "skipped", "forgotten", "failed"]
 DATES = {
     "created": ("created_at", "create_time", "created", "created_timestamp", "timestamp"),

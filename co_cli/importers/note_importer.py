@@ -20,7 +20,7 @@ from co_cli.errors import FrontmatterError, IndexUnavailableError, InvalidInputE
 from co_cli.importers.archive import Export, reason
 from co_cli.importers.assistants import read_chatgpt, read_claude, read_mem0
 from co_cli.importers.folders import read_basic_memory, read_obsidian, read_own
-from co_cli.importers.items import Entry, ImportOutcome, ImportReceipt, Item, Progress
+from co_cli.importers.items import Entry, ImportOutcome, ImportReceipt, Item
 from co_cli.importers.sessions import read_claude_code, read_codex, read_jsonl
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.editing import set_fields
@@ -31,7 +31,7 @@ from co_cli.notes.note import read_note
 from co_cli.notes.refs import FOLDERS, name_key, source_ref
 from co_cli.notes.secrets import count_masked, redact_line
 from co_cli.notes.similarity import body_hash, fingerprint
-from co_cli.values import ON_CONFLICT, Draft
+from co_cli.values import ON_CONFLICT, Draft, Progress
 
 READERS: dict[str, Callable[[Export], Iterator[Entry]]] = {
     "obsidian": read_obsidian,

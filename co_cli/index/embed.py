@@ -7,7 +7,6 @@ and replaces it in one transaction when it is complete. A call that is stopped i
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -17,6 +16,7 @@ from co_cli.embedding.static import SPACE as STATIC
 from co_cli.errors import EmbeddingError, SettingsError
 from co_cli.index.engine import Engine, StoredSpace, WaitingPassage, text_hash
 from co_cli.sources.origin import Origin
+from co_cli.values import Progress
 
 BATCH = 1_000
 SLOW_BATCH = 64
@@ -27,8 +27,6 @@ MANY = 1_000
 """After this many new vectors the engine is compacted."""
 REST_SECONDS = 30.0
 """How long a failed embedder is not asked again: not every save should wait for a server that is down."""
-
-Progress = Callable[[int, int], None]
 
 _warned: set[str] = set()
 _failed: dict[str, tuple[float, str]] = {}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from co_cli.index.changes import RACY_SECONDS, Changes, reported, settled
@@ -20,16 +20,13 @@ from co_cli.paths import open_regular, permission_cure
 from co_cli.sources.origin import VAULT, Origin, kind_of
 from co_cli.sources.passages import Boundaries, passages_of
 from co_cli.sources.walk import Scan, is_listed, place_of
-from co_cli.values import SyncReport, to_utf8
+from co_cli.values import Progress, SyncReport, to_utf8
 
 BATCH = 1_000
 MANY = 1_000
 """After this many changes the engine is compacted."""
 FEW_DELETED = 10
 """Fewer missing notes than this were deleted by hand, unless they were all of them."""
-
-Progress = Callable[[int, int], None]
-"""Called with the number of files done, and of all files."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Compare texts: by their letters (`body_hash`), or by their words: equal ones (`fingerprint`), similar ones (`likeness`).
+"""Compare texts: as they are written (`body_hash`), by the same words (`fingerprint`), by similar words (`likeness`).
 
 Words ignore case, white space, punctuation and Markdown marks.
 """

@@ -15,8 +15,8 @@ from typing import cast
 from co_cli.index.engine import Standing, StoredNote
 from co_cli.notes.dates import read_moment
 from co_cli.retrieval.score import Scored, best_first
+from co_cli.values import DAY
 
-DAY = 86_400.0
 NEUTRAL = 0.5
 """The importance of a note that nobody rated, and few mention."""
 SEVERITY = {"critical": 1.0, "warning": 0.7, "suggestion": 0.4}

@@ -29,7 +29,7 @@ from co_cli.service.verification import compare
 from co_cli.settings import SETTINGS
 from co_cli.sources.documents import INSTALL_READERS, NEEDS_EXTRA
 from co_cli.sources.origin import Origin
-from co_cli.values import BINARY, OWN_SOURCES, Filters, Status, moment_text
+from co_cli.values import BINARY, OWN_SOURCES, Filters, Progress, Status, moment_text
 
 if TYPE_CHECKING:
     from co_cli.knowledge_base import KnowledgeBase
@@ -93,9 +93,7 @@ class Finding(NamedTuple):
     fixed: bool = False
 
 
-def examine(
-    kb: KnowledgeBase, fix: bool, progress: Callable[[int, int], None] = lambda done, total: None
-) -> list[Finding]:
+def examine(kb: KnowledgeBase, fix: bool, progress: Progress = lambda done, total: None) -> list[Finding]:
     """All findings. The checks stop at an index that can be neither opened nor rebuilt."""
     checks: list[Callable[[], Iterator[Finding]]] = [
         _environment,

@@ -20,7 +20,7 @@ from co_cli.knowledge_base import KnowledgeBase
 from co_cli.logbook import logger
 from co_cli.sources.origin import GIT_FILE, IGNORE_FILE, Origin, kind_of, registry_file
 from co_cli.sources.walk import folders_of
-from co_cli.values import SyncReport
+from co_cli.values import Progress, SyncReport
 
 if TYPE_CHECKING:
     from watchfiles import Change
@@ -125,7 +125,7 @@ class Watcher:
         listener: Callable[[Batch | Notice], None] | None = None,
         *,
         poll: bool = False,
-        progress: Callable[[int, int], None] | None = None,
+        progress: Progress | None = None,
         delay: float = 0.0,
         files: bool = False,
     ) -> None:

@@ -17,13 +17,12 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from co_cli.errors import InvalidInputError, NoteConflictError, VaultError
 from co_cli.notes.refs import slugify
 from co_cli.sources.origin import KINDS, Added, Origin, added_origins, change_registry, read_registry
-from co_cli.values import BINARY, ON_CONFLICT, OWN_SOURCES, SyncReport, moment_text
+from co_cli.values import BINARY, ON_CONFLICT, OWN_SOURCES, Progress, SyncReport, moment_text
 
 if TYPE_CHECKING:
     from co_cli.knowledge_base import KnowledgeBase
 
 SourceOutcome = Literal["created", "updated", "unchanged", "skipped", "missing", "removed"]
-Progress = Callable[[int, int], None]
 Part = Callable[[str], bool]
 Branch = dict[str, "Branch | str"]
 SYSTEM = tuple(f"{os.sep}{name}" for name in ("proc", "sys", "dev"))

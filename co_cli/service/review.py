@@ -23,7 +23,7 @@ from co_cli.notes.wikilinks import Attachments
 from co_cli.service.review_checks import CHECKS, Kind, ReviewedNote, ReviewInput, ReviewItem
 from co_cli.values import OWN_SOURCES, moment_text
 
-Progress = Callable[[Kind, int, int], None]
+CheckProgress = Callable[[Kind, int, int], None]
 """The check that runs, how many notes it has looked at, and of how many."""
 
 
@@ -41,7 +41,7 @@ def review(
     now: float,
     tokens: Callable[[str], int],
     only: Sequence[str] = (),
-    progress: Progress = lambda kind, done, total: None,
+    progress: CheckProgress = lambda kind, done, total: None,
 ) -> Review:
     """The findings by kind, the most serious first. `tokens` counts what a text costs a model."""
     with kb.engine.reading() as reader:

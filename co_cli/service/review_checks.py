@@ -22,7 +22,7 @@ from co_cli.notes.secrets import find_secrets, redact
 from co_cli.notes.similarity import likeness, without_articles, words_of
 from co_cli.notes.wikilinks import Attachments, link_key, resolve_link
 from co_cli.service.related import CLOSE, MOST_RELATED
-from co_cli.values import DAY, moment_text
+from co_cli.values import DAY, Progress, moment_text
 
 Kind = Literal[
     "secret",
@@ -135,7 +135,7 @@ class ReviewInput:
     attachments: Attachments
     related: float
     """The share of words in common that makes two memories related."""
-    progress: Callable[[int, int], None] = lambda done, total: None
+    progress: Progress = lambda done, total: None
 
     def each(self) -> Iterator[ReviewedNote]:
         """All notes, for a check that takes long."""
@@ -222,7 +222,7 @@ def _possible_conflicts(given: ReviewInput) -> Iterator[ReviewItem]:
         yield _item("possible-conflict", (older, newer), reason, "fsek", "")
 
 
-def _close_pairs(texts: Sequence[str], progress: Callable[[int, int], None]) -> Iterator[tuple[int, int, float]]:
+def _close_pairs(texts: Sequence[str], progress: Progress) -> Iterator[tuple[int, int, float]]:
     """Places of texts whose vectors are close, and the cosine. Always in the embedded model, which CLOSE is for."""
     import numpy as np  # 150 ms, which other commands do not pay
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from co_cli.errors import VaultError
@@ -15,9 +15,7 @@ from co_cli.index.derivation import stored_text
 from co_cli.index.engine import StoredPassage
 from co_cli.index.sync import Unreadable, read_file
 from co_cli.knowledge_index import KnowledgeIndex
-from co_cli.values import Passage
-
-Progress = Callable[[int, int], None]
+from co_cli.values import Passage, Progress
 
 
 class Difference(NamedTuple):
