@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from co_cli.notes.files import make_folders
 from co_cli.notes.secrets import redact
-from co_cli.values import to_utf8, worth_showing
+from co_cli.values import OWN_SOURCES, to_utf8, worth_showing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,7 +30,7 @@ LONG_WORD, SHORT_WORD, MANY_DIGITS = 14, 8, 12
 """A text with a long word, a short one that is not only letters, or many digits may hold a key or a card number."""
 RESULTS = 5
 """Refs and scores that the log keeps of each answer."""
-REFS = re.compile(r"(?<![\w:])(?:memory|article):[^\s\]\[()<>{},;\"'`|*]+")
+REFS = re.compile(rf"(?<![\w:])(?:(?:user|project|team):)?(?:{'|'.join(OWN_SOURCES)}):[^\s\]\[()<>{{}},;\"'`|*]+")
 MOST_CITED = 20
 
 

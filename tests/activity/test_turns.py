@@ -55,6 +55,13 @@ def test_citations_join_what_the_same_run_was_given(activity: Activity) -> None:
     ]
 
 
+def test_notes_of_every_kind_and_tier_can_be_cited(activity: Activity) -> None:
+    activity.cited("See entity:mara (conversation:tea#L3-9), `resource:arches` and user:memory:tone.")
+
+    [(*_, cited)] = rows(activity, TURNS)
+    assert json.loads(cited) == ["entity:mara", "conversation:tea#L3-9", "resource:arches", "user:memory:tone"]
+
+
 def test_settings_leave_out_names_or_everything_and_secrets_are_masked(open_activity: Opener) -> None:
     token = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
     with open_activity(query_log="no-text", count_use="off") as activity:
