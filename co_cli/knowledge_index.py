@@ -31,6 +31,7 @@ from co_cli.index.indexed_notes import IndexedNotes
 from co_cli.index.sqlite.sqlite_engine import SqliteEngine
 from co_cli.notes.files import is_empty_folder, sweep_temporary
 from co_cli.notes.store import hash_of_file
+from co_cli.paths import is_inside
 from co_cli.retrieval.pipeline import Trace, search
 from co_cli.retrieval.request import SearchRequest
 from co_cli.sources.origin import VAULT, Origin, kind_of
@@ -246,7 +247,7 @@ class KnowledgeIndex(IndexedNotes):
         exclude = list(excluded)
         # a vault inside a folder is searched as the vault it is, and our own data folder is no document
         for ours in (self.root, os.path.realpath(os.path.dirname(self.engine.path))):
-            if origin != self.origin and ours.startswith(origin.root.rstrip(os.sep) + os.sep):
+            if origin != self.origin and is_inside(ours, origin.root):
                 exclude.append("/" + os.path.relpath(ours, origin.root).replace(os.sep, "/") + "/")
         options = {"embedders": self.embedders, "exclude": exclude, "max_note_bytes": limit}
         index = KnowledgeIndex(engine or self.engine, origin, **options)  # type: ignore[arg-type]
@@ -381,7 +382,7 @@ class KnowledgeIndex(IndexedNotes):
         """A path as the index has it: inside the vault, with `/`."""
         if os.path.isabs(path):
             real = os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
-            if not real.startswith(self.root.rstrip(os.sep) + os.sep):
+            if not is_inside(real, self.root):
                 raise InvalidInputError(f"{path} is not inside {self.root}")
             path = os.path.relpath(real, self.root)
         inside = path.replace(os.sep, "/")

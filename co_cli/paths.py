@@ -81,6 +81,11 @@ def find_project(start: str) -> str | None:
     return folder
 
 
+def is_inside(path: str, folder: str) -> bool:
+    """Whether a path is this folder or in it. Links are not followed."""
+    return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
+
+
 def is_yours(path: str) -> bool:
     """Whether a file or folder belongs to you; if it is a link, the link and its target."""
     return os.name == "nt" or {os.lstat(path).st_uid, os.stat(path).st_uid} == {os.geteuid()}

@@ -21,6 +21,7 @@ from co_cli.importers.archive import reason
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.files import TEMPORARY
 from co_cli.notes.note import NotTextError, read_note
+from co_cli.paths import is_inside
 from co_cli.values import NoteSummary, Progress, moment_text
 
 STANDARD_OUTPUT = "-"
@@ -84,7 +85,7 @@ def _files(
 def _write(files: Iterator[NoteFile], to: str, layout: str, root: str) -> list[int]:
     """Write a new folder or file, and return the sizes of its notes."""
     folder, target = layout == "markdown" and not to.lower().endswith(".zip"), os.path.realpath(to)
-    if f"{target}{os.sep}".startswith(root + os.sep):
+    if is_inside(target, root):
         raise InvalidInputError(f"{to} is in the vault, where an export would become notes again; export elsewhere")
     if not os.path.isdir(os.path.dirname(target)):
         raise InvalidInputError(f"{to}: there is no folder {os.path.dirname(target)}; make it first")

@@ -31,6 +31,7 @@ from co_cli.notes.note import read_note
 from co_cli.notes.refs import FOLDERS, name_key, source_ref
 from co_cli.notes.secrets import count_masked, redact_line
 from co_cli.notes.similarity import body_hash, fingerprint
+from co_cli.paths import is_inside
 from co_cli.values import ON_CONFLICT, Draft, Progress
 
 READERS: dict[str, Callable[[Export], Iterator[Entry]]] = {
@@ -77,7 +78,7 @@ def import_export(
         raise InvalidInputError(f"what {request.origin} wrote is not your own words: trust {', '.join(TRUSTABLE)} only")
     for path in request.paths:
         real = os.path.realpath(path)
-        if f"{real}{os.sep}".startswith(kb.root + os.sep) or kb.root.startswith(real + os.sep):
+        if is_inside(real, kb.root) or is_inside(kb.root, real):
             raise InvalidInputError(f"{path} is the vault, a folder in it, or a folder around it: nothing to import")
     try:
         os.makedirs(kb.settings.data_dir, exist_ok=True)

@@ -28,6 +28,7 @@ from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.notes.note import Note, NotTextError, read_note
 from co_cli.notes.refs import ENDINGS, FOLDERS, path_of, source_ref, without_ending, without_lines
 from co_cli.notes.store import NoteStore
+from co_cli.paths import is_inside
 from co_cli.sources.origin import CHECKPOINT, VAULT, Origin, kind_of
 from co_cli.sources.walk import would_list
 from co_cli.values import Filters, NoteSummary, moment_text, to_utf8
@@ -290,7 +291,7 @@ def _path_of_ref(origin: Origin, asked: str, vault: str) -> str | None:
     if asked.startswith(head) and len(asked) > len(head):
         return kind_of(origin).path(origin, asked[len(head) :])
     if os.path.isabs(asked) or os.path.isfile(asked):
-        if os.path.realpath(asked).startswith(vault + os.sep):
+        if is_inside(os.path.realpath(asked), vault):
             return None
         inside = _inside(asked, origin.root)
         if inside is not None and origin.only in ("", inside):

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from co_cli.errors import InvalidInputError, NoteConflictError, VaultError
 from co_cli.notes.refs import slugify
+from co_cli.paths import is_inside
 from co_cli.sources.origin import KINDS, Added, Origin, added_origins, change_registry, read_registry
 from co_cli.values import BINARY, ON_CONFLICT, OWN_SOURCES, Progress, SyncReport, moment_text
 
@@ -128,7 +129,7 @@ class Origins:
             inside = name[len(origin.name) + 1 :]
             if os.path.lexists(os.path.join(origin.root, inside)) or self._index.of(origin).ref_of(inside):
                 return inside
-        if _inside(real, origin.path) and os.path.exists(real):
+        if is_inside(real, origin.path) and os.path.exists(real):
             return os.path.relpath(real, origin.root).replace(os.sep, "/")
         return None
 
@@ -266,16 +267,16 @@ class Origins:
     def _refuse_overlap(self, origin: Origin, others: Sequence[Origin]) -> None:
         """No text may be found twice, and what holds no documents is not read."""
         path = origin.path
-        if origin.root == os.sep or any(_inside(origin.root, folder) for folder in SYSTEM):
+        if origin.root == os.sep or any(is_inside(origin.root, folder) for folder in SYSTEM):
             raise InvalidInputError(f"{path} belongs to the system: name the folders in it that hold your texts")
-        if _inside(path, os.path.realpath(self._data_dir)):
+        if is_inside(path, os.path.realpath(self._data_dir)):
             raise InvalidInputError(f"{path} is where co-cli keeps its own files: there is nothing to search")
-        if _inside(path, self._vault):
+        if is_inside(path, self._vault):
             raise InvalidInputError(f"{path} is in the vault {self._vault}, and so it is searched already")
         for other in others:
-            if _inside(path, other.path):
+            if is_inside(path, other.path):
                 raise InvalidInputError(f"{path} is in {other.label}, and so it is searched already")
-            if _inside(other.path, path):
+            if is_inside(other.path, path):
                 raise InvalidInputError(
                     f"{path} holds {other.label}, whose notes would be found twice: "
                     f"`co source remove {other.label}` first"
@@ -342,10 +343,6 @@ def _name(wanted: str | None, origin: Origin, taken: set[str]) -> str:
         return wanted
     stem = slugify(os.path.splitext(origin.only)[0] or os.path.basename(origin.root)) or "source"
     return stem if stem not in taken else next(name for n in count(2) if (name := f"{stem}-{n}") not in taken)
-
-
-def _inside(path: str, folder: str) -> bool:
-    return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
 
 
 def _moment(seconds: float | None) -> str | None:

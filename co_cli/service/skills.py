@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from co_cli.errors import IndexUnavailableError, InvalidInputError, VaultError
 from co_cli.notes.note import Note, NotTextError
 from co_cli.notes.store import NoteStore
-from co_cli.paths import PROJECT_FOLDER, is_yours, project_of
+from co_cli.paths import PROJECT_FOLDER, is_inside, is_yours, project_of
 from co_cli.retrieval.request import SearchRequest
 from co_cli.service.searching import LARGEST_LIMIT, Options, find, read_request
 from co_cli.sources.origin import Origin, kind_of
@@ -219,7 +219,7 @@ def _files(folder: str) -> Iterator[str]:
 
 
 def _is_inside(path: str, folder: str | None) -> bool:
-    return folder is not None and Path(os.path.realpath(path)).is_relative_to(folder)
+    return folder is not None and is_inside(os.path.realpath(path), folder)
 
 
 def _varied(found: list[tuple[Skill, float]]) -> list[tuple[Skill, float]]:
