@@ -60,6 +60,32 @@ def test_a_resource_shows_its_link_unless_it_is_a_script(page: Any, server: Serv
     assert page.query_selector(".about a") is None
 
 
+def test_a_new_resource_has_a_link_and_what_was_discarded_comes_back(page: Any, server: Server) -> None:
+    page.goto(f"{server.url}/note/")
+    page.select_option("#kind", "resource")
+    page.fill("#url", "https://example.org/arches")
+    page.fill("#title", "Arches")
+    page.fill("#text", "The best text on arches.")
+    page.click("button:text-is('Cancel')")
+    page.click("#toasts div:has-text('Discarded') >> text=Undo")
+    page.wait_for_selector("#url")
+    assert page.input_value("#text") == "The best text on arches."
+    page.click("button:text-is('Save')")
+
+    page.wait_for_selector(".about a:has-text('https://example.org/arches')")
+    assert server.kb.note("resource:arches").metadata["url"] == "https://example.org/arches"
+
+
+def test_a_note_that_is_not_utf_8_says_why_it_cannot_be_edited(page: Any, server: Server) -> None:
+    Path(server.kb.root, "memories/latin.md").write_bytes("B\u00e4ume".encode("latin-1"))
+    server.kb.sync()
+    page.goto(f"{server.url}/note/memory:latin")
+    page.click("button:text-is('Edit')")
+
+    page.wait_for_selector("#toasts >> text=save it as UTF-8")
+    page.problems.clear()  # Chromium logs the 400
+
+
 def test_an_edit_that_conflicts_shows_both_texts_and_loses_neither(page: Any, server: Server) -> None:
     ref, file = "memory:odalys-has-the-last-word", Path(server.kb.root, "memories/odalys-has-the-last-word.md")
     page.goto(f"{server.url}/note/{ref}")

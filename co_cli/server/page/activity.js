@@ -1,7 +1,7 @@
 // Activity: what was asked, given to agents and saved, with plots and unanswered questions.
 
 import { get, mayWrite } from "./api.js";
-import { badge, count, html, noteLink, nothing, render, svg, when } from "./parts.js";
+import { badge, bare, count, html, noteLink, nothing, render, svg, when } from "./parts.js";
 
 const DAY = 86400000;
 const KINDS = [["", "Everything"], ["asked", "Asked"], ["given", "Given to agents"], ["saved", "Saved"]];
@@ -12,7 +12,6 @@ const nameOf = (frontEnd) => FRONT_ENDS[frontEnd] ?? frontEnd;
 const dayOf = (time) => new Date(time).toISOString().slice(0, 10);
 const dateText = (day, options = { day: "numeric", month: "long", year: "numeric" }) =>
   new Date(`${day}T00:00Z`).toLocaleDateString("en-GB", { timeZone: "UTC", ...options });
-const withoutLines = (ref) => ref.replace(/#L[\d-]+$/, "");
 
 // -- plots ----------------------------------------------------------------------------------------------------------
 
@@ -60,7 +59,7 @@ function calendar(memories, year) {
 // -- what happened --------------------------------------------------------------------------------------------------
 
 const noteChips = (notes, titles, more) => html`<ul class="chips">${notes.map((note) => html`<li>
-  ${noteLink(note.ref, titles[withoutLines(note.ref)])}
+  ${noteLink(note.ref, titles[bare(note.ref)])}
   ${note.why ? badge(note.why) : nothing} ${note.cited ? badge("cited", "accent") : nothing}</li>`)}
   ${more > 0 ? html`<li class="soft">and ${more} more</li>` : nothing}</ul>`;
 
@@ -90,70 +89,66 @@ const tile = (number, label, about) => html`<div class="card tile"><b>${number.t
 
 const byFrontEnd = (counts) => Object.entries(counts).map(([name, number]) => `${nameOf(name)} ${number}`).join(", ");
 
-export const page = {
-  path: "/activity",
-  title: "Activity",
-  async open(main, { signal, onChange }) {
-    let kind = "", frontEnd = "", days = 30, year = 0;
-    let feed, stats, memories;
+export async function open(main, { signal, onChange }) {
+  let kind = "", frontEnd = "", days = 30, year = 0;
+  let feed, stats, memories;
 
-    const readFeed = async (before) => {
-      const found = await get("/activity", { kind, front_end: frontEnd, before, limit: 20 }, signal);
-      feed = before ? { ...found, entries: [...feed.entries, ...found.entries], titles: { ...feed.titles, ...found.titles } } : found;
-    };
-    const readStats = async () => { stats = await get("/activity/stats", { days, limit: 20 }, signal); };
-    const update = async (...reads) => {
-      await Promise.all(reads.map((read) => read()));
-      if (!signal.aborted) draw();
-    };
-    const choose = (options, value, set, label) => html`<select aria-label=${label} @change=${(event) => set(event.target.value)}>
-      ${options.map(([one, text]) => html`<option value=${one} ?selected=${String(one) === String(value)}>${text}</option>`)}</select>`;
+  const readFeed = async (before) => {
+    const found = await get("/activity", { kind, front_end: frontEnd, before, limit: 20 }, signal);
+    feed = before ? { ...found, entries: [...feed.entries, ...found.entries], titles: { ...feed.titles, ...found.titles } } : found;
+  };
+  const readStats = async () => { stats = await get("/activity/stats", { days, limit: 20 }, signal); };
+  const update = async (...reads) => {
+    await Promise.all(reads.map((read) => read()));
+    if (!signal.aborted) draw();
+  };
+  const choose = (options, value, set, label) => html`<select aria-label=${label} @change=${(event) => set(event.target.value)}>
+    ${options.map(([one, text]) => html`<option value=${one} ?selected=${String(one) === String(value)}>${text}</option>`)}</select>`;
 
-    function draw() {
-      const years = [...new Set(Object.keys(memories).map((day) => day.slice(0, 4)))].reverse();
-      const ends = [...new Set([...Object.keys(stats.front_ends), ...Object.keys(stats.saves)])];
-      const groups = Object.entries(Object.groupBy(feed.entries, (entry) => entry.at.slice(0, 10)));
-      const [today, yesterday] = [dayOf(Date.now()), dayOf(Date.now() - DAY)];
-      const most = Math.max(...stats.days.map((day) => day.searches));
-      const name = `${count(stats.searches, "question")} in ${days} days, ${stats.unanswered} of them unanswered`;
-      render(html`
-        <div class="row head"><h1 class="grow">Activity</h1>
-          ${choose(SPANS, days, (value) => { days = +value; update(readStats); }, "Days")}</div>
-        ${feed.query_log === "on" ? nothing : html`<p class="card">The setting <code>query_log</code> is
-          <b>${feed.query_log}</b>: ${feed.query_log === "off" ? "nothing more" : "no text"} is recorded.</p>`}
-        <div class="cards tiles">
-          ${tile(stats.searches, "questions", byFrontEnd(stats.front_ends) || "none yet")}
-          ${tile(stats.unanswered, "unanswered", stats.searches ? `${Math.round(100 * stats.unanswered / stats.searches)} % of all questions` : "none yet")}
-          ${tile(stats.given.notes, "notes given unasked", stats.given.turns ? `${count(stats.given.tokens, "token")}, in ${count(stats.given.turns, "turn")} of agents` : "to agents: none yet")}
-          ${tile(Object.values(stats.saves).reduce((sum, one) => sum + one, 0), "changes of notes", byFrontEnd(stats.saves) || "none yet")}
-        </div>
-        <div class="plots">
-          <section class="card"><div class="row"><h2 class="grow">Questions per day</h2>
-            <span class="small soft">${most ? `up to ${most}` : "none yet"}</span></div>
-            ${searchPlot(stats.days, name)}</section>
-          <section class="card"><div class="row"><h2 class="grow">Memories</h2>
-            ${choose([[0, "Latest"], ...years.map((one) => [one, one])], year, (value) => { year = +value; draw(); }, "Year")}</div>
-            ${calendar(memories, year)}</section>
-        </div>
-        ${stats.found_nothing.length ? html`<section class="card"><h2>Unanswered questions</h2><ul class="questions">
-          ${stats.found_nothing.map((one) => html`<li class="row"><a class="grow" href="/?q=${encodeURIComponent(one.text)}">${one.text}</a>
-            <span class="small soft">${one.times === 1 ? "once" : `${one.times} times`}</span>
-            ${!mayWrite() ? nothing : html`<a class="button" href="/note/?title=${encodeURIComponent(one.text)}" aria-label="Write it: ${one.text}">Write it</a>`}</li>`)}</ul></section>` : nothing}
-        <div class="row filters"><h2 class="grow">What happened</h2>
-          ${choose(KINDS, kind, (value) => { kind = value; update(readFeed); }, "Kind")}
-          ${choose([["", "All front ends"], ...ends.map((one) => [one, nameOf(one)])], frontEnd, (value) => { frontEnd = value; update(readFeed); }, "Front end")}</div>
-        <div aria-live="polite">
-          ${groups.length ? groups.map(([day, entries]) => html`
-            <h3>${day === today ? "Today" : day === yesterday ? "Yesterday" : dateText(day)}</h3>
-            <ul class="card feed">${entries.map((entry) => feedItem(entry, feed.titles))}</ul>`)
-          : html`<p class="empty">Nothing here yet. Ask something on the <a href="/">search page</a>, or connect an agent with <code>co mcp</code>.</p>`}
-        </div>
-        ${feed.next ? html`<button @click=${() => update(() => readFeed(feed.next))}>Show older</button>` : nothing}`, main);
-    }
+  function draw() {
+    const years = [...new Set(Object.keys(memories).map((day) => day.slice(0, 4)))].reverse();
+    const ends = [...new Set([...Object.keys(stats.front_ends), ...Object.keys(stats.saves)])];
+    const groups = Object.entries(Object.groupBy(feed.entries, (entry) => entry.at.slice(0, 10)));
+    const [today, yesterday] = [dayOf(Date.now()), dayOf(Date.now() - DAY)];
+    const most = Math.max(...stats.days.map((day) => day.searches));
+    const name = `${count(stats.searches, "question")} in ${days} days, ${stats.unanswered} of them unanswered`;
+    render(html`
+      <div class="row head"><h1 class="grow">Activity</h1>
+        ${choose(SPANS, days, (value) => { days = +value; update(readStats); }, "Days")}</div>
+      ${feed.query_log === "on" ? nothing : html`<p class="card">The setting <code>query_log</code> is
+        <b>${feed.query_log}</b>: ${feed.query_log === "off" ? "nothing more" : "no text"} is recorded.</p>`}
+      <div class="cards tiles">
+        ${tile(stats.searches, "questions", byFrontEnd(stats.front_ends) || "none yet")}
+        ${tile(stats.unanswered, "unanswered", stats.searches ? `${Math.round(100 * stats.unanswered / stats.searches)} % of all questions` : "none yet")}
+        ${tile(stats.given.notes, "notes given unasked", stats.given.turns ? `${count(stats.given.tokens, "token")}, in ${count(stats.given.turns, "turn")} of agents` : "to agents: none yet")}
+        ${tile(Object.values(stats.saves).reduce((sum, one) => sum + one, 0), "changes of notes", byFrontEnd(stats.saves) || "none yet")}
+      </div>
+      <div class="plots">
+        <section class="card"><div class="row"><h2 class="grow">Questions per day</h2>
+          <span class="small soft">${most ? `up to ${most}` : "none yet"}</span></div>
+          ${searchPlot(stats.days, name)}</section>
+        <section class="card"><div class="row"><h2 class="grow">Memories</h2>
+          ${choose([[0, "Latest"], ...years.map((one) => [one, one])], year, (value) => { year = +value; draw(); }, "Year")}</div>
+          ${calendar(memories, year)}</section>
+      </div>
+      ${stats.found_nothing.length ? html`<section class="card"><h2>Unanswered questions</h2><ul class="questions">
+        ${stats.found_nothing.map((one) => html`<li class="row"><a class="grow" href="/?q=${encodeURIComponent(one.text)}">${one.text}</a>
+          <span class="small soft">${one.times === 1 ? "once" : `${one.times} times`}</span>
+          ${!mayWrite() ? nothing : html`<a class="button" href="/note/?title=${encodeURIComponent(one.text)}" aria-label="Write it: ${one.text}">Write it</a>`}</li>`)}</ul></section>` : nothing}
+      <div class="row filters"><h2 class="grow">What happened</h2>
+        ${choose(KINDS, kind, (value) => { kind = value; update(readFeed); }, "Kind")}
+        ${choose([["", "All front ends"], ...ends.map((one) => [one, nameOf(one)])], frontEnd, (value) => { frontEnd = value; update(readFeed); }, "Front end")}</div>
+      <div aria-live="polite">
+        ${groups.length ? groups.map(([day, entries]) => html`
+          <h3>${day === today ? "Today" : day === yesterday ? "Yesterday" : dateText(day)}</h3>
+          <ul class="card feed">${entries.map((entry) => feedItem(entry, feed.titles))}</ul>`)
+        : html`<p class="empty">Nothing here yet. Ask something on the <a href="/">search page</a>, or connect an agent with <code>co mcp</code>.</p>`}
+      </div>
+      ${feed.next ? html`<button @click=${() => update(() => readFeed(feed.next))}>Show older</button>` : nothing}`, main);
+  }
 
-    const readMemories = async () => { memories = await get("/activity/memories", {}, signal); };
-    narrow.addEventListener("change", draw, { signal });
-    onChange(() => update(readFeed, readStats, readMemories));
-    await update(readFeed, readStats, readMemories);
-  },
-};
+  const readMemories = async () => { memories = await get("/activity/memories", {}, signal); };
+  narrow.addEventListener("change", draw, { signal });
+  onChange(() => update(readFeed, readStats, readMemories));
+  await update(readFeed, readStats, readMemories);
+}

@@ -3,7 +3,7 @@
 import { ApiError, TOKEN, events, get, mayWrite, onSignedOut, rights, sample, signIn } from "./api.js";
 import { dialog, html, nothing, problem, render, svg } from "./parts.js";
 
-// [path, module, name in the menu, icon]; a path ending in /* has a rest.
+// [path, module, title, icon in the menu]; a path ending in /* has a rest. A module has `open`, which draws its page.
 const PAGES = [
   ["/", "search", "Search", "M11 4a7 7 0 1 0 0 14 7 7 0 0 0 0-14m5 12 4.5 4.5"],
   ["/activity", "activity", "Activity", "M3 12h4l3-8 4 16 3-8h4"],
@@ -11,7 +11,7 @@ const PAGES = [
   ["/given", "given", "Given", "M4 5h16v11H9l-5 4z"],
   ["/map", "map", "Map", "M4 4v16h16M9 15h.01M11 9h.01M16 13h.01M18 6h.01"],
   ["/health", "health", "Health", "M12 20S4 15 4 9a4 4 0 0 1 8-1 4 4 0 0 1 8 1c0 6-8 11-8 11"],
-  ["/note/*", "note"],
+  ["/note/*", "note", "Note"],
 ];
 const THEMES = ["auto", "light", "dark"];
 const main = document.getElementById("main");
@@ -34,7 +34,7 @@ function menu() {
   const name = sample.on ? "Sample vault" : session.vault.split(/[\\/]/).filter(Boolean).pop();
   render(html`
     <a class="brand" href="/" title=${session.vault}><img src="/page/icon.svg" alt="" width="28" height="28"><span>${name}</span></a>
-    <nav aria-label="Pages">${PAGES.filter((one) => one[2]).map(([path, module, title, shape]) => html`
+    <nav aria-label="Pages">${PAGES.filter((one) => one[3]).map(([path, module, title, shape]) => html`
       <a href=${path} aria-current=${module === current ? "page" : nothing}>${icon(shape)}<span>${title}</span></a>`)}</nav>
     <div class="tools">
       <button class="quiet" @click=${() => theme(true)} title="Theme: ${theme()}" aria-label="Theme: ${theme()}">◐</button>
@@ -60,6 +60,11 @@ export function toast(text, undo) {
   toasts.append(box);
   while (toasts.children.length > 3) toasts.firstChild.remove();
   setTimeout(remove, undo ? 10000 : 4000);
+}
+
+// For requests that were not cut off by leaving the page: says what went wrong.
+function complain(error) {
+  if (error.name !== "AbortError") toast(error.message);
 }
 
 // -- router ---------------------------------------------------------------------------------------------------------
@@ -90,24 +95,23 @@ async function open() {
   menu();
   if (!found) return show(html`<h1>Not found</h1><p>There is no page ${location.pathname}. <a href="/">Search instead</a></p>`);
   try {
-    const { page } = await import(`./${found.module}.js`);
+    const page = await import(`./${found.module}.js`);
     if (signal.aborted) return;
-    document.title = page.title ? `${page.title} · co` : "co";
-    keys = { ...page.keys };
+    document.title = `${found.title} · co`;
     const fresh = document.createElement("div");
     fresh.className = `page ${found.module}`;
     main.replaceChildren(fresh);
     await page.open(fresh, {
       rest: decodeURIComponent(found.rest),
       query: new URLSearchParams(location.search),
-      session, signal, go, toast,
-      setKeys: (more) => { if (!signal.aborted) keys = { ...page.keys, ...more }; },
+      session, signal, go, toast, complain,
+      setKeys: (chosen) => { if (!signal.aborted) keys = chosen; },
       onChange: (fn) => { if (!signal.aborted) listeners.push(fn); },
     });
   } catch (error) {
     if (signal.aborted || error.name === "AbortError" || error.status === 401) return;
     if (!(error instanceof ApiError)) console.error(error);
-    show(html`<h1>${found.title ?? "Note"}</h1>${problem(error)}`);
+    show(html`<h1>${found.title}</h1>${problem(error)}`);
   }
 }
 

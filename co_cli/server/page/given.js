@@ -38,46 +38,42 @@ function result(given) {
       <ul class="chips">${tools.map(([name, tokens]) => html`<li><code>${name}</code> <span class="small soft">${tokens}</span></li>`)}</ul></details>`;
 }
 
-export const page = {
-  path: "/given",
-  title: "Given",
-  async open(main, { query, signal, onChange }) {
-    let given, error, busy = false;
-    const ask = async () => {
-      const form = main.querySelector("form");
-      busy = true;
-      draw();
-      try {
-        const tokens = form.tokens.value ? +form.tokens.value : null;
-        [given, error] = [await post("/given", { prompt: form.prompt.value, tokens }, signal), undefined];
-        const text = form.prompt.value.trim();
-        history.replaceState(null, "", text ? `/given?prompt=${encodeURIComponent(text)}` : "/given");
-      } catch (caught) {
-        if (signal.aborted) return;
-        error = caught;
-      }
-      busy = false;
-      draw();
-    };
-    const submit = (event) => { event.preventDefault(); ask(); };
-    const press = (event) => { if (event.key === "Enter" && !event.shiftKey && !event.isComposing) submit(event); };
-
-    function draw() {
-      render(html`<h1>Given</h1>
-        <p class="soft">What an agent is given for a prompt before it asks for anything. No model is called, and nothing is recorded.</p>
-        <form class="card" @submit=${submit}>
-          <label for="prompt">The first prompt of a conversation</label>
-          <textarea id="prompt" name="prompt" rows="3" @keydown=${press} .defaultValue=${query.get("prompt") ?? ""}
-            placeholder="Plan the next deploy"></textarea>
-          <div class="row end"><label for="tokens">Room for notes, in tokens</label>
-            <input id="tokens" name="tokens" type="number" min="1" step="1" placeholder=${given?.report.budget ?? "1000"}>
-            <button class="primary" ?disabled=${busy}>Show</button></div>
-        </form>
-        <div aria-live="polite" aria-busy=${busy}>${error ? problem(error) : given ? result(given) : nothing}</div>`, main);
-    }
-
+export async function open(main, { query, signal, onChange }) {
+  let given, error, busy = false;
+  const ask = async () => {
+    const form = main.querySelector("form");
+    busy = true;
     draw();
-    onChange(() => { if (given) ask(); });
-    await ask();
-  },
-};
+    try {
+      const tokens = form.tokens.value ? +form.tokens.value : null;
+      [given, error] = [await post("/given", { prompt: form.prompt.value, tokens }, signal), undefined];
+      const text = form.prompt.value.trim();
+      history.replaceState(null, "", text ? `/given?prompt=${encodeURIComponent(text)}` : "/given");
+    } catch (caught) {
+      if (signal.aborted) return;
+      error = caught;
+    }
+    busy = false;
+    draw();
+  };
+  const submit = (event) => { event.preventDefault(); ask(); };
+  const press = (event) => { if (event.key === "Enter" && !event.shiftKey && !event.isComposing) submit(event); };
+
+  function draw() {
+    render(html`<h1>Given</h1>
+      <p class="soft">What an agent is given for a prompt before it asks for anything. No model is called, and nothing is recorded.</p>
+      <form class="card" @submit=${submit}>
+        <label for="prompt">The first prompt of a conversation</label>
+        <textarea id="prompt" name="prompt" rows="3" @keydown=${press} .defaultValue=${query.get("prompt") ?? ""}
+          placeholder="Plan the next deploy"></textarea>
+        <div class="row end"><label for="tokens">Room for notes, in tokens</label>
+          <input id="tokens" name="tokens" type="number" min="1" step="1" placeholder=${given?.report.budget ?? "1000"}>
+          <button class="primary" ?disabled=${busy}>Show</button></div>
+      </form>
+      <div aria-live="polite" aria-busy=${busy}>${error ? problem(error) : given ? result(given) : nothing}</div>`, main);
+  }
+
+  draw();
+  onChange(() => { if (given) ask(); });
+  await ask();
+}

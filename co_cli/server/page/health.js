@@ -1,7 +1,7 @@
 // Health: checks, sources, index, settings, and one query ranked in two ways.
 
 import { get, post } from "./api.js";
-import { badge, count, html, noteLink, nothing, problem, render, when, withCode } from "./parts.js";
+import { badge, bare, count, html, noteLink, nothing, problem, render, when, withCode } from "./parts.js";
 
 const POLL = 400, EAGER = 2000; // with more notes, the checks start when you say so
 const LEVELS = { ok: ["✓", "good"], warning: ["!", "warn"], error: ["✕", "bad"] };
@@ -20,8 +20,6 @@ function weightsOf(text) {
   return pairs.length ? Object.fromEntries(pairs.map(([name, value]) => [name, Number(value)])) : undefined;
 }
 
-const bare = (ref) => ref.replace(/#.*/, "");
-
 // How a hit moved from one answer to the other, perhaps with another passage.
 function moved(hit, place, others) {
   const before = others.findIndex((one) => bare(one.ref) === bare(hit.ref));
@@ -30,148 +28,142 @@ function moved(hit, place, others) {
   return badge(before > place ? `▲ ${before - place}` : `▼ ${place - before}`, before > place ? "good" : "bad");
 }
 
-export const page = {
-  path: "/health",
-  title: "Health",
-  async open(main, { signal, session, setKeys, toast, onChange }) {
-    let health, doctor, both, error, asking = false, timer, all = false;
-    const asked = { q: "", left: {}, right: { backend: "fts5" } };
+export async function open(main, { signal, session, setKeys, complain, onChange }) {
+  let health, doctor, both, error, asking = false, timer, all = false;
+  const asked = { q: "", left: {}, right: { backend: "fts5" } };
 
-    const fail = (caught) => { if (!signal.aborted) toast(caught.message); };
+  async function load() {
+    health = await get("/health", {}, signal);
+    CHOICES.profile = Object.keys(health.profiles);
+    draw();
+  }
 
-    async function load() {
-      health = await get("/health", {}, signal);
-      CHOICES.profile = Object.keys(health.profiles);
-      draw();
+  async function check(path) {
+    doctor = path ? await post(path, {}, signal) : await get("/doctor", {}, signal);
+    clearTimeout(timer);
+    if (doctor.job.state === "running") timer = setTimeout(() => signal.aborted || check().catch(complain), POLL);
+    else if (path !== undefined || doctor.job.state === "done") load().catch(complain);
+    draw();
+  }
+
+  async function compare(event) {
+    event.preventDefault();
+    if (!asked.q.trim()) return;
+    [asking, error] = [true, undefined];
+    draw();
+    try {
+      const sides = SIDES.map((side) => [side, { ...asked[side], weights: weightsOf(asked[side].weights ?? "") }]);
+      both = await post("/compare", { q: asked.q, ...Object.fromEntries(sides) }, signal);
+    } catch (caught) {
+      if (signal.aborted) return;
+      [error, both] = [caught, undefined];
     }
+    asking = false;
+    draw();
+  }
 
-    async function check(path) {
-      doctor = path ? await post(path, {}, signal) : await get("/doctor", {}, signal);
-      clearTimeout(timer);
-      if (doctor.job.state === "running") timer = setTimeout(() => signal.aborted || check().catch(fail), POLL);
-      else if (path !== undefined || doctor.job.state === "done") load().catch(fail);
-      draw();
-    }
+  // -- drawing
 
-    async function compare(event) {
-      event.preventDefault();
-      if (!asked.q.trim()) return;
-      [asking, error] = [true, undefined];
-      draw();
-      try {
-        const sides = SIDES.map((side) => [side, { ...asked[side], weights: weightsOf(asked[side].weights ?? "") }]);
-        both = await post("/compare", { q: asked.q, ...Object.fromEntries(sides) }, signal);
-      } catch (caught) {
-        if (signal.aborted) return;
-        [error, both] = [caught, undefined];
-      }
-      asking = false;
-      draw();
-    }
+  const finding = (one) => html`<li class="check">${badge(...(one.fixed ? ["fixed", "good"] : LEVELS[one.level]))}
+    <div>${withCode(one.text)}${one.cure && !one.fixed ? html`<br><span class="small soft">${withCode(one.cure)}</span>` : nothing}
+      ${one.check === "secrets" && one.level !== "ok" ? html`<a class="small" href="/review?kind=secret">Review</a>` : nothing}</div></li>`;
 
-    // -- drawing
+  function doctorCard() {
+    const { job, findings } = doctor ?? { job: { state: "none" }, findings: [] };
+    const wrong = findings.filter((one) => one.level !== "ok"), fine = findings.filter((one) => one.level === "ok");
+    const running = job.state === "running", open = wrong.filter((one) => !one.fixed);
+    return html`<section class="card" aria-labelledby="checks"><div class="row"><h2 id="checks" class="grow">Checks</h2>
+        ${session.role === "admin" && open.some((one) => FIXABLE.test(one.cure)) ? html`<button @click=${() => check("/doctor/fix").catch(complain)}>Apply safe fixes</button>` : nothing}
+        <button ?disabled=${running} @click=${() => check("/doctor").catch(complain)}>${job.state === "none" ? "Check" : "Check again"} <kbd>r</kbd></button></div>
+      ${job.problem ? problem({ message: job.problem }) : nothing}
+      ${running ? html`<label for="progress">Reading every file</label>
+        <progress id="progress" max=${job.progress?.total ?? 1} .value=${job.progress?.done ?? 0}></progress>` : nothing}
+      ${job.state === "none" ? html`<p class="soft">Compares the index with every file, and looks for damage and secrets.</p>` : nothing}
+      <div role="status">${job.state === "done" ? html`<p class=${open.length ? "warn" : "good"}>${open.length
+        ? `${count(open.length, "finding")}, ${count(fine.length, "check")} passed` : "All checks passed."}</p>` : nothing}</div>
+      <ul class="checks">${wrong.map(finding)}</ul>
+      ${fine.length ? html`<details><summary class="soft">${count(fine.length, "check")} passed</summary>
+        <ul class="checks">${fine.map(finding)}</ul></details>` : nothing}</section>`;
+  }
 
-    const finding = (one) => html`<li class="check">${badge(...(one.fixed ? ["fixed", "good"] : LEVELS[one.level]))}
-      <div>${withCode(one.text)}${one.cure && !one.fixed ? html`<br><span class="small soft">${withCode(one.cure)}</span>` : nothing}
-        ${one.check === "secrets" && one.level !== "ok" ? html`<a class="small" href="/review?kind=secret">Review</a>` : nothing}</div></li>`;
+  const facts = (title, rows) => html`<section class="card"><h2>${title}</h2><dl class="facts">${rows.map(
+    ([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`)}</dl></section>`;
 
-    function doctorCard() {
-      const { job, findings } = doctor ?? { job: { state: "none" }, findings: [] };
-      const wrong = findings.filter((one) => one.level !== "ok"), fine = findings.filter((one) => one.level === "ok");
-      const running = job.state === "running", open = wrong.filter((one) => !one.fixed);
-      return html`<section class="card" aria-labelledby="checks"><div class="row"><h2 id="checks" class="grow">Checks</h2>
-          ${session.role === "admin" && open.some((one) => FIXABLE.test(one.cure)) ? html`<button @click=${() => check("/doctor/fix").catch(fail)}>Apply safe fixes</button>` : nothing}
-          <button ?disabled=${running} @click=${() => check("/doctor").catch(fail)}>${job.state === "none" ? "Check" : "Check again"} <kbd>r</kbd></button></div>
-        ${job.problem ? problem({ message: job.problem }) : nothing}
-        ${running ? html`<label for="progress">Reading every file</label>
-          <progress id="progress" max=${job.progress?.total ?? 1} .value=${job.progress?.done ?? 0}></progress>` : nothing}
-        ${job.state === "none" ? html`<p class="soft">Compares the index with every file, and looks for damage and secrets.</p>` : nothing}
-        <div role="status">${job.state === "done" ? html`<p class=${open.length ? "warn" : "good"}>${open.length
-          ? `${count(open.length, "finding")}, ${count(fine.length, "check")} passed` : "All checks passed."}</p>` : nothing}</div>
-        <ul class="checks">${wrong.map(finding)}</ul>
-        ${fine.length ? html`<details><summary class="soft">${count(fine.length, "check")} passed</summary>
-          <ul class="checks">${fine.map(finding)}</ul></details>` : nothing}</section>`;
-    }
+  function cards({ status, settings, learned, version }) {
+    const value = (name) => shown(settings[name].value);
+    return html`<div class="cards">
+      ${facts("Index", [
+        ["Notes", Object.entries(status.notes).map(([source, number]) => `${number.toLocaleString("en")} ${PLURAL[source] ?? source}`).join(", ") || "none"],
+        ["Passages", status.passages.toLocaleString("en")], ["Updated", when(status.synced_at)],
+        ["Size", size(status.search_db_bytes)], ["Trash", count(status.trashed, "note")], ["Version", version]])}
+      ${facts("Models", [
+        ["Vectors", status.space ?? "none: search goes by words"], ...(status.building ? [["Building", status.building]] : []),
+        ["Waiting", count(status.unembedded, "passage")], ["Cache", `${count(status.cache_entries, "text")}${
+          !status.cache_hit_rate ? "" : `, ${Math.round(100 * status.cache_hit_rate)} % found`}`],
+        ["Reader", value("knowledge_reader")], ["Chat", value("model")]])}
+      ${facts("Ranking", [
+        ["Backend", status.backend], ["Profile", value("knowledge_profile")],
+        ["Weights", `meaning ${learned?.meaning ?? value("knowledge_hybrid_vector_weight")}, words ${
+          learned?.words ?? value("knowledge_hybrid_text_weight")}${learned ? " (learned)" : ""}`],
+        ["Half-life", `${value("half_life_days")} days`]])}</div>`;
+  }
 
-    const facts = (title, rows) => html`<section class="card"><h2>${title}</h2><dl class="facts">${rows.map(
-      ([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`)}</dl></section>`;
+  function freshness(one) {
+    const waiting = health.waiting[one.path];
+    if (!one.there) return badge("not there now", "bad");
+    return waiting ? badge(`${count(waiting, "file")} changed`, "warn") : badge("up to date", "good");
+  }
 
-    function cards({ status, settings, learned, version }) {
-      const value = (name) => shown(settings[name].value);
-      return html`<div class="cards">
-        ${facts("Index", [
-          ["Notes", Object.entries(status.notes).map(([source, number]) => `${number.toLocaleString("en")} ${PLURAL[source] ?? source}`).join(", ") || "none"],
-          ["Passages", status.passages.toLocaleString("en")], ["Updated", when(status.synced_at)],
-          ["Size", size(status.search_db_bytes)], ["Trash", count(status.trashed, "note")], ["Version", version]])}
-        ${facts("Models", [
-          ["Vectors", status.space ?? "none: search goes by words"], ...(status.building ? [["Building", status.building]] : []),
-          ["Waiting", count(status.unembedded, "passage")], ["Cache", `${count(status.cache_entries, "text")}${
-            !status.cache_hit_rate ? "" : `, ${Math.round(100 * status.cache_hit_rate)} % found`}`],
-          ["Reader", value("knowledge_reader")], ["Chat", value("model")]])}
-        ${facts("Ranking", [
-          ["Backend", status.backend], ["Profile", value("knowledge_profile")],
-          ["Weights", `meaning ${learned?.meaning ?? value("knowledge_hybrid_vector_weight")}, words ${
-            learned?.words ?? value("knowledge_hybrid_text_weight")}${learned ? " (learned)" : ""}`],
-          ["Half-life", `${value("half_life_days")} days`]])}</div>`;
-    }
+  const sources = () => html`<h2 id="sources">Sources</h2><div class="scroll card" tabindex="0" role="region" aria-labelledby="sources"><table>
+    <thead><tr><th>Source</th><th class="number">Notes</th><th class="number">Skipped</th><th>State</th><th>Read</th></tr></thead>
+    <tbody>${health.sources.map((one) => html`<tr><td>${one.source}<br><span class="small soft path">${one.path}</span></td>
+      <td class="number">${one.notes.toLocaleString("en")}</td><td class="number">${one.skipped + one.missing}</td>
+      <td>${freshness(one)}</td><td>${one.synced_at ? when(one.synced_at) : "never"}</td></tr>`)}</tbody></table></div>`;
 
-    function freshness(one) {
-      const waiting = health.waiting[one.path];
-      if (!one.there) return badge("not there now", "bad");
-      return waiting ? badge(`${count(waiting, "file")} changed`, "warn") : badge("up to date", "good");
-    }
+  function chooser(side) {
+    const ranking = asked[side], profile = ranking.profile || health.settings.knowledge_profile.value;
+    const set = (name) => (event) => { ranking[name] = event.target.value || undefined; draw(); };
+    return html`<fieldset class="card"><legend>${side === "left" ? "One way" : "Another way"}</legend>
+      ${Object.entries(CHOICES).map(([name, values]) => html`<label>${name}<select @change=${set(name)}>
+        <option value="" ?selected=${!ranking[name]}>as set (${health.settings[name === "backend" ? "knowledge_search_backend" : `knowledge_${name}`].value})</option>
+        ${values.map((one) => html`<option ?selected=${ranking[name] === one}>${one}</option>`)}</select></label>`)}
+      <label>weights<input .value=${ranking.weights ?? ""} placeholder=${Object.entries(health.profiles[profile]).map(
+        ([name, value]) => `${name}=${+value.toFixed(2)}`).join(" ")} @change=${set("weights")}></label></fieldset>`;
+  }
 
-    const sources = () => html`<h2 id="sources">Sources</h2><div class="scroll card" tabindex="0" role="region" aria-labelledby="sources"><table>
-      <thead><tr><th>Source</th><th class="number">Notes</th><th class="number">Skipped</th><th>State</th><th>Read</th></tr></thead>
-      <tbody>${health.sources.map((one) => html`<tr><td>${one.source}<br><span class="small soft path">${one.path}</span></td>
-        <td class="number">${one.notes.toLocaleString("en")}</td><td class="number">${one.skipped + one.missing}</td>
-        <td>${freshness(one)}</td><td>${one.synced_at ? when(one.synced_at) : "never"}</td></tr>`)}</tbody></table></div>`;
+  function answer(side) {
+    const found = both[side], others = both[side === "left" ? "right" : "left"].hits;
+    return html`<div><p class="small soft">${badge(found.state, found.state === "found" ? "good" : "")}
+        ${found.backend}, ${Math.round(found.took_ms)} ms${found.meta.read ? `, ${found.meta.read} read` : ""}<br>${weighed(found.meta.weights)}</p>
+      <ol class="ranked">${found.hits.map((hit, place) => html`<li><span class="row">${noteLink(hit.ref, hit.title)}
+        ${moved(hit, place, others)}<span class="small soft">${hit.score.toFixed(2)}</span></span></li>`)}</ol></div>`;
+  }
 
-    function chooser(side) {
-      const ranking = asked[side], profile = ranking.profile || health.settings.knowledge_profile.value;
-      const set = (name) => (event) => { ranking[name] = event.target.value || undefined; draw(); };
-      return html`<fieldset class="card"><legend>${side === "left" ? "One way" : "Another way"}</legend>
-        ${Object.entries(CHOICES).map(([name, values]) => html`<label>${name}<select @change=${set(name)}>
-          <option value="" ?selected=${!ranking[name]}>as set (${health.settings[name === "backend" ? "knowledge_search_backend" : `knowledge_${name}`].value})</option>
-          ${values.map((one) => html`<option ?selected=${ranking[name] === one}>${one}</option>`)}</select></label>`)}
-        <label>weights<input .value=${ranking.weights ?? ""} placeholder=${Object.entries(health.profiles[profile]).map(
-          ([name, value]) => `${name}=${+value.toFixed(2)}`).join(" ")} @change=${set("weights")}></label></fieldset>`;
-    }
+  const comparison = () => html`<h2>Compare two rankings</h2><form @submit=${compare}>
+    <div class="row"><input class="grow" aria-label="Question" placeholder="A question to ask in both ways" .value=${asked.q}
+      @input=${(event) => { asked.q = event.target.value; }}><button class="primary" ?disabled=${asking}>Compare</button></div>
+    <div class="pair">${SIDES.map(chooser)}</div></form>
+    ${error ? problem(error) : nothing}
+    <div class="pair" aria-live="polite">${both ? SIDES.map(answer) : nothing}</div>`;
 
-    function answer(side) {
-      const found = both[side], others = both[side === "left" ? "right" : "left"].hits;
-      return html`<div><p class="small soft">${badge(found.state, found.state === "found" ? "good" : "")}
-          ${found.backend}, ${Math.round(found.took_ms)} ms${found.meta.read ? `, ${found.meta.read} read` : ""}<br>${weighed(found.meta.weights)}</p>
-        <ol class="ranked">${found.hits.map((hit, place) => html`<li><span class="row">${noteLink(hit.ref, hit.title)}
-          ${moved(hit, place, others)}<span class="small soft">${hit.score.toFixed(2)}</span></span></li>`)}</ol></div>`;
-    }
+  function settings() {
+    const rows = Object.entries(health.settings), own = rows.filter(([, one]) => one.origin !== "default");
+    return html`<h2 id="settings">Settings</h2><div class="scroll card" tabindex="0" role="region" aria-labelledby="settings"><table>
+      <thead><tr><th>Setting</th><th>Value</th><th>From</th></tr></thead><tbody>${(all ? rows : own).map(([name, one]) => html`
+        <tr><td><code>${name}</code><br><span class="small soft">${one.help}</span></td><td class="path">${shown(one.value)}</td>
+          <td>${one.origin === "default" ? html`<span class="soft">default</span>` : html`<span class="path">${one.origin}</span>`}</td></tr>`)}</tbody></table>
+      <button class="quiet" @click=${() => { all = !all; draw(); }}>${all ? "Show what is set" : `Show all ${rows.length}`}</button></div>`;
+  }
 
-    const comparison = () => html`<h2>Compare two rankings</h2><form @submit=${compare}>
-      <div class="row"><input class="grow" aria-label="Question" placeholder="A question to ask in both ways" .value=${asked.q}
-        @input=${(event) => { asked.q = event.target.value; }}><button class="primary" ?disabled=${asking}>Compare</button></div>
-      <div class="pair">${SIDES.map(chooser)}</div></form>
-      ${error ? problem(error) : nothing}
-      <div class="pair" aria-live="polite">${both ? SIDES.map(answer) : nothing}</div>`;
+  function draw() {
+    if (!health || signal.aborted) return;
+    render(html`<h1>Health</h1>${doctorCard()}${cards(health)}${sources()}${comparison()}${settings()}`, main);
+  }
 
-    function settings() {
-      const rows = Object.entries(health.settings), own = rows.filter(([, one]) => one.origin !== "default");
-      return html`<h2 id="settings">Settings</h2><div class="scroll card" tabindex="0" role="region" aria-labelledby="settings"><table>
-        <thead><tr><th>Setting</th><th>Value</th><th>From</th></tr></thead><tbody>${(all ? rows : own).map(([name, one]) => html`
-          <tr><td><code>${name}</code><br><span class="small soft">${one.help}</span></td><td class="path">${shown(one.value)}</td>
-            <td>${one.origin === "default" ? html`<span class="soft">default</span>` : html`<span class="path">${one.origin}</span>`}</td></tr>`)}</tbody></table>
-        <button class="quiet" @click=${() => { all = !all; draw(); }}>${all ? "Show what is set" : `Show all ${rows.length}`}</button></div>`;
-    }
-
-    function draw() {
-      if (!health || signal.aborted) return;
-      render(html`<h1>Health</h1>${doctorCard()}${cards(health)}${sources()}${comparison()}${settings()}`, main);
-    }
-
-    setKeys({ r: ["Check again", () => check("/doctor").catch(fail)] });
-    onChange(() => load().catch(fail));
-    render(html`<h1>Health</h1><p class="empty">Reading the state of ${count(session.notes, "note")} …</p>`, main);
-    await load();
-    await check();
-    if (doctor.job.state === "none" && session.notes <= EAGER) await check("/doctor");
-  },
-};
+  setKeys({ r: ["Check again", () => check("/doctor").catch(complain)] });
+  onChange(() => load().catch(complain));
+  render(html`<h1>Health</h1><p class="empty">Reading the state of ${count(session.notes, "note")} …</p>`, main);
+  await load();
+  await check();
+  if (doctor.job.state === "none" && session.notes <= EAGER) await check("/doctor");
+}

@@ -4,6 +4,7 @@ import { ApiError, del, get, mayWrite, part, post, put, sample } from "./api.js"
 import { badge, count, dialog, html, light, noteLink, notePath, nothing, problem, render, showBody, svg, when, withCode } from "./parts.js";
 
 const MOST_IN_RING = 14;
+const KINDS = [["memory", "short"], ["article", "long"], ["entity", "who or what"], ["resource", "a link"]];
 const draftKey = (ref) => `co-draft:${ref}`;
 const tagsOf = (text) => text.split(/[,\s]+/).map((tag) => tag.replace(/^#/, "")).filter(Boolean);
 const size = (bytes) => bytes > 0 ? `+${bytes}` : `${bytes}`;
@@ -20,291 +21,268 @@ function ring(title, around, go) {
 const diffLine = (line) => html`<span class=${{ "+": "added", "-": "removed", "@": "soft" }[line[0]] ?? ""}>${line}
 </span>`;
 
-export const page = {
-  path: "/note/*",
-  title: "Note",
-  async open(main, { rest, query, signal, go, toast, setKeys, onChange }) {
-    let ref = rest, note, shown, past, edit, changed = false, timer;
-    const isNew = !rest;
+export async function open(main, { rest, query, signal, go, toast, complain, setKeys, onChange }) {
+  let ref = rest, note, shown, past, edit, changed = false, timer;
+  const isNew = !rest;
 
-    // -- reading
+  // -- reading
 
-    async function load(opened) {
-      [note, shown] = await Promise.all([
-        get(`/notes/${part(ref)}`, opened && !sample.on ? { opened } : {}, signal),
-        get(`/rendered/${part(ref)}`, {}, signal),
-      ]);
-      ref = shown.ref;
-      document.title = `${note.title} · co`;
-    }
+  async function load(opened) {
+    [note, shown] = await Promise.all([
+      get(`/notes/${part(ref)}`, opened && !sample.on ? { opened } : {}, signal),
+      get(`/rendered/${part(ref)}`, {}, signal),
+    ]);
+    ref = shown.ref;
+    document.title = `${note.title} · co`;
+  }
 
-    function drawBody() {
-      draw();
-      const wanted = /^#L(\d+)(?:-L?(\d+))?$/.exec(location.hash);
-      const lines = wanted ? [+wanted[1], +(wanted[2] ?? wanted[1])] : shown.lines;
-      const lit = showBody(main.querySelector(".prose"), shown, lines, signal);
-      lit?.scrollIntoView({ block: "center" });
-      draw();
-    }
+  function drawBody() {
+    draw();
+    const wanted = /^#L(\d+)(?:-L?(\d+))?$/.exec(location.hash);
+    const lines = wanted ? [+wanted[1], +(wanted[2] ?? wanted[1])] : shown.lines;
+    const lit = showBody(main.querySelector(".prose"), shown, lines, signal);
+    lit?.scrollIntoView({ block: "center" });
+    draw();
+  }
 
-    async function history() {
-      past = await get(`/history/${part(ref)}`, {}, signal);
-      if (!edit) draw();
-    }
+  async function history() {
+    past = await get(`/history/${part(ref)}`, {}, signal);
+    if (!edit) draw();
+  }
 
-    function jump(line) {
-      const body = main.querySelector(".prose");
-      (light(body, [line, line]) ?? body).scrollIntoView({ block: "center" });
-    }
+  function jump(line) {
+    const body = main.querySelector(".prose");
+    (light(body, [line, line]) ?? body).scrollIntoView({ block: "center" });
+  }
 
-    async function compare(version, name) {
-      try {
-        const { diff } = await get(`/versions/${part(ref)}`, { version }, signal);
-        dialog(`From ${name} to now`, diff.length ? html`<pre class="diff" tabindex="0">${diff.slice(2).map(diffLine)}</pre>` : html`<p>Nothing changed since.</p>`);
-      } catch (error) {
-        toast(error.message);
-      }
-    }
+  async function compare(version, name) {
+    const found = await get(`/versions/${part(ref)}`, { version }, signal).catch(complain);
+    if (found) dialog(`From ${name} to now`, found.diff.length ? html`<pre class="diff" tabindex="0">${found.diff.slice(2).map(diffLine)}</pre>` : html`<p>Nothing changed since.</p>`);
+  }
 
-    async function forget() {
-      if (!shown?.writable || sample.on || edit) return;
-      try {
-        await del(`/notes/${part(ref)}`, {}, signal);
-      } catch (error) {
-        return toast(error.message);
-      }
-      await go("/");
-      toast(`Forgotten: ${note.title}`, async () => {
-        try {
-          await post("/restored", { ref });
-          go(notePath(ref));
-        } catch (error) {
-          toast(error.message);
-        }
-      });
-    }
+  function forget() {
+    if (!shown?.writable || sample.on || edit) return;
+    del(`/notes/${part(ref)}`, {}, signal).then(() => go("/")).then(() => toast(`Forgotten: ${note.title}`, restore), complain);
+  }
 
-    // A note that is not there, or no longer.
-    function missing(error) {
-      const back = async () => {
-        try {
-          await post("/restored", { ref });
-          go(location.pathname);
-        } catch (caught) {
-          toast(caught.message);
-        }
-      };
-      render(html`<h1>Not found</h1>${problem(error)}<div class="row">
-        ${error.kind === "note_forgotten" && mayWrite() ? html`<button class="primary" @click=${back}>Restore it</button>` : nothing}
-        <a class="button" href="/">Search</a></div>`, main);
-    }
+  const restore = () => post("/restored", { ref }).then(() => go(notePath(ref)), complain);
 
-    // -- writing
+  // A note that is not there, or no longer.
+  function missing(error) {
+    render(html`<h1>Not found</h1>${problem(error)}<div class="row">
+      ${error.kind === "note_forgotten" && mayWrite() ? html`<button class="primary" @click=${restore}>Restore it</button>` : nothing}
+      <a class="button" href="/">Search</a></div>`, main);
+  }
 
-    // Of a note whose frontmatter cannot be read, the whole file is edited.
-    async function startEdit() {
-      if (edit || !isNew && (!shown?.writable || sample.on)) return;
-      const whole = note?.problem && await get(`/whole/${part(ref)}`, {}, signal);
-      const fresh = isNew ? { title: query.get("title") ?? "", tags: "", text: "", source: "memory" }
-        : { title: note.title, tags: shown.own_tags.join(", "), text: note.body, version: note.version, ...whole, whole };
-      const draft = JSON.parse(localStorage.getItem(draftKey(ref)) ?? "null");
-      edit = { before: fresh, ...fresh, ...draft };
-      if (draft) toast("Your unsaved text is back", () => replaceText(fresh));
-      draw();
-      preview();
-      const first = main.querySelector(isNew && !edit.title ? "#title" : "#text");
-      const lines = edit.text.split("\n"), bad = whole ? Math.max(/\d+/.exec(note.problem) - 1, 0) : 0, start = lines.slice(0, bad).join("\n").length + (bad > 0);
-      first.setSelectionRange(start, start + (whole ? lines[bad]?.length : 0));
-      first.focus();
-    }
+  // -- writing
 
-    function replaceText(values) {
-      if (!edit) return;
-      Object.assign(edit, values);
-      keepDraft();
-      draw();
-      preview();
-    }
+  // Of a note whose frontmatter cannot be read, the whole file is edited.
+  async function startEdit() {
+    if (edit || !isNew && (!shown?.writable || sample.on)) return;
+    const whole = note?.problem && await get(`/whole/${part(ref)}`, {}, signal).catch(complain);
+    if (note?.problem && !whole) return;
+    const fresh = isNew ? { title: query.get("title") ?? "", tags: "", text: "", source: "memory", url: "" }
+      : { title: note.title, tags: shown.own_tags.join(", "), text: note.body, version: note.version, ...whole, whole };
+    const draft = JSON.parse(localStorage.getItem(draftKey(ref)) ?? "null");
+    edit = { before: fresh, ...fresh, ...draft };
+    if (draft) toast("Your unsaved text is back", () => replaceText(fresh));
+    draw();
+    preview();
+    const first = main.querySelector(isNew && !edit.title ? "#title" : "#text");
+    const lines = edit.text.split("\n"), bad = whole ? Math.max(/\d+/.exec(note.problem) - 1, 0) : 0, start = lines.slice(0, bad).join("\n").length + (bad > 0);
+    first.setSelectionRange(start, start + (whole ? lines[bad]?.length : 0));
+    first.focus();
+  }
 
-    function keepDraft() {
-      const { title, tags, text, version, before } = edit;
-      const same = title === before.title && tags === before.tags && text === before.text;
-      if (same) localStorage.removeItem(draftKey(ref));
-      else localStorage.setItem(draftKey(ref), JSON.stringify({ title, tags, text, version }));
-    }
+  function replaceText(values) {
+    if (!edit) return;
+    Object.assign(edit, values);
+    keepDraft();
+    draw();
+    preview();
+  }
 
-    function type(name, event) {
-      edit[name] = event.target.value;
-      keepDraft();
-      clearTimeout(timer);
-      if (name === "text") timer = setTimeout(preview, 200);
-    }
+  function keepDraft() {
+    const { title, tags, text, version, source, url, before } = edit;
+    const same = ["title", "tags", "text", "url"].every((name) => edit[name] === before[name]);
+    if (same) localStorage.removeItem(draftKey(ref));
+    else localStorage.setItem(draftKey(ref), JSON.stringify({ title, tags, text, version, source, url }));
+  }
 
-    async function preview() {
-      if (!edit || edit.whole || edit.present !== undefined) return;
-      const text = edit.text;
-      try {
-        const { html } = await post("/rendered", { text, ref: ref || null }, signal);
-        const pane = main.querySelector(".edit .prose");
-        if (pane && edit?.text === text) showBody(pane, { html, ref, title: "" }, undefined, signal);
-      } catch (error) {
-        if (!signal.aborted) toast(error.message);
-      }
-    }
+  function type(name, event) {
+    edit[name] = event.target.value;
+    keepDraft();
+    clearTimeout(timer);
+    if (name === "text") timer = setTimeout(preview, 200);
+    if (name === "source") draw();
+  }
 
-    function stopEdit() {
-      localStorage.removeItem(draftKey(ref));
-      clearTimeout(timer);
-      edit = undefined;
-      changed = false;
-    }
+  async function preview() {
+    if (!edit || edit.whole || edit.present !== undefined) return;
+    const text = edit.text, found = await post("/rendered", { text, ref: ref || null }, signal).catch(complain);
+    const pane = main.querySelector(".edit .prose");
+    if (found && pane && edit?.text === text) showBody(pane, { html: found.html, ref, title: "" }, undefined, signal);
+  }
 
-    // Without a version the present text is replaced, and kept in the trash.
-    async function save(event, version = edit.version) {
-      event?.preventDefault();
-      const { title, tags, text, before } = edit;
-      try {
-        if (isNew) {
-          const saved = await post("/notes", { content: text, title: title.trim() || null, tags: tagsOf(tags), source: edit.source }, signal);
-          stopEdit();
-          await go(notePath(saved.ref));
-          toast(saved.outcome === "duplicate" ? `Nothing was written: ${saved.detail}`
-            : saved.related.length ? `Saved. Similar: ${saved.related.map((one) => one.title).join(", ")}` : "Saved");
-          return;
-        }
-        if (edit.whole) {
-          await put(`/whole/${part(ref)}`, { text, version }, signal);
-          return stopEdit(), go(location.pathname);
-        }
-        const change = { version: version ?? null };
-        if (text !== before.text) change.content = text;
-        if (title !== before.title) change.title = title;
-        if (tags !== before.tags) change.tags = tagsOf(tags);
-        const saved = await put(`/notes/${part(ref)}`, change, signal);
-        stopEdit();
-        toast(saved.detail && !version ? "Saved; the other text is in the trash" : "Saved");
-        await load();
-        drawBody();
-        history();
-      } catch (error) {
-        if (signal.aborted) return;
-        if (!(error instanceof ApiError)) throw error;
-        if (error.status === 409 && error.data.present !== null) edit.present = error.data.present;
-        else edit.error = error;
-        draw();
-      }
-    }
+  function stopEdit() {
+    localStorage.removeItem(draftKey(ref));
+    clearTimeout(timer);
+    edit = undefined;
+    changed = false;
+  }
 
-    async function takeTheirs() {
-      const { text, version, present, before } = edit;
-      await load();
-      changed = false;
-      replaceText({ text: note.body, version: note.version, present: undefined, before: { ...before, text: note.body } });
-      toast("This is the other text now", () => replaceText({ text, version, present, before }));
-    }
-
-    function cancel() {
-      stopEdit();
-      if (isNew) return go("/");
-      drawBody();
-    }
-
-    function keyInEditor(event) {
-      if ((event.ctrlKey || event.metaKey) && (event.key === "Enter" || event.key === "s")) save(event);
-    }
-
-    // -- drawing
-
-    const editor = () => html`<h1>${isNew ? "New note" : `Edit: ${note.title}`}</h1>
-      ${changed && edit.present === undefined ? html`<p class="problem" role="status">This note was just changed elsewhere. If you save, you will see both texts.</p>` : nothing}
-      ${edit.error ? problem(edit.error) : nothing}
-      <form class="edit" @submit=${save} @keydown=${keyInEditor}>
-        ${edit.whole ? html`<p class="problem">${withCode(note.problem)}</p>` : html`<div class="row"><div class="grow field"><label for="title">Title</label><input id="title" .value=${edit.title} @input=${(event) => type("title", event)} placeholder=${isNew ? "made from the first sentence" : ""}></div>
-          <div class="field"><label for="tags">Tags</label><input id="tags" .value=${edit.tags} @input=${(event) => type("tags", event)} placeholder="deploy, ops"></div>
-          ${isNew ? html`<div class="field"><label for="kind">Kind</label><select id="kind" @change=${(event) => { edit.source = event.target.value; }}><option value="memory">memory (short)</option><option value="article">article (long)</option><option value="entity">entity (who or what)</option><option value="resource">resource (a link)</option></select></div>` : nothing}</div>`}
-        ${edit.present === undefined ? nothing : html`<div class="problem" role="alert"><strong>This note was changed while you edited it.</strong> Nothing was written, and both texts are here.</div>`}
-        <div class="split"><div class="field"><label for="text">${edit.present === undefined ? "Text" : "Your text"}</label>
-            <textarea id="text" .value=${edit.text} @input=${(event) => type("text", event)} required></textarea></div>
-          ${edit.whole ? nothing : edit.present === undefined
-            ? html`<div class="field"><span class="soft small" id="preview-name">Preview</span><section class="card prose" tabindex="0" aria-labelledby="preview-name"></section></div>`
-            : html`<div class="field"><label for="present">The text as it is now</label><textarea id="present" readonly .value=${edit.present}></textarea></div>`}</div>
-        <div class="row">${edit.present === undefined ? html`<button class="primary">Save</button>`
-          : html`<button type="button" class="primary" @click=${() => save(undefined, null)}>Save mine, keep the other in the trash</button><button type="button" @click=${takeTheirs}>Continue with the other text</button>`}
-          <button type="button" @click=${cancel}>Cancel</button>${edit.present === undefined ? html`<span class="soft small">Ctrl+Enter saves</span>` : nothing}</div>
-      </form>`;
-
-    const links = () => {
-      const out = [...new Map(note.links.filter((one) => one.ref).map((one) => [one.ref, { ref: one.ref, title: one.target, kind: "out" }])).values()];
-      const back = note.linked_from.map((one) => ({ ...one, kind: "in" }));
-      const broken = note.links.filter((one) => !one.there);
-      const list = (name, notes) => notes.length ? html`<h3>${name}</h3><ul>${notes.map((one) => html`<li>${noteLink(one.ref, one.title)}</li>`)}</ul>` : nothing;
-      return html`<section class="card"><h2>Links</h2>${out.length + back.length ? ring(note.title, [...out, ...back], go) : html`<p class="soft small">No note is linked with this one.</p>`}
-        ${list("Links to", out)}${list("Linked from", back)}${list("Named in", note.mentions)}
-        ${broken.length ? html`<h3>Not there</h3><ul>${broken.map((one) => html`<li class="soft">${one.target}</li>`)}</ul>` : nothing}</section>`;
-    };
-
-    const outline = () => {
-      const headings = [...main.querySelectorAll(".prose :is(h1, h2, h3)")];
-      return html`<section class="card"><h2>In this note</h2>
-        ${headings.length ? html`<ul class="plain">${headings.map((one) => html`<li class=${one.tagName}><button class="quiet" @click=${() => jump(+one.dataset.line)}>${one.textContent}</button></li>`)}</ul>` : nothing}
-        <form class="row" @submit=${(event) => { event.preventDefault(); jump(+event.target.line.value); }}><label for="line">Line</label>
-          <input id="line" name="line" type="number" min="1" required><button>Go</button></form></section>`;
-    };
-
-    const change = (one) => html`<li>${when(one.at)} <strong>${one.what}</strong>
-      <span class="soft">${[one.front_end && `by ${one.front_end}`, one.author, one.grew && `${size(one.grew)} bytes`, one.lines_added !== null && `+${one.lines_added} −${one.lines_deleted} lines`, one.before && `from ${one.before}`].filter(Boolean).join(", ")}</span>
-      ${one.source === "git" ? html`<button class="quiet small" @click=${() => compare(one.hash, one.what)}>Compare</button>` : nothing}</li>`;
-
-    const used = () => {
-      const { history, copies } = past;
-      return html`<section class="card"><h2>History</h2>
-        <p class="small">Asked for ${count(history.recalls, "time")}${history.recalled ? html`, last ${when(history.recalled)}` : nothing};
-          opened ${count(history.opens, "time")}.</p>
-        <ul class="plain small">${history.changes.map(change)}
-          ${copies.map((path) => html`<li>Kept in the trash <button class="quiet small" @click=${() => compare(path, "the kept text")}>Compare</button></li>`)}</ul>
-        ${history.left_out.map((text) => html`<p class="small warn">${text}</p>`)}</section>`;
-    };
-
-    const reader = () => html`<div class="row"><h1 class="grow">${note.title}</h1>
-        ${shown.writable && !sample.on ? html`<button @click=${startEdit} title="Edit (e)">Edit</button><button class="danger" @click=${forget}>Forget</button>` : nothing}</div>
-      <div class="row about">${badge(note.source)} ${badge(`said by ${shown.provenance}`, shown.provenance === "user" ? "good" : "warn")}
-        ${shown.in_prompts ? badge("trusted vault", "good") : badge("not added to prompts", "warn")}
-        ${note.category ? badge(note.category) : nothing} ${shown.outdated ? badge(shown.outdated, "bad") : nothing}
-        ${note.tags.map((tag) => html`<a class="small" href="/?tag=${encodeURIComponent(tag)}">#${tag}</a>`)}
-        <span class="soft small">${when(note.updated ?? note.created)}</span>
-        ${/^https?:\/\//i.test(note.metadata.url) ? html`<a class="small" href=${note.metadata.url}>${note.metadata.url}</a>` : nothing}</div>
-      ${note.problem ? html`<p class="small warn">${withCode(note.problem)}</p>` : nothing}
-      <div class="reading"><div><article class="card prose"></article><p class="soft small path">${note.path}</p></div>
-        <aside aria-label="About this note">${outline()}${links()}${past ? used() : nothing}</aside></div>`;
-
-    function draw() {
-      render(edit ? editor() : reader(), main);
-    }
-
-    setKeys({ e: ["Edit", startEdit], f: ["Forget", forget], "[": ["Back", () => window.history.back()] });
-    signal.addEventListener("abort", () => clearTimeout(timer));
-    if (isNew) return startEdit();
+  // Without a version the present text is replaced, and kept in the trash.
+  async function save(event, version = edit.version) {
+    event?.preventDefault();
+    const { title, tags, text, source, url, before } = edit;
     try {
-      await load(true);
-    } catch (error) {
-      if (error.status !== 404) throw error;
-      return missing(error);
-    }
-    drawBody();
-    onChange(async (refs, many) => {
-      if (!many && !refs.includes(ref)) return;
-      changed = Boolean(edit);
-      if (edit) return draw();
-      try {
-        await load();
-        drawBody();
-        await history();
-      } catch (error) {
-        if (error.status === 404) missing(error);
-        else if (!signal.aborted) render(problem(error), main);
+      if (isNew) {
+        const fields = source === "resource" && url.trim() ? { url: url.trim() } : {};
+        const saved = await post("/notes", { content: text, title: title.trim() || null, tags: tagsOf(tags), source, fields }, signal);
+        stopEdit();
+        await go(notePath(saved.ref));
+        toast(saved.outcome === "duplicate" ? `Nothing was written: ${saved.detail}`
+          : saved.related.length ? `Saved. Similar: ${saved.related.map((one) => one.title).join(", ")}` : "Saved");
+        return;
       }
-    });
-    if (query.has("edit")) startEdit();
-    await history();
-  },
-};
+      if (edit.whole) {
+        await put(`/whole/${part(ref)}`, { text, version }, signal);
+        return stopEdit(), go(location.pathname);
+      }
+      const change = { version: version ?? null };
+      if (text !== before.text) change.content = text;
+      if (title !== before.title) change.title = title;
+      if (tags !== before.tags) change.tags = tagsOf(tags);
+      const saved = await put(`/notes/${part(ref)}`, change, signal);
+      stopEdit();
+      toast(saved.detail && !version ? "Saved; the other text is in the trash" : "Saved");
+      await load();
+      drawBody();
+      history();
+    } catch (error) {
+      if (signal.aborted) return;
+      if (!(error instanceof ApiError)) throw error;
+      if (error.status === 409 && error.data.present !== null) edit.present = error.data.present;
+      else edit.error = error;
+      draw();
+    }
+  }
+
+  async function takeTheirs() {
+    const { text, version, present, before } = edit;
+    await load();
+    changed = false;
+    replaceText({ text: note.body, version: note.version, present: undefined, before: { ...before, text: note.body } });
+    toast("This is the other text now", () => replaceText({ text, version, present, before }));
+  }
+
+  function cancel() {
+    const draft = localStorage.getItem(draftKey(ref)), again = `${notePath(ref)}?edit=1`;
+    stopEdit();
+    if (draft) toast("Discarded what you typed", () => { localStorage.setItem(draftKey(ref), draft); go(again); });
+    if (isNew) return go("/");
+    drawBody();
+  }
+
+  function keyInEditor(event) {
+    if ((event.ctrlKey || event.metaKey) && (event.key === "Enter" || event.key === "s")) save(event);
+  }
+
+  // -- drawing
+
+  const editor = () => html`<h1>${isNew ? "New note" : `Edit: ${note.title}`}</h1>
+    ${changed && edit.present === undefined ? html`<p class="problem" role="status">This note was just changed elsewhere. If you save, you will see both texts.</p>` : nothing}
+    ${edit.error ? problem(edit.error) : nothing}
+    <form class="edit" @submit=${save} @keydown=${keyInEditor}>
+      ${edit.whole ? html`<p class="problem">${withCode(note.problem)}</p>` : html`<div class="row"><div class="grow field"><label for="title">Title</label><input id="title" .value=${edit.title} @input=${(event) => type("title", event)} placeholder=${isNew ? "made from the first sentence" : ""}></div>
+        <div class="field"><label for="tags">Tags</label><input id="tags" .value=${edit.tags} @input=${(event) => type("tags", event)} placeholder="deploy, ops"></div>
+        ${isNew ? html`<div class="field"><label for="kind">Kind</label><select id="kind" @change=${(event) => type("source", event)}>${KINDS.map(([kind, about]) => html`<option value=${kind} .selected=${kind === edit.source}>${kind} (${about})</option>`)}</select></div>` : nothing}
+        ${isNew && edit.source === "resource" ? html`<div class="field"><label for="url">Link</label><input id="url" type="url" .value=${edit.url} @input=${(event) => type("url", event)} placeholder="https://example.org"></div>` : nothing}</div>`}
+      ${edit.present === undefined ? nothing : html`<div class="problem" role="alert"><strong>This note was changed while you edited it.</strong> Nothing was written, and both texts are here.</div>`}
+      <div class="split"><div class="field"><label for="text">${edit.present === undefined ? "Text" : "Your text"}</label>
+          <textarea id="text" .value=${edit.text} @input=${(event) => type("text", event)} required></textarea></div>
+        ${edit.whole ? nothing : edit.present === undefined
+          ? html`<div class="field"><span class="soft small" id="preview-name">Preview</span><section class="card prose" tabindex="0" aria-labelledby="preview-name"></section></div>`
+          : html`<div class="field"><label for="present">The text as it is now</label><textarea id="present" readonly .value=${edit.present}></textarea></div>`}</div>
+      <div class="row">${edit.present === undefined ? html`<button class="primary">Save</button>`
+        : html`<button type="button" class="primary" @click=${() => save(undefined, null)}>Save mine, keep the other in the trash</button><button type="button" @click=${takeTheirs}>Continue with the other text</button>`}
+        <button type="button" @click=${cancel}>Cancel</button>${edit.present === undefined ? html`<span class="soft small">Ctrl+Enter saves</span>` : nothing}</div>
+    </form>`;
+
+  const links = () => {
+    const out = [...new Map(note.links.filter((one) => one.ref).map((one) => [one.ref, { ref: one.ref, title: one.target, kind: "out" }])).values()];
+    const back = note.linked_from.map((one) => ({ ...one, kind: "in" }));
+    const broken = note.links.filter((one) => !one.there);
+    const list = (name, notes) => notes.length ? html`<h3>${name}</h3><ul>${notes.map((one) => html`<li>${noteLink(one.ref, one.title)}</li>`)}</ul>` : nothing;
+    return html`<section class="card"><h2>Links</h2>${out.length + back.length ? ring(note.title, [...out, ...back], go) : html`<p class="soft small">No note is linked with this one.</p>`}
+      ${list("Links to", out)}${list("Linked from", back)}${list("Named in", note.mentions)}
+      ${broken.length ? html`<h3>Not there</h3><ul>${broken.map((one) => html`<li class="soft">${one.target}</li>`)}</ul>` : nothing}</section>`;
+  };
+
+  const outline = () => {
+    const headings = [...main.querySelectorAll(".prose :is(h1, h2, h3)")];
+    return html`<section class="card"><h2>In this note</h2>
+      ${headings.length ? html`<ul class="plain">${headings.map((one) => html`<li class=${one.tagName}><button class="quiet" @click=${() => jump(+one.dataset.line)}>${one.textContent}</button></li>`)}</ul>` : nothing}
+      <form class="row" @submit=${(event) => { event.preventDefault(); jump(+event.target.line.value); }}><label for="line">Line</label>
+        <input id="line" name="line" type="number" min="1" required><button>Go</button></form></section>`;
+  };
+
+  const change = (one) => html`<li>${when(one.at)} <strong>${one.what}</strong>
+    <span class="soft">${[one.front_end && `by ${one.front_end}`, one.author, one.grew && `${size(one.grew)} bytes`, one.lines_added !== null && `+${one.lines_added} −${one.lines_deleted} lines`, one.before && `from ${one.before}`].filter(Boolean).join(", ")}</span>
+    ${one.source === "git" ? html`<button class="quiet small" @click=${() => compare(one.hash, one.what)}>Compare</button>` : nothing}</li>`;
+
+  const used = () => {
+    const { history, copies } = past;
+    return html`<section class="card"><h2>History</h2>
+      <p class="small">Asked for ${count(history.recalls, "time")}${history.recalled ? html`, last ${when(history.recalled)}` : nothing};
+        opened ${count(history.opens, "time")}.</p>
+      <ul class="plain small">${history.changes.map(change)}
+        ${copies.map((path) => html`<li>Kept in the trash <button class="quiet small" @click=${() => compare(path, "the kept text")}>Compare</button></li>`)}</ul>
+      ${history.left_out.map((text) => html`<p class="small warn">${text}</p>`)}</section>`;
+  };
+
+  const reader = () => html`<div class="row"><h1 class="grow">${note.title}</h1>
+      ${shown.writable && !sample.on ? html`<button @click=${startEdit} title="Edit (e)">Edit</button><button class="danger" @click=${forget}>Forget</button>` : nothing}</div>
+    <div class="row about">${badge(note.source)} ${badge(`said by ${shown.provenance}`, shown.provenance === "user" ? "good" : "warn")}
+      ${shown.in_prompts ? badge("trusted vault", "good") : badge("not added to prompts", "warn")}
+      ${note.category ? badge(note.category) : nothing} ${shown.outdated ? badge(shown.outdated, "bad") : nothing}
+      ${note.tags.map((tag) => html`<a class="small" href="/?tag=${encodeURIComponent(tag)}">#${tag}</a>`)}
+      <span class="soft small">${when(note.updated ?? note.created)}</span>
+      ${/^https?:\/\//i.test(note.metadata.url) ? html`<a class="small" href=${note.metadata.url}>${note.metadata.url}</a>` : nothing}</div>
+    ${note.problem ? html`<p class="small warn">${withCode(note.problem)}</p>` : nothing}
+    <div class="reading"><div><article class="card prose"></article><p class="soft small path">${note.path}</p></div>
+      <aside aria-label="About this note">${outline()}${links()}${past ? used() : nothing}</aside></div>`;
+
+  function draw() {
+    render(edit ? editor() : reader(), main);
+  }
+
+  setKeys({ e: ["Edit", startEdit], f: ["Forget", forget], "[": ["Back", () => window.history.back()] });
+  signal.addEventListener("abort", () => clearTimeout(timer));
+  if (isNew) return startEdit();
+  try {
+    await load(true);
+  } catch (error) {
+    if (error.status !== 404) throw error;
+    return missing(error);
+  }
+  drawBody();
+  onChange(async (refs, many) => {
+    if (!many && !refs.includes(ref)) return;
+    changed = Boolean(edit);
+    if (edit) return draw();
+    try {
+      await load();
+      drawBody();
+      await history();
+    } catch (error) {
+      if (error.status === 404) missing(error);
+      else if (!signal.aborted) render(problem(error), main);
+    }
+  });
+  if (query.has("edit")) {
+    window.history.replaceState(null, "", location.pathname); // so that a reload shows the note
+    startEdit();
+  }
+  await history();
+}

@@ -17,6 +17,9 @@ const policy = globalThis.trustedTypes?.createPolicy("co", {
 // For a property, as in html`<article .innerHTML=${trustedHtml(note.html)}></article>`.
 export const trustedHtml = (text) => policy?.createHTML(text) ?? (NEVER.test(text) ? "" : text);
 
+// A ref without its lines.
+export const bare = (ref) => ref.replace(/#L\d+(-L?\d+)?$/, "");
+
 export const notePath = (ref) => `/note/${part(ref)}`;
 export const noteLink = (ref, title) => html`<a href=${notePath(ref)}>${title || ref}</a>`;
 

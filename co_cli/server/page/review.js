@@ -23,166 +23,157 @@ function marked(text, other) {
     place % 2 && !known.has(one.toLowerCase()) ? html`<mark>${one}</mark>` : one);
 }
 
-export const page = {
-  path: "/review",
-  title: "Review",
-  async open(main, { query, signal, go, toast, setKeys, onChange }) {
-    let answer, error, kind = query.get("kind") ?? "", limit = SHOWN, selected = 0, notes = {}, timer, busy = false;
-    const findings = () => answer?.findings ?? [];
-    const finding = () => findings()[selected];
-    // One at a time: a key that is pressed twice decides once.
-    const attempt = (fn) => async () => {
-      if (busy) return;
-      busy = true;
-      try {
-        await fn();
-      } catch (caught) {
-        if (caught.name !== "AbortError") toast(caught.message);
-      } finally {
-        busy = false;
-      }
-    };
+export async function open(main, { query, signal, go, toast, complain, setKeys, onChange }) {
+  let answer, error, kind = query.get("kind") ?? "", limit = SHOWN, selected = 0, notes = {}, timer, busy = false;
+  const findings = () => answer?.findings ?? [];
+  const finding = () => findings()[selected];
+  // One at a time: a key that is pressed twice decides once.
+  const attempt = (fn) => async () => {
+    if (busy) return;
+    busy = true;
+    await fn().catch(complain);
+    busy = false;
+  };
 
-    async function load() {
-      answer = await get("/review", { kind, limit }, signal);
-      if (answer.job.state === "none") answer = await post("/review", {}, signal);
-      clearTimeout(timer);
-      if (answer.job.state === "running") timer = setTimeout(() => signal.aborted || load().catch(fail), POLL);
-      selected = Math.max(0, Math.min(selected, findings().length - 1));
-      draw();
-      look();
-    }
-
-    function fail(caught) {
-      if (signal.aborted) return;
-      error = caught;
-      draw();
-    }
-
-    // The texts of the selected finding's notes.
-    async function look() {
-      const one = finding();
-      for (const ref of one?.kind === "secret" || one?.proposed ? [] : one?.refs ?? []) {
-        notes[ref] ??= await get(`/notes/${part(ref)}`, {}, signal).catch((caught) => ({ ref, body: caught.message }));
-      }
-      if (!signal.aborted && one === finding()) draw();
-    }
-
-    function select(place) {
-      selected = Math.max(0, Math.min(place, findings().length - 1));
-      draw();
-      look();
-      main.querySelector(".finding[aria-current] button")?.focus();
-    }
-
-    const again = attempt(async () => {
-      [error, notes] = [undefined, {}];
-      await post("/review", {}, signal);
-      await load();
-    });
-
-    const choose = (name) => attempt(async () => {
-      const one = finding();
-      if (!one?.actions.includes(name)) return;
-      if (name === "edit") return go(`${notePath(one.refs[0])}?edit=1`);
-      const done = await post("/review/decisions", { key: one.key, action: name });
-      toast(`${SAID[name]}: ${one.title || one.refs[0]}`, undo(done));
-      await load();
-      main.querySelector(".finding[aria-current] button")?.focus();
-    });
-
-    const undo = (done) => attempt(async () => {
-      await del(`/review/decisions/${done.key}`);
-      if (signal.aborted) return;
-      notes = {};
-      await load();
-      toast(`${SAID[done.action]}, taken back: ${done.refs[0]}`);
-    });
-
-    const step = (by) => () => select(selected + by);
-    const pick = (name) => {
-      [kind, selected, limit] = [name, 0, SHOWN];
-      history.replaceState(null, "", name ? `/review?kind=${name}` : "/review");
-      return load().catch(fail);
-    };
-
-    // -- drawing
-
-    function side(ref, other) {
-      const note = notes[ref];
-      if (!note) return html`<div>${noteLink(ref)}</div>`;
-      const text = note.body.trim(), short = text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text;
-      return html`<div><h2>${noteLink(ref, note.title)}</h2>
-        <p class="small soft">${ref}${note.created ? html` · ${when(note.created)}` : nothing}</p>
-        <p class="text">${other && notes[other] ? marked(short, notes[other].body) : short}</p></div>`;
-    }
-
-    function detail(one) {
-      const [older, newer] = one.refs;
-      const version = (ref, text, other) => html`<div><p class="small soft">${noteLink(ref)}</p><p class="text">${marked(text, other)}</p></div>`;
-      if (one.proposed) return html`<div class="detail"><div class=${newer ? "pair" : ""}>
-        ${newer ? version(newer, one.replaced, one.proposed) : nothing}${version(older, one.proposed, newer ? one.replaced : one.proposed)}</div>${buttons(one)}</div>`;
-      return html`<div class="detail">
-        <div class=${newer ? "pair" : ""}>${side(older, newer)}${newer ? side(newer, older) : nothing}</div>
-        ${buttons(one)}</div>`;
-    }
-
-    const buttons = (one) => html`<div class="row">${one.actions.map((name) => html`<button class=${name === "forget" ? "danger" : ""} @click=${choose(name)}>
-      ${ACTIONS[name][one.refs[1] ? 2 : 1]} <kbd>${ACTIONS[name][0]}</kbd></button>`)}</div>`;
-
-    const item = (one, place) => html`<li class="card finding" aria-current=${place === selected ? "true" : nothing}>
-      <button class="fold" aria-expanded=${place === selected} @click=${() => select(place)}>
-        <span class="row"><strong>${one.title || one.refs[0]}</strong>${badge(NAMES[one.kind].replace(/s$/, ""), one.kind === "secret" ? "bad" : "")}</span>
-        <span class="small soft reason">${one.reason}</span></button>
-      ${place === selected ? detail(one) : nothing}</li>`;
-
-    function progress({ progress: now }) {
-      const text = now ? `Looking for ${NAMES[now.step]?.toLowerCase()}: ${now.done.toLocaleString("en")} of ${count(now.total, "note")}` : "Reading notes";
-      const place = Object.keys(NAMES).indexOf(now?.step), share = now ? now.done / (now.total || 1) : 0;
-      const at = place > 0 ? LONG + place - 1 + share : LONG * share;
-      return html`<div class="card"><label for="progress">${text}</label><progress id="progress" max=${LONG + 10} .value=${at}></progress></div>`;
-    }
-
-    function body() {
-      const { job, kinds, changed, decided, degraded } = answer;
-      if (job.state === "running") return progress(job);
-      if (job.state === "failed") return problem({ message: job.problem });
-      const total = kinds.reduce((sum, one) => sum + one.undecided, 0);
-      const left = (kind ? kinds.find((one) => one.kind === kind)?.undecided ?? 0 : total) - findings().length;
-      const chip = (name, text, number, title) => html`<button aria-pressed=${kind === name} title=${title} @click=${() => pick(name)}>
-        ${text} <span class="number">${number.toLocaleString("en")}</span></button>`;
-      return html`
-        <p class="soft" role="status">${count(answer.notes, "note")} read ${when(job.finished)}, ${count(total, "finding")}${
-          answer.dismissed ? `, ${answer.dismissed} dismissed earlier` : ""}.
-          ${degraded.map((text) => html`<br><span class="small">${text}</span>`)}</p>
-        ${changed ? html`<p class="card row">Notes have changed since this review.
-          <button @click=${again}>Review again <kbd>r</kbd></button></p>` : nothing}
-        <div class="row kinds" role="group" aria-label="Kinds of findings">${chip("", "All", total, "Everything")}
-          ${kinds.filter((one) => one.undecided || one.kind === kind).map((one) => chip(one.kind, NAMES[one.kind], one.undecided, one.text))}</div>
-        ${findings().length ? html`<ol class="findings">${findings().map(item)}</ol>`
-          : html`<p class="empty">Nothing to decide here. ${decided.length ? `You decided ${count(decided.length, "finding")}.` : ""}</p>`}
-        ${left > 0 ? html`<button @click=${() => { limit += SHOWN * 4; load().catch(fail); }}>Show more (${left.toLocaleString("en")})</button>` : nothing}
-        ${decided.length ? html`<p class="small soft">Decided since the review: ${decided.length}.
-          <button class="quiet" @click=${undo(decided[0])}>Undo the last <kbd>u</kbd></button></p>` : nothing}`;
-    }
-
-    function draw() {
-      render(html`<div class="row"><h1 class="grow">Review</h1>
-        <button @click=${again} ?disabled=${answer?.job.state === "running"}>Review again <kbd>r</kbd></button></div>
-        ${error ? problem(error) : nothing}${answer ? body() : nothing}`, main);
-    }
-
-    setKeys({
-      j: ["Next finding", step(1)], k: ["Previous finding", step(-1)],
-      a: ["Accept the proposal", choose("accept")], f: ["Forget the note, or the older of two", choose("forget")], s: ["Supersede the older by the newer", choose("supersede")],
-      e: ["Edit", choose("edit")], d: ["Dismiss: keep the note and do not ask again", choose("keep")],
-      u: ["Undo the last decision", () => answer?.decided[0] && undo(answer.decided[0])()], r: ["Review again", again],
-    });
-    onChange(() => {
-      notes = {};
-      if (answer?.job.state === "done") load().catch(fail);
-    });
+  async function load() {
+    answer = await get("/review", { kind, limit }, signal);
+    if (answer.job.state === "none") answer = await post("/review", {}, signal);
+    clearTimeout(timer);
+    if (answer.job.state === "running") timer = setTimeout(() => signal.aborted || load().catch(fail), POLL);
+    selected = Math.max(0, Math.min(selected, findings().length - 1));
     draw();
+    look();
+  }
+
+  function fail(caught) {
+    if (signal.aborted) return;
+    error = caught;
+    draw();
+  }
+
+  // The texts of the selected finding's notes.
+  async function look() {
+    const one = finding();
+    for (const ref of one?.kind === "secret" || one?.proposed ? [] : one?.refs ?? []) {
+      notes[ref] ??= await get(`/notes/${part(ref)}`, {}, signal).catch((caught) => ({ ref, body: caught.message }));
+    }
+    if (!signal.aborted && one === finding()) draw();
+  }
+
+  function select(place) {
+    selected = Math.max(0, Math.min(place, findings().length - 1));
+    draw();
+    look();
+    main.querySelector(".finding[aria-current] button")?.focus();
+  }
+
+  const again = attempt(async () => {
+    [error, notes] = [undefined, {}];
+    await post("/review", {}, signal);
     await load();
-  },
-};
+  });
+
+  const choose = (name) => attempt(async () => {
+    const one = finding();
+    if (!one?.actions.includes(name)) return;
+    if (name === "edit") return go(`${notePath(one.refs[0])}?edit=1`);
+    const done = await post("/review/decisions", { key: one.key, action: name });
+    toast(`${SAID[name]}: ${one.title || one.refs[0]}`, undo(done));
+    await load();
+    main.querySelector(".finding[aria-current] button")?.focus();
+  });
+
+  const undo = (done) => attempt(async () => {
+    await del(`/review/decisions/${done.key}`);
+    if (signal.aborted) return;
+    notes = {};
+    await load();
+    toast(`${SAID[done.action]}, taken back: ${done.refs[0]}`);
+  });
+
+  const step = (by) => () => select(selected + by);
+  const pick = (name) => {
+    [kind, selected, limit] = [name, 0, SHOWN];
+    history.replaceState(null, "", name ? `/review?kind=${name}` : "/review");
+    return load().catch(fail);
+  };
+
+  // -- drawing
+
+  function side(ref, other) {
+    const note = notes[ref];
+    if (!note) return html`<div>${noteLink(ref)}</div>`;
+    const text = note.body.trim(), short = text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text;
+    return html`<div><h2>${noteLink(ref, note.title)}</h2>
+      <p class="small soft">${ref}${note.created ? html` · ${when(note.created)}` : nothing}</p>
+      <p class="text">${other && notes[other] ? marked(short, notes[other].body) : short}</p></div>`;
+  }
+
+  function detail(one) {
+    const [older, newer] = one.refs;
+    const version = (ref, text, other) => html`<div><p class="small soft">${noteLink(ref)}</p><p class="text">${marked(text, other)}</p></div>`;
+    if (one.proposed) return html`<div class="detail"><div class=${newer ? "pair" : ""}>
+      ${newer ? version(newer, one.replaced, one.proposed) : nothing}${version(older, one.proposed, newer ? one.replaced : one.proposed)}</div>${buttons(one)}</div>`;
+    return html`<div class="detail">
+      <div class=${newer ? "pair" : ""}>${side(older, newer)}${newer ? side(newer, older) : nothing}</div>
+      ${buttons(one)}</div>`;
+  }
+
+  const buttons = (one) => html`<div class="row">${one.actions.map((name) => html`<button class=${name === "forget" ? "danger" : ""} @click=${choose(name)}>
+    ${ACTIONS[name][one.refs[1] ? 2 : 1]} <kbd>${ACTIONS[name][0]}</kbd></button>`)}</div>`;
+
+  const item = (one, place) => html`<li class="card finding" aria-current=${place === selected ? "true" : nothing}>
+    <button class="fold" aria-expanded=${place === selected} @click=${() => select(place)}>
+      <span class="row"><strong>${one.title || one.refs[0]}</strong>${badge(NAMES[one.kind].replace(/s$/, ""), one.kind === "secret" ? "bad" : "")}</span>
+      <span class="small soft reason">${one.reason}</span></button>
+    ${place === selected ? detail(one) : nothing}</li>`;
+
+  function progress({ progress: now }) {
+    const text = now ? `Looking for ${NAMES[now.step]?.toLowerCase()}: ${now.done.toLocaleString("en")} of ${count(now.total, "note")}` : "Reading notes";
+    const place = Object.keys(NAMES).indexOf(now?.step), share = now ? now.done / (now.total || 1) : 0;
+    const at = place > 0 ? LONG + place - 1 + share : LONG * share;
+    return html`<div class="card"><label for="progress">${text}</label><progress id="progress" max=${LONG + 10} .value=${at}></progress></div>`;
+  }
+
+  function body() {
+    const { job, kinds, changed, decided, degraded } = answer;
+    if (job.state === "running") return progress(job);
+    if (job.state === "failed") return problem({ message: job.problem });
+    const total = kinds.reduce((sum, one) => sum + one.undecided, 0);
+    const left = (kind ? kinds.find((one) => one.kind === kind)?.undecided ?? 0 : total) - findings().length;
+    const chip = (name, text, number, title) => html`<button aria-pressed=${kind === name} title=${title} @click=${() => pick(name)}>
+      ${text} <span class="number">${number.toLocaleString("en")}</span></button>`;
+    return html`
+      <p class="soft" role="status">${count(answer.notes, "note")} read ${when(job.finished)}, ${count(total, "finding")}${
+        answer.dismissed ? `, ${answer.dismissed} dismissed earlier` : ""}.
+        ${degraded.map((text) => html`<br><span class="small">${text}</span>`)}</p>
+      ${changed ? html`<p class="card row">Notes have changed since this review.
+        <button @click=${again}>Review again <kbd>r</kbd></button></p>` : nothing}
+      <div class="row kinds" role="group" aria-label="Kinds of findings">${chip("", "All", total, "Everything")}
+        ${kinds.filter((one) => one.undecided || one.kind === kind).map((one) => chip(one.kind, NAMES[one.kind], one.undecided, one.text))}</div>
+      ${findings().length ? html`<ol class="findings">${findings().map(item)}</ol>`
+        : html`<p class="empty">Nothing to decide here. ${decided.length ? `You decided ${count(decided.length, "finding")}.` : ""}</p>`}
+      ${left > 0 ? html`<button @click=${() => { limit += SHOWN * 4; load().catch(fail); }}>Show more (${left.toLocaleString("en")})</button>` : nothing}
+      ${decided.length ? html`<p class="small soft">Decided since the review: ${decided.length}.
+        <button class="quiet" @click=${undo(decided[0])}>Undo the last <kbd>u</kbd></button></p>` : nothing}`;
+  }
+
+  function draw() {
+    render(html`<div class="row"><h1 class="grow">Review</h1>
+      <button @click=${again} ?disabled=${answer?.job.state === "running"}>Review again <kbd>r</kbd></button></div>
+      ${error ? problem(error) : nothing}${answer ? body() : nothing}`, main);
+  }
+
+  setKeys({
+    j: ["Next finding", step(1)], k: ["Previous finding", step(-1)],
+    a: ["Accept the proposal", choose("accept")], f: ["Forget the note, or the older of two", choose("forget")], s: ["Supersede the older by the newer", choose("supersede")],
+    e: ["Edit", choose("edit")], d: ["Dismiss: keep the note and do not ask again", choose("keep")],
+    u: ["Undo the last decision", () => answer?.decided[0] && undo(answer.decided[0])()], r: ["Review again", again],
+  });
+  onChange(() => {
+    notes = {};
+    if (answer?.job.state === "done") load().catch(fail);
+  });
+  draw();
+  await load();
+}

@@ -1,13 +1,12 @@
 // Search: results as you type; after a pause one search that a model reads and the log keeps, with the verdict.
 
 import { changes, get, mayWrite, part, post, sample } from "./api.js";
-import { badge, bars, count, dialog, html, notePath, nothing, problem, render, showBody, svg, when } from "./parts.js";
+import { badge, bare, bars, count, dialog, html, notePath, nothing, problem, render, showBody, svg, when } from "./parts.js";
 
 const PAUSE = 300; // milliseconds
 const NEAREST = 3; // hits that are shown although nothing answers, as co search does
 const SINCE = [["", "Any time"], ["7d", "Last week"], ["30d", "Last month"], ["365d", "Last year"]];
 const thumb = (way = "") => svg`<svg class="thumb ${way}" viewBox="0 0 24 24" aria-hidden="true"><path d="M7 11v9H4v-9zm0 0 4-8c2 0 3 1 3 3v4h5c1 0 2 1 2 2l-1 6c0 1-1 2-2 2H7"/></svg>`;
-const bare = (ref) => ref.replace(/#L\d+(-\d+)?$/, "");
 
 // The snippet with its marks, which count letters and not UTF-16 units, and without Markdown's own marks.
 function marked({ snippet, marks }) {
@@ -35,238 +34,227 @@ function explained(found) {
 
 let last; // the answer to the last question, for whoever comes back to it
 
-export const page = {
-  path: "/",
-  title: "Search",
-  async open(main, { query, session, signal, go, toast, setKeys, onChange }) {
-    const asked = { q: query.get("q") ?? "", source: query.get("source") ?? "", tag: query.get("tag") ?? "", since: query.get("since") ?? "" };
-    let found, recent, error, final = false, selected = 0, ratings = {}, choices = { sources: [], tags: {} };
-    let pause, serial = 0, busy = false, waiting = false, looked = {};
+export async function open(main, { query, session, signal, go, toast, complain, setKeys, onChange }) {
+  const asked = { q: query.get("q") ?? "", source: query.get("source") ?? "", tag: query.get("tag") ?? "", since: query.get("since") ?? "" };
+  let found, recent, error, final = false, selected = 0, ratings = {}, choices = { sources: [], tags: {} };
+  let pause, serial = 0, busy = false, waiting = false, looked = {};
 
-    const near = (one, place) => !final || found.state === "found" || place < NEAREST || one.signals.words;
-    const shown = () => found?.hits.filter(near) ?? recent ?? [];
-    const hit = () => shown()[selected];
+  const near = (one, place) => !final || found.state === "found" || place < NEAREST || one.signals.words;
+  const shown = () => found?.hits.filter(near) ?? recent ?? [];
+  const hit = () => shown()[selected];
 
-    const key = () => JSON.stringify([asked, sample.on, changes.count]);
+  const key = () => JSON.stringify([asked, sample.on, changes.count]);
 
-    // -- searching
+  // -- searching
 
-    async function search(typing) {
-      const mine = ++serial;
-      try {
-        const answer = await get("/search", { ...asked, ...(typing && { typing }) }, signal);
-        if (mine !== serial) return;
-        const before = bare(hit()?.ref ?? "");
-        const kept = document.activeElement?.closest(".hit") ? answer.hits.findIndex((one) => bare(one.ref) === before) : 0;
-        [found, final, error, selected] = [answer, !typing, undefined, Math.max(0, kept)];
-        if (final) last = { key: key(), found };
-      } catch (caught) {
-        if (signal.aborted || mine !== serial) return;
-        [error, found] = [caught, undefined];
-      }
-      draw();
-      if (!typing) look();
+  async function search(typing) {
+    const mine = ++serial;
+    try {
+      const answer = await get("/search", { ...asked, ...(typing && { typing }) }, signal);
+      if (mine !== serial) return;
+      const before = bare(hit()?.ref ?? "");
+      const kept = document.activeElement?.closest(".hit") ? answer.hits.findIndex((one) => bare(one.ref) === before) : 0;
+      [found, final, error, selected] = [answer, !typing, undefined, Math.max(0, kept)];
+      if (final) last = { key: key(), found };
+    } catch (caught) {
+      if (signal.aborted || mine !== serial) return;
+      [error, found] = [caught, undefined];
     }
-
-    // One request at a time while typing, and always one for the newest text.
-    async function type() {
-      waiting = busy;
-      if (busy) return;
-      busy = true;
-      await search(true);
-      busy = false;
-      if (waiting) type();
-    }
-
-    function ask() {
-      clearTimeout(pause);
-      final = false;
-      if (!asked.q.trim()) return settle();
-      type();
-      pause = setTimeout(settle, PAUSE);
-    }
-
-    function settle() {
-      const shown = new URLSearchParams(Object.entries(asked).filter(([, value]) => value));
-      history.replaceState(null, "", shown.size ? `/?${shown}` : "/");
-      waiting = false;
-      return asked.q.trim() ? search(false) : list();
-    }
-
-    // Without a question: the newest notes.
-    async function list() {
-      const mine = ++serial, { source, tag, since } = asked;
-      try {
-        const notes = await get("/notes", { source, tag, since }, signal);
-        if (mine !== serial) return;
-        [recent, found, error, selected] = [notes, undefined, undefined, 0];
-      } catch (caught) {
-        error = caught;
-      }
-      if (signal.aborted) return;
-      draw();
-      look();
-    }
-
-    // -- the selected hit
-
-    async function look() {
-      const pane = main.querySelector(".preview article"), one = hit();
-      if (!pane || !one || !pane.offsetParent) return;
-      try {
-        looked[one.ref] ??= get(`/rendered/${part(bare(one.ref))}`, {}, signal);
-        const note = await looked[one.ref];
-        if (hit() !== one) return;
-        const lit = showBody(pane, note, one.lines, signal);
-        pane.scrollTop = lit ? Math.max(0, lit.offsetTop - pane.offsetTop - 40) : 0;
-      } catch (caught) {
-        delete looked[one.ref];
-        if (!signal.aborted && hit() === one) pane.textContent = caught.message;
-      }
-    }
-
-    function select(place, focus) {
-      const before = selected;
-      selected = Math.max(0, Math.min(place, shown().length - 1));
-      if (before !== selected) { draw(); look(); }
-      if (focus) main.querySelectorAll(".hit > a")[selected]?.focus();
-    }
-
-    async function why(ref) {
-      if (!ref || !asked.q.trim()) return;
-      try {
-        dialog("Why", explained(await get("/why", { ...asked, ref: bare(ref) }, signal)));
-      } catch (caught) {
-        toast(caught.message);
-      }
-    }
-
-    async function rate(good) {
-      const one = hit();
-      if (!one || !found || !mayWrite()) return;
-      try {
-        await post("/ratings", { ref: bare(one.ref), good, q: asked.q }, signal);
-        ratings[`${asked.q}\n${bare(one.ref)}`] = good;
-        toast(good ? "Rated as an answer" : "Rated as no answer");
-        draw();
-      } catch (caught) {
-        toast(caught.message);
-      }
-    }
-
-    // -- drawing
-
-    function change(name, event) {
-      asked[name] = event.target.value;
-      ask();
-    }
-
-    function keyInBox(event) {
-      if (hit() && (event.key === "ArrowDown" || event.key === "Enter")) {
-        event.preventDefault();
-        if (event.key === "Enter") go(notePath(hit().ref));
-        else select(selected, true);
-      }
-    }
-
-    function verdict() {
-      if (error || !found) return nothing;
-      if (!final) return html`<span class="soft">${count(found.hits.length, "note")}…</span>`;
-      const sure = found.confidence === null ? "" : ` · ${Math.round(100 * found.confidence)} % sure`;
-      const searched = `${count(found.searched.notes, "note")} searched`;
-      const unsure = found.hits[0]?.weak;
-      if (found.state === "found" && !unsure) return html`${badge("found", "good")} <span class="soft">${searched}${sure} · ${Math.round(found.took_ms)} ms</span>`;
-      const text = found.state === "found" ? "Only weak matches." : found.state === "absent" ? "Nothing here clearly answers that." : "Nothing found, but not everything could be searched.";
-      return html`${badge(found.state === "found" ? "weak" : found.state, "warn")} ${text} <span class="soft">${searched}${sure}</span>
-        ${!mayWrite() ? nothing : html`<a class="button" href="/note/?title=${encodeURIComponent(asked.q)}">Write it</a>`}`;
-    }
-
-    const row = (one, place) => {
-      const best = Math.max(1, shown()[0].score ?? 0), parts = Object.entries(one.signals ?? {});
-      const names = parts.map(([name, value]) => `${name} ${value.toFixed(2)}`).join(", ");
-      return html`<li class="hit" aria-current=${place === selected ? "true" : nothing} @focusin=${() => select(place)} @mousemove=${() => select(place)}>
-        <a href=${notePath(one.ref)}>${one.title}</a> ${badge(one.source)}
-        ${one.weak ? badge("weak match", "warn") : nothing}${one.outdated ? badge("outdated", "warn") : nothing}
-        ${one.heading ? html`<span class="small soft">${one.heading}</span>` : nothing}
-        <p>${one.snippet ? marked(one) : one.description}</p>
-        <div class="row small soft">${parts.length ? html`<span class="stack" role="img" aria-label=${names}>${parts.map(
-          ([name, value]) => html`<i class="part-${name}" .style=${`width:${Math.max(0, 100 * value / best)}%`}></i>`)}</span>` : nothing}
-          ${when(one.created)} ${one.tags.slice(0, 4).map((tag) => html`<span>#${tag}</span>`)}</div>
-      </li>`;
-    };
-
-    const preview = (one) => {
-      const rated = ratings[`${asked.q}\n${bare(one.ref)}`];
-      return html`<aside class="preview card" aria-label="Preview">
-        <div class="row"><h2 class="grow">${one.title}</h2>
-          ${found ? html`<button class="quiet" @click=${() => why(one.ref)} title="Why is it here? (w)">Why</button>` : nothing}
-          ${!found || !mayWrite() ? nothing : html`
-            <button class="quiet" aria-pressed=${rated === true} @click=${() => rate(true)} aria-label="This answers it" title="This answers it (+)">${thumb()}</button>
-            <button class="quiet" aria-pressed=${rated === false} @click=${() => rate(false)} aria-label="This does not answer it" title="This does not answer it (-)">${thumb("down")}</button>`}</div>
-        ${found ? bars(one.signals) : nothing}<hr>
-        <article class="prose" tabindex="0" aria-label=${one.title}></article></aside>`;
-    };
-
-    const welcome = () => html`<section class="card welcome"><h2>${sample.on ? "Three questions to try" : "There are no notes here yet"}</h2>
-      ${sample.on ? nothing : html`<p>Try a sample first, the notes of a small team that makes tide clocks. Ask them:</p>`}
-      <div class="row">${session.questions.map((one) => html`<button @click=${() => { sample.on = true; go(`/?q=${encodeURIComponent(one)}`); }}>${one}</button>`)}</div>
-      ${sample.on ? nothing : html`<hr><p>Or begin with your own: <code>co add FOLDER</code> makes notes that you have searchable.</p>
-        <a class="button primary" href="/note/">Write the first note</a>`}</section>`;
-
-    const about = () => found ? html`
-      ${found.understood.map((text) => html`<p class="small soft">${text}</p>`)}
-      ${final ? found.degraded.map((text) => html`<p class="small warn">${text}</p>`) : nothing}
-      ${final && found.suggestions.length && found.state !== "found" ? html`<p>Words that occur here: ${found.suggestions.map(
-        (word) => html`<button class="quiet" @click=${() => { asked.q = word; ask(); draw(); }}>${word}</button>`)}</p>` : nothing}`
-      : html`${sample.on || !session.notes && !recent?.length ? welcome() : nothing}
-      ${recent?.length ? html`<h2>${asked.tag ? `Notes with #${asked.tag}` : "Newest notes"}</h2>` : nothing}`;
-
-    const results = () => html`${about()}<div class="split"><div>
-        <ol class="hits">${shown().map(row)}</ol>
-        ${final ? html`<form class="row small" @submit=${(event) => { event.preventDefault(); why(event.target.missing.value); }}>
-          <label for="missing">Missing a note?</label><input id="missing" name="missing" placeholder="its title or ref" required>
-          <button>Why not?</button></form>` : nothing}</div>
-        ${hit() ? preview(hit()) : nothing}</div>`;
-
-    function draw() {
-      render(html`<h1 class="hidden">Search</h1>
-        <search>
-          <input type="search" .value=${asked.q} aria-label="Search your notes" placeholder="Ask, or type a few words" autocomplete="off" spellcheck="false"
-            @input=${(event) => change("q", event)} @keydown=${keyInBox}>
-          <div class="row filters">
-            <select aria-label="Source" @change=${(event) => change("source", event)}><option value="">All sources</option>
-              ${choices.sources.map((one) => html`<option .selected=${one === asked.source}>${one}</option>`)}</select>
-            <input list="tags" aria-label="Tag" placeholder="Tag" .value=${asked.tag} @change=${(event) => change("tag", event)}>
-            <datalist id="tags">${Object.keys(choices.tags).slice(0, 200).map((tag) => html`<option value=${tag}></option>`)}</datalist>
-            <select aria-label="Created" @change=${(event) => change("since", event)}>
-              ${SINCE.map(([value, text]) => html`<option value=${value} .selected=${value === asked.since}>${text}</option>`)}</select>
-            ${mayWrite() ? html`<a class="button new" href="/note/" title="New note (n)">New note</a>` : nothing}
-          </div>
-        </search>
-        <div class="verdict" role="status" aria-live="polite">${verdict()}</div>
-        ${error ? problem(error) : results()}`, main);
-    }
-
-    const box = () => main.querySelector("input[type=search]");
-    const one = (fn) => () => { if (hit()) fn(hit()); };
-    setKeys({
-      "/": ["Search", () => { box().focus(); box().select(); }],
-      j: ["Next result", () => select(document.activeElement.closest(".hit") ? selected + 1 : selected, true)],
-      k: ["Previous result", () => select(selected - 1, true)],
-      Enter: ["Open", one((hit) => go(notePath(hit.ref)))],
-      e: ["Edit", one((hit) => go(`${notePath(bare(hit.ref))}?edit=1`))],
-      w: ["Why, or why not", () => hit() ? why(hit().ref) : main.querySelector("#missing")?.focus()],
-      "+": ["This answers it", () => rate(true)],
-      "-": ["This does not answer it", () => rate(false)],
-    });
-    onChange(() => { looked = {}; if (!asked.q.trim()) list(); else if (final) search(true).then(() => { final = true; draw(); look(); }); });
-    signal.addEventListener("abort", () => clearTimeout(pause));
     draw();
-    box().focus({ preventScroll: true });
-    get("/filters", {}, signal).then((all) => { choices = all; draw(); }, () => {});
-    if (last?.key !== key()) return settle();
-    [found, final] = [last.found, true];
+    if (!typing) look();
+  }
+
+  // One request at a time while typing, and always one for the newest text.
+  async function type() {
+    waiting = busy;
+    if (busy) return;
+    busy = true;
+    await search(true);
+    busy = false;
+    if (waiting) type();
+  }
+
+  function ask() {
+    clearTimeout(pause);
+    final = false;
+    if (!asked.q.trim()) return settle();
+    type();
+    pause = setTimeout(settle, PAUSE);
+  }
+
+  function settle() {
+    const shown = new URLSearchParams(Object.entries(asked).filter(([, value]) => value));
+    history.replaceState(null, "", shown.size ? `/?${shown}` : "/");
+    waiting = false;
+    return asked.q.trim() ? search(false) : list();
+  }
+
+  // Without a question: the newest notes.
+  async function list() {
+    const mine = ++serial, { source, tag, since } = asked;
+    try {
+      const notes = await get("/notes", { source, tag, since }, signal);
+      if (mine !== serial) return;
+      [recent, found, error, selected] = [notes, undefined, undefined, 0];
+    } catch (caught) {
+      error = caught;
+    }
+    if (signal.aborted) return;
     draw();
     look();
-  },
-};
+  }
+
+  // -- the selected hit
+
+  async function look() {
+    const pane = main.querySelector(".preview article"), one = hit();
+    if (!pane || !one || !pane.offsetParent) return;
+    try {
+      looked[one.ref] ??= get(`/rendered/${part(bare(one.ref))}`, {}, signal);
+      const note = await looked[one.ref];
+      if (hit() !== one) return;
+      const lit = showBody(pane, note, one.lines, signal);
+      pane.scrollTop = lit ? Math.max(0, lit.offsetTop - pane.offsetTop - 40) : 0;
+    } catch (caught) {
+      delete looked[one.ref];
+      if (!signal.aborted && hit() === one) pane.textContent = caught.message;
+    }
+  }
+
+  function select(place, focus) {
+    const before = selected;
+    selected = Math.max(0, Math.min(place, shown().length - 1));
+    if (before !== selected) { draw(); look(); }
+    if (focus) main.querySelectorAll(".hit > a")[selected]?.focus();
+  }
+
+  async function why(ref) {
+    if (!ref || !asked.q.trim()) return;
+    const found = await get("/why", { ...asked, ref: bare(ref) }, signal).catch(complain);
+    if (found) dialog("Why", explained(found));
+  }
+
+  async function rate(good) {
+    const one = hit();
+    if (!one || !found || !mayWrite()) return;
+    if (!await post("/ratings", { ref: bare(one.ref), good, q: asked.q }, signal).catch(complain)) return;
+    ratings[`${asked.q}\n${bare(one.ref)}`] = good;
+    toast(good ? "Rated as an answer" : "Rated as no answer");
+    draw();
+  }
+
+  // -- drawing
+
+  function change(name, event) {
+    asked[name] = event.target.value;
+    ask();
+  }
+
+  function keyInBox(event) {
+    if (hit() && (event.key === "ArrowDown" || event.key === "Enter")) {
+      event.preventDefault();
+      if (event.key === "Enter") go(notePath(hit().ref));
+      else select(selected, true);
+    }
+  }
+
+  function verdict() {
+    if (error || !found) return nothing;
+    if (!final) return html`<span class="soft">${count(found.hits.length, "note")}…</span>`;
+    const sure = found.confidence === null ? "" : ` · ${Math.round(100 * found.confidence)} % sure`;
+    const searched = `${count(found.searched.notes, "note")} searched`;
+    const unsure = found.hits[0]?.weak;
+    if (found.state === "found" && !unsure) return html`${badge("found", "good")} <span class="soft">${searched}${sure} · ${Math.round(found.took_ms)} ms</span>`;
+    const text = found.state === "found" ? "Only weak matches." : found.state === "absent" ? "Nothing here clearly answers that." : "Nothing found, but not everything could be searched.";
+    return html`${badge(found.state === "found" ? "weak" : found.state, "warn")} ${text} <span class="soft">${searched}${sure}</span>
+      ${!mayWrite() ? nothing : html`<a class="button" href="/note/?title=${encodeURIComponent(asked.q)}">Write it</a>`}`;
+  }
+
+  const row = (one, place) => {
+    const best = Math.max(1, shown()[0].score ?? 0), parts = Object.entries(one.signals ?? {});
+    const names = parts.map(([name, value]) => `${name} ${value.toFixed(2)}`).join(", ");
+    return html`<li class="hit" aria-current=${place === selected ? "true" : nothing} @focusin=${() => select(place)} @mousemove=${() => select(place)}>
+      <a href=${notePath(one.ref)}>${one.title}</a> ${badge(one.source)}
+      ${one.weak ? badge("weak match", "warn") : nothing}${one.outdated ? badge("outdated", "warn") : nothing}
+      ${one.heading ? html`<span class="small soft">${one.heading}</span>` : nothing}
+      <p>${one.snippet ? marked(one) : one.description}</p>
+      <div class="row small soft">${parts.length ? html`<span class="stack" role="img" aria-label=${names}>${parts.map(
+        ([name, value]) => html`<i class="part-${name}" .style=${`width:${Math.max(0, 100 * value / best)}%`}></i>`)}</span>` : nothing}
+        ${when(one.created)} ${one.tags.slice(0, 4).map((tag) => html`<span>#${tag}</span>`)}</div>
+    </li>`;
+  };
+
+  const preview = (one) => {
+    const rated = ratings[`${asked.q}\n${bare(one.ref)}`];
+    return html`<aside class="preview card" aria-label="Preview">
+      <div class="row"><h2 class="grow">${one.title}</h2>
+        ${found ? html`<button class="quiet" @click=${() => why(one.ref)} title="Why is it here? (w)">Why</button>` : nothing}
+        ${!found || !mayWrite() ? nothing : html`
+          <button class="quiet" aria-pressed=${rated === true} @click=${() => rate(true)} aria-label="This answers it" title="This answers it (+)">${thumb()}</button>
+          <button class="quiet" aria-pressed=${rated === false} @click=${() => rate(false)} aria-label="This does not answer it" title="This does not answer it (-)">${thumb("down")}</button>`}</div>
+      ${found ? bars(one.signals) : nothing}<hr>
+      <article class="prose" tabindex="0" aria-label=${one.title}></article></aside>`;
+  };
+
+  const welcome = () => html`<section class="card welcome"><h2>${sample.on ? "Three questions to try" : "There are no notes here yet"}</h2>
+    ${sample.on ? nothing : html`<p>Try a sample first, the notes of a small team that makes tide clocks. Ask them:</p>`}
+    <div class="row">${session.questions.map((one) => html`<button @click=${() => { sample.on = true; go(`/?q=${encodeURIComponent(one)}`); }}>${one}</button>`)}</div>
+    ${sample.on ? nothing : html`<hr><p>Or begin with your own: <code>co add FOLDER</code> makes notes that you have searchable.</p>
+      <a class="button primary" href="/note/">Write the first note</a>`}</section>`;
+
+  const about = () => found ? html`
+    ${found.understood.map((text) => html`<p class="small soft">${text}</p>`)}
+    ${final ? found.degraded.map((text) => html`<p class="small warn">${text}</p>`) : nothing}
+    ${final && found.suggestions.length && found.state !== "found" ? html`<p>Words that occur here: ${found.suggestions.map(
+      (word) => html`<button class="quiet" @click=${() => { asked.q = word; ask(); draw(); }}>${word}</button>`)}</p>` : nothing}`
+    : html`${sample.on || !session.notes && !recent?.length ? welcome() : nothing}
+    ${recent?.length ? html`<h2>${asked.tag ? `Notes with #${asked.tag}` : "Newest notes"}</h2>` : nothing}`;
+
+  const results = () => html`${about()}<div class="split"><div>
+      <ol class="hits">${shown().map(row)}</ol>
+      ${final ? html`<form class="row small" @submit=${(event) => { event.preventDefault(); why(event.target.missing.value); }}>
+        <label for="missing">Missing a note?</label><input id="missing" name="missing" placeholder="its title or ref" required>
+        <button>Why not?</button></form>` : nothing}</div>
+      ${hit() ? preview(hit()) : nothing}</div>`;
+
+  function draw() {
+    render(html`<h1 class="hidden">Search</h1>
+      <search>
+        <input type="search" .value=${asked.q} aria-label="Search your notes" placeholder="Ask, or type a few words" autocomplete="off" spellcheck="false"
+          @input=${(event) => change("q", event)} @keydown=${keyInBox}>
+        <div class="row filters">
+          <select aria-label="Source" @change=${(event) => change("source", event)}><option value="">All sources</option>
+            ${choices.sources.map((one) => html`<option .selected=${one === asked.source}>${one}</option>`)}</select>
+          <input list="tags" aria-label="Tag" placeholder="Tag" .value=${asked.tag} @change=${(event) => change("tag", event)}>
+          <datalist id="tags">${Object.keys(choices.tags).slice(0, 200).map((tag) => html`<option value=${tag}></option>`)}</datalist>
+          <select aria-label="Created" @change=${(event) => change("since", event)}>
+            ${SINCE.map(([value, text]) => html`<option value=${value} .selected=${value === asked.since}>${text}</option>`)}</select>
+          ${mayWrite() ? html`<a class="button new" href="/note/" title="New note (n)">New note</a>` : nothing}
+        </div>
+      </search>
+      <div class="verdict" role="status" aria-live="polite">${verdict()}</div>
+      ${error ? problem(error) : results()}`, main);
+  }
+
+  const box = () => main.querySelector("input[type=search]");
+  const one = (fn) => () => { if (hit()) fn(hit()); };
+  setKeys({
+    "/": ["Search", () => { box().focus(); box().select(); }],
+    j: ["Next result", () => select(document.activeElement.closest(".hit") ? selected + 1 : selected, true)],
+    k: ["Previous result", () => select(selected - 1, true)],
+    Enter: ["Open", one((hit) => go(notePath(hit.ref)))],
+    e: ["Edit", one((hit) => go(`${notePath(bare(hit.ref))}?edit=1`))],
+    w: ["Why, or why not", () => hit() ? why(hit().ref) : main.querySelector("#missing")?.focus()],
+    "+": ["This answers it", () => rate(true)],
+    "-": ["This does not answer it", () => rate(false)],
+  });
+  onChange(() => { looked = {}; if (!asked.q.trim()) list(); else if (final) search(true).then(() => { final = true; draw(); look(); }); });
+  signal.addEventListener("abort", () => clearTimeout(pause));
+  draw();
+  box().focus({ preventScroll: true });
+  get("/filters", {}, signal).then((all) => { choices = all; draw(); }, () => {});
+  if (last?.key !== key()) return settle();
+  [found, final] = [last.found, true];
+  draw();
+  look();
+}
