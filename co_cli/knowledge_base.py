@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from co_cli import service, team
 from co_cli.activity import Activity
+from co_cli.activity.statistics import use_counts
 from co_cli.embedding.embedders import Embedders, reader_named
 from co_cli.errors import IndexUnavailableError, InvalidInputError, KnowledgeError, SettingsError, VaultError
 from co_cli.index.engines import engine_of
 from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.notes.files import make_folders
 from co_cli.notes.store import NoteStore
+from co_cli.retrieval.explain import Explanation, explain_note
 from co_cli.service.searching import Options, find, read_filters, read_request
 from co_cli.settings import Settings, load_settings
 from co_cli.sources.origin import VAULT, Origin, added_origins
@@ -39,7 +41,7 @@ from co_cli.values import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from types import TracebackType
     from typing import Any, Self
 
@@ -47,7 +49,6 @@ if TYPE_CHECKING:
     from co_cli.index.embed import Embedded
     from co_cli.index.links import Backlink, Link
     from co_cli.notes.note import Note
-    from co_cli.retrieval.explain import Explanation
     from co_cli.sources.web.fetch import Fetcher
 
 
@@ -92,7 +93,7 @@ class KnowledgeBase:
         self.index.limits_of = self._limits_of
         self.load_linked_sources()
         self.index.on_change = lambda index, report, saved: self.activity.indexed(index, report, saved)
-        self.index.use_counts = self._use_counts
+        self.index.use_counts = partial(use_counts, settings.data_dir)
 
     @classmethod
     def open(
@@ -184,8 +185,6 @@ class KnowledgeBase:
 
     def why(self, query: str, ref: str, limit: int = 10, **options: Any) -> Explanation:
         """Explain a note's rank for a query, or why it was not found. Options are those of `search`."""
-        from co_cli.retrieval.explain import explain_note
-
         request = read_request(self, query, Options(limit=limit, **options))
         if request.backend == "grep":
             raise InvalidInputError("grep does not rank: ask with the backend fts5 or hybrid")
@@ -441,11 +440,6 @@ class KnowledgeBase:
     def _limits_of(self, origin: Origin) -> tuple[Sequence[str], int]:
         settings = self.settings_of(origin.root)
         return settings.knowledge_exclude, settings.knowledge_max_note_bytes
-
-    def _use_counts(self, places: Collection[tuple[str, str]]) -> Mapping[tuple[str, str], tuple[int, int]]:
-        from co_cli.activity.statistics import use_counts  # only profiles that weigh use need it
-
-        return use_counts(self.settings.data_dir, places)
 
     def _count_indexed(self) -> int:
         """How many notes the index has of this vault; 0 if it cannot be opened."""
