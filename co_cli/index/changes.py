@@ -24,8 +24,8 @@ class Changes(NamedTuple):
 
     look: list[str]
     gone: list[str]
-    folders: list[str]
-    """Folders whose stored listing is out of date."""
+    folders: dict[str, bytes]
+    """Folders whose stored listing is out of date, with that listing."""
     unlisted: list[str]
     """Indexed files that no stored listing has."""
 
@@ -47,12 +47,12 @@ def compare(
     """
     look: list[str] = []
     gone: list[str] = []
-    folders: list[str] = []
+    folders: dict[str, bytes] = {}
     for folder in stored.keys() | seen.keys():
         before, now = stored.get(folder, b""), seen.get(folder, b"")
         if before == now or _below(folder, unread):
             continue
-        folders.append(folder)
+        folders[folder] = before
         old, new = entries_of(before), entries_of(now)
         for name, number in new.items():
             before_number = old.get(name)
@@ -86,12 +86,16 @@ def reported(files: Mapping[str, StoredFile]) -> tuple[list[tuple[str, str]], li
     )
 
 
-def settled(listing: bytes, unsure: Sequence[str]) -> bytes:
-    """The listing to store: files too young to be trusted, and those that could not be read, are marked."""
+def settled(listing: bytes, unsure: Sequence[str], into: bytes | None = None) -> bytes:
+    """The listing to store: files too young to be trusted, and those that could not be read, are marked.
+
+    `into`: only these are stored, in this other listing.
+    """
     if not unsure:
-        return listing
+        return listing if into is None else into
     numbers = entries_of(listing)
-    return with_numbers(listing, {name: ~numbers[name] for name in unsure if name in numbers})
+    marked = {name: ~numbers[name] for name in unsure if name in numbers}
+    return with_numbers(listing if into is None else into, marked)
 
 
 def _below(folder: str, tops: Sequence[str]) -> bool:

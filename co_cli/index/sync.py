@@ -205,21 +205,33 @@ def _finish(
         vanished = _vanished(writer, vault, origin, lost_now)
         keep = set(lost_now) if vanished or kind_of(origin).keeps_missing else set[str]()
         removed = writer.drop_files(vault, [path for path in gone if path not in keep])
-        listings = _listings(scan, changes, unsure)
+        listings = _listings(scan, changes, unsure, writer.listings(vault)[0])
         marked = writer.finish_sync(vault, SyncState(seen.started, listings, unlisted, seen.same, sorted(keep)))
     # a folder's missing notes are reported as removed
     return ([*removed, *marked], []) if not vanished else (removed, marked)
 
 
-def _listings(scan: Scan, changes: Changes, unsure: Collection[str]) -> Mapping[str, bytes | None]:
-    young: dict[str, list[str]] = {}
-    for path in unsure:
-        folder, name = place_of(path)
-        young.setdefault(folder, []).append(name)
+def _listings(
+    scan: Scan, changes: Changes, unsure: Collection[str], stored: Mapping[str, bytes]
+) -> Mapping[str, bytes | None]:
+    """The listings to store. Where another sync has stored one meanwhile, its files stay in it, and those of this sync
+    are looked at again: each of the two may have seen what the other has not.
+    """
+    young, looked = _by_folder(unsure), _by_folder(changes.look)
     found: dict[str, bytes | None] = {}
-    for folder in changes.folders:
-        listing = scan.listings.get(folder)
-        found[folder] = None if listing is None else settled(listing, young.get(folder, ()))
+    for folder, then in changes.folders.items():
+        ours, theirs = scan.listings.get(folder), stored.get(folder)
+        if theirs is not None and theirs != then:
+            found[folder] = settled(ours or b"", looked.get(folder, ()), theirs)
+        else:
+            found[folder] = None if ours is None else settled(ours, young.get(folder, ()))
+    return found
+
+
+def _by_folder(paths: Collection[str]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for folder, name in map(place_of, paths):
+        found.setdefault(folder, []).append(name)
     return found
 
 

@@ -12,6 +12,7 @@ import pytest
 from co_cli.index import sync
 from co_cli.index.sqlite.sqlite_engine import SqliteEngine
 from co_cli.knowledge_index import KnowledgeIndex
+from co_cli.notes.note import Note
 from tests.index.contents import contents, contents_from_scratch
 from tests.vault import Vault
 
@@ -111,6 +112,42 @@ def test_a_file_that_vanishes_between_the_listing_and_the_reading_is_tried_again
     assert [path for path, _ in report.skipped] == ["memories/9.md"]
     moved[0].rename(vault.path("memories/9.md"))
     assert index.sync().added == ["memories/9.md"]
+    assert contents(engine, vault.root) == contents_from_scratch(vault, tmp_path / "other")
+
+
+def test_a_sync_that_ends_after_another_one_does_not_hide_what_that_one_saw(
+    vault: Vault, index: KnowledgeIndex
+) -> None:
+    vault.write("memories/oak.md", "Oaks live long.")
+
+    def sync_meanwhile(files: int, of: int) -> None:
+        vault.write("memories/elm.md", "Elms are rare.")
+        KnowledgeIndex(index.engine, vault.root, embedders=index.embedders).sync()
+
+    index.sync(progress=sync_meanwhile)
+    vault.delete("memories/elm.md")
+
+    assert index.sync().removed == ["memories/elm.md"]
+    assert indexed(index) == ["memories/oak.md"]
+
+
+def test_a_sync_that_writes_an_older_text_after_another_one_reads_the_file_again(
+    vault: Vault, index: KnowledgeIndex, engine: SqliteEngine, tmp_path: Path
+) -> None:
+    vault.write("articles/oak.md", "Oaks live long.")
+    settle(vault, "articles/oak.md")
+
+    def sync_meanwhile(note: Note) -> None:
+        """Called when a file has been read and is not indexed yet."""
+        vault.write("articles/oak.md", "Oaks live for a thousand years.")
+        os.utime(vault.path("articles/oak.md"), ns=(LONG_AGO + 1, LONG_AGO + 1))
+        KnowledgeIndex(engine, vault.root, embedders=index.embedders).sync()
+
+    index.boundaries = sync_meanwhile
+    index.sync()
+    index.boundaries = None
+
+    assert index.sync().changed == ["articles/oak.md"]
     assert contents(engine, vault.root) == contents_from_scratch(vault, tmp_path / "other")
 
 
