@@ -30,6 +30,7 @@ from co_cli.notes.store import NoteStore
 from co_cli.service.context import always_notes, matching_notes
 from co_cli.tools import Toolbox
 from co_cli.tools.fencing import GUIDE, clean, one_line, plain_ref
+from co_cli.tools.guidance import instructions
 from co_cli.tools.prompt_notes import render_notes
 from co_cli.values import OWN_SOURCES, NoteSummary
 
@@ -45,15 +46,6 @@ EXACT = ("ref", "rest", "cut", "path", "trash")
 """Keys of structured output whose values open something, so they are not escaped."""
 LONGEST = 500
 """Characters of a prompt's argument."""
-
-INTRODUCTION = "co-cli is the user's long-term memory and library: Markdown notes in a folder that they own."
-RECALL = """\
-Recall before you answer anything that may depend on the user, their preferences, decisions, people, projects or \
-documents. `absent` means that everything was searched and nothing clearly matches: try once in other words, then say \
-so."""
-SAVE = """\
-Save when the user asks you to remember something, corrects you, or says something that will matter again: one thing \
-per memory, in sentences that stand alone. Never save secrets."""
 
 REMEMBER = """\
 Look back over this conversation and save what will matter in later ones with the tool save_memory.{focus}
@@ -86,13 +78,11 @@ class VaultServer(MCPServer[None]):
         self.toolbox, self.kb, self._structured = toolbox, toolbox.kb, structured
         self.threads = anyio.CapacityLimiter(THREADS)
         names = {tool.name for tool in toolbox.tools}
-        when = [RECALL] if names & {"recall_memory", "recall_article", "search_knowledge"} else []
-        when += [SAVE] if "save_memory" in names else []
         super().__init__(
             "co-cli",
             title="co-cli",
             description="A memory and a library in Markdown files that you own, searched by words and meaning.",
-            instructions="\n".join([INTRODUCTION, *when, f"{GUIDE} Name the ref of each note that you rely on."]),
+            instructions=instructions(names, context=False),
             version=__version__,
             log_level="WARNING",
             subscriptions=False,
