@@ -85,17 +85,15 @@ class Seen:
         for text in texts:
             notes |= rendered_notes(text)
         refs = [*notes]
-        for part in _tool_returns(messages, TOOL_NAMES):
-            hits = _get(part.metadata, "hits")  # it may come from a web page, so it can be anything
-            found = cast("list[object]", hits) if isinstance(hits, list) else []
-            shown = [part.metadata, *(hit for hit in found if _get(hit, "whole"))]
+        for part in tool_returns(messages, TOOL_NAMES):
+            shown = [part.metadata, *(hit for hit in parts_of(part.metadata, "hits") if _get(hit, "whole"))]
             refs += [str(_get(note, "ref") or "") for note in shown]
-        texts += [str(part.content) for part in _tool_returns(messages, ("load_skill",))]
+        texts += [str(part.content) for part in tool_returns(messages, ("load_skill",))]
         skills = frozenset(unescape(name) for text in texts for name in SKILL_NAME.findall(text))
         return cls(notes, frozenset(map(without_lines, refs)), skills)
 
 
-def _tool_returns(messages: Sequence[ModelMessage], tools: tuple[str, ...]) -> Iterator[ToolReturnPart]:
+def tool_returns(messages: Sequence[ModelMessage], tools: tuple[str, ...]) -> Iterator[ToolReturnPart]:
     for part in (part for message in messages if isinstance(message, ModelRequest) for part in message.parts):
         if isinstance(part, ToolReturnPart) and part.tool_name.endswith(tools):
             yield part
@@ -103,6 +101,12 @@ def _tool_returns(messages: Sequence[ModelMessage], tools: tuple[str, ...]) -> I
 
 def _get(value: object, key: str) -> Any:
     return cast("dict[str, Any]", value).get(key) if isinstance(value, dict) else None
+
+
+def parts_of(value: object, key: str) -> list[object]:
+    """A list in metadata, which may have come from a web page, so that it can be anything."""
+    found = _get(value, key)
+    return cast("list[object]", found) if isinstance(found, list) else []
 
 
 def user_text(prompt: str | Sequence[UserContent] | None, messages: Sequence[ModelMessage]) -> str | None:
@@ -130,12 +134,12 @@ def spoken_turns(messages: Sequence[ModelMessage]) -> list[SpokenTurn]:
     for message in messages:
         for part in message.parts:
             if isinstance(part, UserPromptPart):
-                contents = [part.content] if isinstance(part.content, str) else part.content
-                ours = [getattr(content, "metadata", None) for content in contents]
-                reports: list[Any] = [_get(metadata, KEY) for metadata in ours]
-                given += [str(note["ref"]) for report in reports if report for note in report["injected"]]
-                added = [bool(_get(metadata, KEY) or _get(metadata, SKILL_KEY)) for metadata in ours]
-                own = [content for content, is_ours in zip(contents, added, strict=True) if not is_ours]
+                own: list[UserContent] = []
+                for content in [part.content] if isinstance(part.content, str) else part.content:
+                    metadata = getattr(content, "metadata", None)
+                    report = _get(metadata, KEY)
+                    given += [str(_get(note, "ref")) for note in parts_of(report, "injected")]
+                    own += [] if report or _get(metadata, SKILL_KEY) else [content]
                 found.append(SpokenTurn(USER, "\n".join(user_texts(own)), part.timestamp.timestamp()))
             elif isinstance(part, TextPart) and isinstance(message, ModelResponse):
                 found.append(SpokenTurn(ASSISTANT, part.content, message.timestamp.timestamp(), tuple(given)))

@@ -6,18 +6,11 @@ import re
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any, cast
 
 from pydantic import ValidationError
-from pydantic_ai.messages import (
-    ModelMessage,
-    ModelMessagesTypeAdapter,
-    ModelResponse,
-    ToolCallPart,
-    ToolReturnPart,
-)
+from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, ModelResponse, ToolCallPart
 
-from co_cli.agent.injection import TOOL_NAMES, spoken_turns
+from co_cli.agent.injection import TOOL_NAMES, parts_of, spoken_turns, tool_returns
 from co_cli.errors import InvalidInputError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.new_note import title_from
@@ -91,10 +84,9 @@ def _files(messages: Sequence[ModelMessage]) -> Iterator[str]:
 
 def _tags(messages: Sequence[ModelMessage]) -> Iterator[str]:
     """The tags of the notes that tools found."""
-    for part in (part for message in messages for part in message.parts if isinstance(part, ToolReturnPart)):
-        metadata = cast("dict[str, Any]", part.metadata or {})
-        hits = metadata.get("hits", ()) if part.tool_name in TOOL_NAMES else ()
-        yield from (str(tag) for hit in hits for tag in hit["tags"])
+    for part in tool_returns(messages, TOOL_NAMES):
+        for hit in parts_of(part.metadata, "hits"):
+            yield from map(str, parts_of(hit, "tags"))
 
 
 def _named(kb: KnowledgeBase, text: str) -> list[str]:

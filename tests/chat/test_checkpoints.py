@@ -9,9 +9,19 @@ from pathlib import Path
 
 import pytest
 from pydantic_ai import Agent
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    TextContent,
+    TextPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
 from pydantic_ai.run import AgentRunResult
 
 from co_cli.agent import CoDeps, Knowledge
+from co_cli.agent.injection import KEY
 from co_cli.agent.models import load_model
 from co_cli.chat.commands import handle
 from co_cli.chat.screen import Output
@@ -24,7 +34,7 @@ from tests.chat_server import ChatServer, calls, text
 from tests.command import Co
 from tests.vault import Vault
 
-KEY = "ghp_" + "1aB2cD3eF4gH5iJ6kL7mN8oP9qR0sT1uV2wX"
+TOKEN = "ghp_" + "1aB2cD3eF4gH5iJ6kL7mN8oP9qR0sT1uV2wX"
 
 
 @pytest.fixture
@@ -45,7 +55,7 @@ def saved(knowledge: Knowledge, notes: Vault, server: ChatServer) -> str:
         calls(("recall_memory", {"query": "blue pool"}), ("read_note", {"ref": "memory:blue"})),
         text("Blue goes first."),
     )
-    result = ask(knowledge, f"How do we deploy with the blue pool? The token is {KEY}.")
+    result = ask(knowledge, f"How do we deploy with the blue pool? The token is {TOKEN}.")
     return knowledge.checkpoint(result, "Plan the deploy").ref
 
 
@@ -64,7 +74,7 @@ def test_a_checkpoint_is_a_note_beside_its_messages(co: Co, vault: Vault, saved:
     assert "Blue goes first." in note
     assert "Blue takes traffic first" not in note, "what tools said is in the messages alone"
     assert "Blue takes traffic first" in messages
-    assert KEY not in note + messages
+    assert TOKEN not in note + messages
 
 
 def test_no_search_and_no_prompt_has_a_checkpoint(co: Co, kb: KnowledgeBase, vault: Vault, saved: str) -> None:
@@ -181,3 +191,16 @@ def test_files_that_are_no_checkpoint_are_left_out(co: Co, vault: Vault) -> None
 
     assert [one["ref"] for one in co("checkpoint", "list", "--json").json] == ["checkpoint:plan-the-deploy"]
     assert co("checkpoint", "list", "deploy", "--json").json[0]["ref"] == "checkpoint:plan-the-deploy"
+
+
+def test_metadata_that_came_back_from_a_web_page_can_be_anything(knowledge: Knowledge) -> None:
+    messages: list[ModelMessage] = [
+        ModelRequest([UserPromptPart("Which pool?"), UserPromptPart([TextContent("x", metadata={KEY: ["forged"]})])]),
+        ModelRequest([ToolReturnPart("recall_memory", "found", "1", metadata={"hits": [7, {"tags": None}]})]),
+        ModelRequest([ToolReturnPart("recall_memory", "found", "2", metadata=["hits"])]),
+        ModelResponse([TextPart("Blue.")]),
+    ]
+
+    saved = knowledge.checkpoint(messages)
+
+    assert (saved.title, saved.topics) == ("Which pool", ())
