@@ -266,7 +266,7 @@ class _Reading:
     def _compared(self, note: Note, batch: FacetBatch, facets: Sequence[Facet]) -> list[FacetRow]:
         """The facets as rows, each with what is known already."""
         conversation = str(note.metadata.get("session") or note.path)
-        facets = [facet._replace(text=redact(facet.text)) for facet in facets]
+        facets = [facet._replace(text=redact(facet.text), name=redact(facet.name or "")) for facet in facets]
         related = [self._known(facet) if facet.kind != "feedback" else [] for facet in facets]
         relations: list[tuple[Relation, str | None]] = [("new", None)] * len(facets)
         unclear: list[int] = []
@@ -304,7 +304,7 @@ class _Reading:
             "speaker": turn.speaker,
             "relation": relation,
             "known": known,
-            "name": facet.name,
+            "name": facet.name or None,
             "valid_from": facet.valid_from,
             "valid_until": facet.valid_until,
         }
