@@ -47,7 +47,7 @@ grant select, insert, update, delete on spaces, embedding_cache to {ROLE}
 READ_ONLY = "isolation level repeatable read read only"
 CONFIGURE = f"""
 set lock_timeout = '{WAIT_SECONDS}s'; set jit = off; set hnsw.ef_search = 200; set hnsw.iterative_scan = relaxed_order;
-set client_min_messages = warning; set maintenance_work_mem = '1GB'
+set client_min_messages = warning; set maintenance_work_mem = '2GB'
 """
 PREPARED = f"""
 select 1 from information_schema.role_table_grants where table_schema = 'co_cli' and grantee = '{ROLE}'
