@@ -23,7 +23,7 @@ from co_cli.cli.opening import (
     show_unused_tags,
 )
 from co_cli.cli.terminal import Screen, age, count_of, printable
-from co_cli.errors import InvalidInputError, KnowledgeError
+from co_cli.errors import InvalidInputError
 from co_cli.index.engine import WordQuery
 from co_cli.index.tokens import tokens
 from co_cli.knowledge_base import KnowledgeBase
@@ -231,6 +231,7 @@ def show_result(
     """Print hits; with a knowledge base, full notes. `more`: whether there may be notes that were not searched."""
     screen, now, hits, asked = Screen(), time.time(), worth_showing(found), parse(found.query).words
     indent = "   " if numbered else "  "
+    bodies = full_from.bodies([hit.ref for hit in hits]) if full_from else {}
     if found.state != "found":
         screen.wrapped(_nothing_found(found, more))
         if hits:
@@ -240,11 +241,10 @@ def show_result(
             screen.line()
         title = f"{hit.title} > {hit.heading}" if hit.heading else hit.title
         screen.titled(f"{number}. {title}" if numbered else title, hit.ref, hit.path, indent)
-        body = _body(hit, full_from) if full_from else None
-        if body is None:
-            screen.snippet(hit.snippet, indent, hit.marks)
+        if hit.ref in bodies:
+            screen.text(bodies[hit.ref].strip(), indent)
         else:
-            screen.text(body.strip(), indent)
+            screen.snippet(hit.snippet, indent, hit.marks)
         screen.wrapped(_about(hit, asked, now, explain), indent, style="dim")
     if explain and hits:
         screen.line()
@@ -273,13 +273,6 @@ def _nothing_found(found: SearchResult, more: bool) -> str:
     if worth_showing(found):
         return f"Nothing here clearly answers that: {searched}{fresh}. The nearest:"
     return f"Nothing found: {searched}{fresh}."
-
-
-def _body(hit: Hit, kb: KnowledgeBase) -> str | None:
-    try:
-        return kb.note(hit.ref).body
-    except KnowledgeError:
-        return None  # gone since it was indexed
 
 
 def _about(hit: Hit, asked: WordQuery, now: float, explain: bool) -> str:

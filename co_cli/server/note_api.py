@@ -42,6 +42,10 @@ class OneNote(BaseModel):
     ref: str
 
 
+class SeveralNotes(BaseModel):
+    ref: Sequence[str]
+
+
 class ListNotes(BaseModel):
     limit: int = 20
     """0: all."""
@@ -155,6 +159,12 @@ def list_notes(kb: KnowledgeBase, asked: ListNotes) -> list[NoteSummary]:
 def show_note(kb: KnowledgeBase, asked: ShowNote) -> NoteView:
     """Show a note."""
     return view_note(kb, asked.ref, kb.note(asked.ref, track=asked.opened))
+
+
+@route("GET", "/bodies")
+def show_bodies(kb: KnowledgeBase, asked: SeveralNotes) -> dict[str, str]:
+    """Show the texts of several notes, without those that are gone."""
+    return kb.bodies(asked.ref)
 
 
 @route("GET", "/rendered/{ref:path}")

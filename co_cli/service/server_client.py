@@ -63,9 +63,9 @@ class ServerKnowledgeBase(KnowledgeBase):
         raise InvalidInputError(ELSEWHERE)
 
     @cached_property
-    def _vault(self) -> str:
-        """The folder of the vault there."""
-        return str(self.ask("GET", "/session", dict[str, object])["vault"])
+    def _folder(self) -> str:
+        """The folder of the vault there, with a slash."""
+        return f"{self.ask('GET', '/session', dict[str, object])['vault']}/"
 
     def __reduce__(self) -> tuple[object, ...]:
         return ServerKnowledgeBase, (self.root, self._token)
@@ -143,14 +143,16 @@ class ServerKnowledgeBase(KnowledgeBase):
         return self.ask("POST", "/restored", Saved, ref=ref)
 
     def note(self, ref: str, track: bool = False) -> Note:
-        told = self.ask("GET", _path(without_lines(ref)), dict[str, Any], opened=track)
+        told = self.view(without_lines(ref), dict[str, Any], opened=track)
         fields = {name: told[name] for name in Note._fields} | {
-            "path": told["path"].removeprefix(f"{self._vault}/"),
             "links": [link["target"] for link in told["links"]],
             "created": _seconds(told["created"]),
             "updated": _seconds(told["updated"]),
         }
         return _checked(Note, fields)
+
+    def bodies(self, refs: Sequence[str]) -> dict[str, str]:
+        return self.ask("GET", "/bodies", dict[str, str], ref=refs) if refs else {}
 
     def notes(
         self, source: str | Sequence[str] | None = None, limit: int | None = None, **filters: Any
@@ -167,9 +169,10 @@ class ServerKnowledgeBase(KnowledgeBase):
     def outdated(self, note: Note) -> str | None:
         return self.view(note.ref, dict[str, Any])["outdated"]
 
-    def view(self, ref: str, view: type[Answer]) -> Answer:
-        """Everything about a note that the API shows."""
-        return self.ask("GET", _path(ref), view)
+    def view(self, ref: str, view: type[Answer], **options: Any) -> Answer:
+        """Everything about a note that the API shows, with its path inside the vault."""
+        told = self.ask("GET", _path(ref), dict[str, Any], **options)
+        return _checked(view, {**told, "path": told["path"].removeprefix(self._folder)})
 
     def links(self, ref: str, targets: Sequence[str] | None = None) -> tuple[list[Link], list[Backlink]]:
         told = self.view(ref, dict[str, Any])

@@ -152,6 +152,8 @@ def test_commands_work_over_a_server(
     assert "memory:oak" in co(*server, "search", "how long do oaks live").out
     shown = co(*server, "show", "1")
     assert "Oaks live long." in shown.out
+    assert "memories/oak.md" in shown.out
+    assert str(vault.root) not in shown.out
     assert "links: memory:elm" in shown.out
     assert co(*server, "show", "memory:oak", "--json").json["tags"] == ["tree", "old"]
     assert co("list", "--tag", "tree", "--json", *server).json[0]["ref"] == "memory:oak"
@@ -166,6 +168,23 @@ def test_commands_work_over_a_server(
         assert (ran.code, ran.out) == (2, ""), command
         assert "server" in ran.err, command
         assert "where the vault is" in ran.err, command
+
+
+def test_recalled_memories_are_shown_in_full_with_one_more_request(
+    team: Server, token: str, co: Co, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CO_TOKEN", token)
+    shown = co("--server", team.url, "note", "recall", "oaks live long, elms like water").out
+
+    assert "Oaks live long. See [[elm]]." in shown
+    assert "Elms like water." in shown
+    with team.client() as asking:
+        counted = [line for line in asking.get("/metrics").text.splitlines() if line.startswith("co_requests_total")]
+    assert counted == [
+        'co_requests_total{method="GET",route="/api/v1/bodies",status="200"} 1',
+        'co_requests_total{method="POST",route="/api/v1/search",status="200"} 1',
+    ]
+    assert co("--server", team.url, "note", "recall", "zebra", "--tag", "none").code == 1
 
 
 def test_what_goes_wrong_with_a_server_is_one_line_with_the_fix(
