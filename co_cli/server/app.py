@@ -26,7 +26,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from co_cli import __version__
 from co_cli.activity import acting
-from co_cli.errors import IndexUnavailableError, KnowledgeError
+from co_cli.errors import KnowledgeError
 from co_cli.http_server import REQUESTS, TokenGuard, bearer
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.paths import sample_vault
@@ -134,7 +134,7 @@ class Site:
 
     def __init__(self, kb: KnowledgeBase, access: Access, hosts: Collection[str]) -> None:
         """`hosts` are the names and ports that the page is opened under."""
-        self.kb, self.access, self.events = kb, access, Events(kb)
+        self.kb, self.access, self.events = kb, access, Events(kb, self._is_known)
         self._opened: list[KnowledgeBase] = []
         self._reads = CapacityLimiter(READS)
         self._saves = CapacityLimiter(REQUESTS)  # they may wait for a push, and searches need threads, too
@@ -171,7 +171,7 @@ class Site:
         app = self._guarded if _is_ours(HTTPConnection(scope)) else ELSEWHERE
         try:
             await app(scope, receive, send_with_headers)
-        except IndexUnavailableError as error:  # the tokens are in a database that is away
+        except KnowledgeError as error:  # such as a database with the tokens that is away
             await error_answer(error)(scope, receive, send_with_headers)
 
     @asynccontextmanager

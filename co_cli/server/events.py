@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 
-from starlette.requests import Request
+from starlette.requests import HTTPConnection, Request
 from starlette.responses import StreamingResponse
 
+from co_cli.errors import IndexUnavailableError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.refs import source_ref
 from co_cli.service.freshness import Batch, Notice, Watcher
@@ -25,8 +26,9 @@ LONGEST_QUEUE = 100
 class Events:
     """The pages that listen. `publish` may be called from any thread."""
 
-    def __init__(self, kb: KnowledgeBase) -> None:
-        self._kb = kb
+    def __init__(self, kb: KnowledgeBase, is_known: Callable[[HTTPConnection], Awaitable[bool]]) -> None:
+        """`is_known` says whether the token of a request is still valid."""
+        self._kb, self._is_known = kb, is_known
         self._loop: asyncio.AbstractEventLoop | None = None
         self.listening: set[asyncio.Queue[str | None]] = set()
         self._watcher = Watcher(kb, self._tell, files=True)
@@ -44,9 +46,9 @@ class Events:
         self._watcher.close()
 
     async def stream(self, request: Request) -> StreamingResponse:
-        return StreamingResponse(self._lines(), media_type="text/event-stream")
+        return StreamingResponse(self._lines(request), media_type="text/event-stream")
 
-    async def _lines(self) -> AsyncIterator[str]:
+    async def _lines(self, request: Request) -> AsyncIterator[str]:
         queue: asyncio.Queue[str | None] = asyncio.Queue()
         self.listening.add(queue)
         try:
@@ -56,11 +58,17 @@ class Events:
                     line = await asyncio.wait_for(queue.get(), QUIET_SECONDS)
                 except TimeoutError:
                     line = ": quiet\n\n"
-                if line is None:  # the server stops
+                if line is None or not await self._may_listen(request):  # the server stops, or the token was revoked
                     return
                 yield line
         finally:
             self.listening.discard(queue)
+
+    async def _may_listen(self, request: Request) -> bool:
+        try:
+            return await self._is_known(request)
+        except IndexUnavailableError:  # the tokens are in a database that is away: the page asks again
+            return False
 
     def publish(self, event: str, data: object) -> None:
         line = f"event: {event}\ndata: {json.dumps(data)}\n\n"

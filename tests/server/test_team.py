@@ -114,6 +114,19 @@ def test_a_token_opens_its_own_vault_only_and_nothing_once_it_is_revoked(
         assert asking.get(f"{API}/session").status_code == 401
 
 
+def test_a_page_that_listens_hears_nothing_more_once_its_token_is_revoked(
+    team: Server, kb: KnowledgeBase, vault: Vault
+) -> None:
+    with client(team, token(kb, "read")) as asking, asking.stream("GET", f"{API}/events", timeout=PATIENCE) as stream:
+        lines = stream.iter_lines()
+        assert next(lines) == ": connected"
+        team.site.events.publish("changed", {"refs": ["memory:oak"]})
+        assert next(line for line in lines if line) == "event: changed"
+        AccessTokens.of(kb).revoke("mara")
+        team.site.events.publish("changed", {"refs": ["memory:elm"]})
+        assert "memory:elm" not in "".join(lines)
+
+
 def test_somebody_signs_in_to_the_page_with_their_token(team: Server, kb: KnowledgeBase) -> None:
     secret = token(kb, "read")
     with client(team, "") as asking:
