@@ -50,10 +50,16 @@ def test_a_resource_shows_its_link_unless_it_is_a_script(page: Any, server: Serv
     folder = Path(server.kb.root, "resources")
     folder.mkdir()
     folder.joinpath("arches.md").write_text("---\nurl: https://example.org/arches\n---\nThe best text on arches.\n")
+    folder.joinpath("long.md").write_text(
+        f"---\nurl: https://example.org/{'a' * 300}\nsuperseded_by: {'b' * 99}\n---\nLong.\n"
+    )
     folder.joinpath("bad.md").write_text("---\nurl: javascript:alert(1)\n---\nThe worst.\n")
 
     page.goto(f"{server.url}/note/resource:arches")
     page.wait_for_selector(".about a:has-text('https://example.org/arches')")
+    page.goto(f"{server.url}/note/resource:long")
+    page.wait_for_selector(".about a")
+    inspect(page, "resource")
     page.goto(f"{server.url}/note/resource:bad")
     page.wait_for_selector(".prose p")
 

@@ -54,6 +54,12 @@ def test_results_appear_while_typing_and_the_verdict_after_a_pause(page: Any, se
     page.wait_for_selector(".verdict .badge.good")
     assert page.input_value("[type=search]") == QUESTION
 
+    for key in ("ArrowDown", "j", "Enter"):
+        page.keyboard.press(key)
+    until(page, "location.pathname.startsWith('/note/article:')")
+    page.go_back()
+    until(page, "document.activeElement === document.querySelectorAll('.hit > a')[1]")  # where you left
+
 
 def test_what_nothing_answers_can_be_written(page: Any, server: Server) -> None:
     page.wait_for_selector("text=Newest notes")

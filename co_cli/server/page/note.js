@@ -248,7 +248,7 @@ export async function open(main, { rest, query, signal, go, toast, complain, set
       ${note.category ? badge(note.category) : nothing} ${shown.outdated ? badge(shown.outdated, "bad") : nothing}
       ${note.tags.map((tag) => html`<a class="small" href="/?tag=${encodeURIComponent(tag)}">#${tag}</a>`)}
       <span class="soft small">${when(note.updated ?? note.created)}</span>
-      ${/^https?:\/\//i.test(note.metadata.url) ? html`<a class="small" href=${note.metadata.url}>${note.metadata.url}</a>` : nothing}</div>
+      ${/^https?:\/\//i.test(note.metadata.url) ? html`<a class="small" href=${note.metadata.url} target="_blank">${note.metadata.url}</a>` : nothing}</div>
     ${note.problem ? html`<p class="small warn">${withCode(note.problem)}</p>` : nothing}
     <div class="reading"><div><article class="card prose"></article><p class="soft small path">${note.path}</p></div>
       <aside aria-label="About this note">${outline()}${links()}${past ? used() : nothing}</aside></div>`;

@@ -159,7 +159,7 @@ export async function open(main, { query, signal, go, toast, complain, setKeys, 
   }
 
   function draw() {
-    render(html`<div class="row"><h1 class="grow">Review</h1>
+    render(html`<div class="row head"><h1 class="grow">Review</h1>
       <button @click=${again} ?disabled=${answer?.job.state === "running"}>Review again <kbd>r</kbd></button></div>
       ${error ? problem(error) : nothing}${answer ? body() : nothing}`, main);
   }

@@ -124,6 +124,7 @@ export async function open(main, { query, session, signal, go, toast, complain, 
   function select(place, focus) {
     const before = selected;
     selected = Math.max(0, Math.min(place, shown().length - 1));
+    if (last) last.selected = selected;
     if (before !== selected) { draw(); look(); }
     if (focus) main.querySelectorAll(".hit > a")[selected]?.focus();
   }
@@ -175,7 +176,7 @@ export async function open(main, { query, session, signal, go, toast, complain, 
     const names = parts.map(([name, value]) => `${name} ${value.toFixed(2)}`).join(", ");
     return html`<li class="hit" aria-current=${place === selected ? "true" : nothing} @focusin=${() => select(place)} @mousemove=${() => select(place)}>
       <a href=${notePath(one.ref)}>${one.title}</a> ${badge(one.source)}
-      ${one.weak ? badge("weak match", "warn") : nothing}${one.outdated ? badge("outdated", "warn") : nothing}
+      ${one.weak ? badge("weak match", "warn") : nothing}${one.outdated ? badge(one.outdated, "warn") : nothing}
       ${one.heading ? html`<span class="small soft">${one.heading}</span>` : nothing}
       <p>${one.snippet ? marked(one) : one.description}</p>
       <div class="row small soft">${parts.length ? html`<span class="stack" role="img" aria-label=${names}>${parts.map(
@@ -257,4 +258,5 @@ export async function open(main, { query, session, signal, go, toast, complain, 
   [found, final] = [last.found, true];
   draw();
   look();
+  if (last.selected) select(last.selected, true);
 }
