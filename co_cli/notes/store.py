@@ -74,7 +74,7 @@ class NoteStore:
         if not os.path.isdir(self.root):
             raise VaultError(f"the vault {self.root} is not there: was it moved, or is its drive not mounted?")
         with contextlib.ExitStack() as held:
-            with _reporting("lock", self.root):
+            with reporting("lock", self.root):
                 held.enter_context(locked(self.root))
             known = self._known() if self._known and not os.listdir(self.root) else 0
             if known:
@@ -104,7 +104,7 @@ class NoteStore:
         return os.path.isfile(self.absolute(path))
 
     def read(self, path: str) -> bytes:
-        with _reporting("read", path), open_regular(self.absolute(path)) as stream:
+        with reporting("read", path), open_regular(self.absolute(path)) as stream:
             size = os.fstat(stream.fileno()).st_size
             if self._largest is not None and size > self._largest:
                 raise InvalidInputError(
@@ -133,7 +133,7 @@ class NoteStore:
         """
         data, title = self.safe(data), self.safe(to_utf8(title).encode()).decode()
         slug = slugify(title)
-        with _reporting("write", f"{folder}/{slug}.md"):
+        with reporting("write", f"{folder}/{slug}.md"):
             make_folders(self.absolute(folder))
             is_taken = taken or self._taken_in(folder)
             endings = ("", *(f"-{number}" for number in range(2, 10)))
@@ -151,7 +151,7 @@ class NoteStore:
         """Write a new note at this path. Raises NoteConflictError if a file is there."""
         self.refuse_name(path)
         data = self.safe(data)
-        with _reporting("write", path):
+        with reporting("write", path):
             make_folders(os.path.dirname(self.absolute(path)))
             self.touch(path)
             if not create_exclusively(self.absolute(path), data):
@@ -163,14 +163,14 @@ class NoteStore:
         if self.read(path) != based_on:
             raise conflict
         data = self.safe(data, based_on)
-        with _reporting("write", path):
+        with reporting("write", path):
             self.touch(path)
             if not replace_text(self.absolute(path), data, based_on):  # looks again at the last moment
                 raise conflict
 
     def trash(self, path: str) -> str:
         """Move a note to the vault's trash. Returns its path there."""
-        with _reporting("move", path):
+        with reporting("move", path):
             kept = self._free_in_trash(path)
             self._touch_both(path, kept)
             if not move(self.absolute(path), self.absolute(kept)):
@@ -183,7 +183,7 @@ class NoteStore:
 
     def keep(self, path: str, data: bytes) -> str:
         """Put another text of a note into the trash. Returns its path there."""
-        with _reporting("copy", path):
+        with reporting("copy", path):
             kept, note = self._free_in_trash(path, "-copy"), self.absolute(path)
             make_folders(os.path.dirname(self.absolute(kept)))
             self.touch(kept)
@@ -224,7 +224,7 @@ class NoteStore:
     def restore(self, kept: str, path: str) -> None:
         """Move a file of the trash back to where it was. Refuses if there is another note now."""
         source = self.absolute(kept)
-        with _reporting("restore", path):
+        with reporting("restore", path):
             open_regular(source, follow=False).close()  # refuses what is no regular file
             self.touch(kept, path)
             if not move(source, self.absolute(path)):
@@ -240,7 +240,7 @@ class NoteStore:
         """Remove temporary files that killed writers left in the folders we write to."""
         swept = sweep_temporary(self.root)
         for folder in (*FOLDERS.values(), TRASH):
-            with _reporting("sweep", folder):
+            with reporting("sweep", folder):
                 for inner, _, _ in os.walk(os.path.join(self.root, folder)):
                     swept += sweep_temporary(inner)
         return swept
@@ -276,7 +276,7 @@ def _trash_order(folder: str) -> tuple[int, str]:
 
 
 @contextlib.contextmanager
-def _reporting(verb: str, path: str) -> Generator[None]:
+def reporting(verb: str, path: str) -> Generator[None]:
     """Turn errors of the file system into one line that names the file and the fix."""
     try:
         yield

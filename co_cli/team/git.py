@@ -112,10 +112,17 @@ class Repository:
     def has(self, commit: str) -> bool:
         return self._commit(commit) is not None
 
-    def fetch(self) -> None:
-        """Ask the remote for its newest commits. Somebody else may do so in the same clone at the same moment."""
+    def get(self, commit: str) -> None:
+        """Make sure that a commit of the remote is here, even if a force-push has dropped it from its branch."""
+        for wanted in ((), (commit,)):
+            if not self.has(commit):
+                self.fetch(*wanted)
+
+    def fetch(self, *commits: str) -> None:
+        """Ask the remote for its newest commits, or for these. Others may do so in this clone at the same moment."""
+        asked = ("fetch", "--quiet", "--no-tags", str(self.remote), *commits)
         for last in (False, False, True) if self.remote else ():
-            done = self.run("fetch", "--quiet", "--no-tags", str(self.remote), check=last, seconds=REMOTE_SECONDS)
+            done = self.run(*asked, check=last, seconds=REMOTE_SECONDS)
             if done.returncode == 0:
                 return
             if b"cannot lock ref" not in done.stderr:

@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Generator
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import psycopg
 
@@ -37,6 +37,8 @@ EVERY, RETRY = 5.0, 2.0
 """Seconds between two looks at the remote, and after a failure."""
 LEASE_SECONDS = 150
 """A keeper that says nothing for so long, longer than git may take, loses its lease."""
+LONGEST_NAME = 150
+"""Bytes of a file's name that the name of a conflict copy has."""
 MOST_TRIES = 5
 """How often a push that was refused is repeated at once."""
 log = logger("team")
@@ -49,16 +51,17 @@ select seq, path, data, author, saved_at, commit, merged from team.changes
 where vault_id = %(vault)s and not pushed order by seq
 """
 OURS = """
-select path, (array_agg(data order by seq desc))[1], (array_agg(author order by seq desc))[1],
-    coalesce(array_agg(data) filter (where not pushed and not merged), '{}')
-from team.changes where vault_id = %(vault)s and path = any(%(paths)s) group by path
+select distinct on (path) path, data, author from team.changes
+where vault_id = %(vault)s and path = any(%(paths)s) order by path, seq desc
 """
 MERGED = "update team.changes set merged = true where vault_id = %(vault)s and path = %(path)s and not pushed"
 COMMITTED = "update team.changes set commit = %(commit)s where vault_id = %(vault)s and seq = any(%(seqs)s)"
 PUSHED = """
 update team.changes set pushed = true where vault_id = %(vault)s and seq <= %(last)s and not pushed
 """
-ADVANCE = "update team.vaults set commit = %(commit)s where id = %(vault)s"
+ADVANCE = """
+update team.vaults set commit = %(commit)s, first_commit = coalesce(%(first)s, first_commit) where id = %(vault)s
+"""
 REPORT = """
 update team.vaults set checked_at = %(now)s, problem = %(problem)s, behind = %(behind)s where id = %(vault)s
 """
@@ -100,12 +103,15 @@ class Keeper:
 
     def __init__(self, team: TeamVault) -> None:
         self.team, self.repository = team, team.repository
+        self._followed: str | None = None
 
     def run(self, stop: threading.Event) -> None:
         """Work until told to stop. What goes wrong is logged, shown by `TeamVault.state()`, and tried again."""
         while not stop.is_set():
             try:
                 with self.lease() as lease:
+                    if lease is None:
+                        self.stand_by()
                     while lease and not stop.is_set():
                         self.round(lease)
                         self._wait(lease, stop)
@@ -114,6 +120,15 @@ class Keeper:
                 text = " ".join(str(error).split())[:300]
                 log.warning("keeping %s stopped: %s", self.team.root, text, exc_info=bug)
             stop.wait(RETRY)
+
+    def stand_by(self) -> None:
+        """Follow another keeper: get what was saved and pushed, so that this clone knows the history of notes, too."""
+        self.team.catch_up()
+        commit = self.team.state().commit
+        if commit and commit != self._followed:
+            self.repository.get(commit)
+            self.repository.follow(commit)
+            self._followed = commit
 
     @contextlib.contextmanager
     def lease(self) -> Generator[Lease | None]:
@@ -130,7 +145,10 @@ class Keeper:
             yield Lease(connection, epoch)
 
     def round(self, lease: Lease) -> None:
-        """Take over, commit and push once. A remote that cannot be reached is no error: the outbox waits."""
+        """Take over, commit and push once. A remote that cannot be reached is no error: the outbox waits.
+
+        Any other error is reported and raised, so that another server may try.
+        """
         problem = None
         try:
             for _ in range(MOST_TRIES):
@@ -144,29 +162,52 @@ class Keeper:
             if self.repository.remote:
                 with contextlib.suppress(GitError):
                     self._commit(lease)  # so that receipts say so
+        except Exception as error:
+            self._report(lease, " ".join(str(error).split())[:300])
+            raise
         self._report(lease, problem)
 
     def _take_over(self, lease: Lease) -> None:
         """Merge what others pushed into the vault, in one transaction with the index."""
-        theirs, vault = self.repository.tip, self.team.id
-        if theirs is None or theirs == self._fenced(lease):
+        theirs, before, vault = self.repository.tip, self._fenced(lease), self.team.id
+        if theirs is None or theirs == before:
             return
+        if before:
+            self.repository.get(before)
         with self.team.lock() as save:
-            changes = self.repository.changes(self._fence(save.connection, lease), theirs)
+            before = self._fence(save.connection, lease)
+            before = self._arrived(save.connection, theirs) or before
+            changes = self.repository.changes(before, theirs)
             texts = self.repository.texts(blob for both in changes.values() for blob in both if blob)
             found = fetch(save.connection, OURS, {"vault": vault, "paths": list(changes)})
-            ours = {path: (data, author, unpushed) for path, data, author, unpushed in found}
+            ours = {path: (data, author) for path, data, author in found}
             received = self.repository.author_of(theirs), theirs
             self.team.touch(*changes)  # all at once: what is written down grows with each of them
             for path, blobs in changes.items():
                 base, new = (texts[blob] if blob else None for blob in blobs)
-                own, saved_by, unpushed = ours.get(path, (base, "", ()))
-                if new in (own, *unpushed) or (new or b"").startswith(LARGE_FILE):
-                    continue  # they have what we pushed before, or it is for git-lfs
+                own, saved_by = ours.get(path, (base, ""))
+                if new == own or (new or b"").startswith(LARGE_FILE):
+                    continue  # they have the same, or it is for git-lfs
                 if self._merge(Incoming(path, base, own, new, saved_by), received):
                     fetch(save.connection, MERGED, {"vault": vault, "path": path})
-            fetch(save.connection, ADVANCE, {"vault": vault, "commit": theirs})
+            self._advance(save.connection, before, theirs)
         self.repository.follow(theirs)
+
+    def _arrived(self, connection: Connection, theirs: str) -> str | None:
+        """The newest of our commits that the remote has although nobody wrote it down, such as after a kill."""
+        rows = fetch(connection, OUTBOX, {"vault": self.team.id})
+        last: dict[str, int] = {row[5]: row[0] for row in rows if row[5]}
+        newest = sorted(last, key=lambda commit: last[commit], reverse=True)
+        commit = next((one for one in newest if self.repository.common(one, theirs) == one), None)
+        if commit:
+            fetch(connection, PUSHED, {"vault": self.team.id, "last": last[commit]})
+        return commit
+
+    def _advance(self, connection: Connection, before: str | None, commit: str | None) -> None:
+        """Let the vault build on another commit. If they have nothing in common, its history is new or rewritten."""
+        is_new = commit is not None and self.repository.common(before, commit) is None
+        roots = self.repository.first_commits(commit) if commit and is_new else []
+        fetch(connection, ADVANCE, {"vault": self.team.id, "commit": commit, "first": roots[-1] if roots else None})
 
     def _merge(self, file: Incoming, received: tuple[str, str]) -> bool:
         """Take a file that others changed, merge it, or keep both texts. False if ours is the result."""
@@ -186,7 +227,9 @@ class Keeper:
     def _conflict_copy(self, path: str, text: bytes, author: str) -> tuple[str, bytes]:
         """A second note for a text that does not merge, which names the first one."""
         stem, ending = os.path.splitext(path)
-        stem += f"-conflict-{slugify(author)}"
+        folder, _, name = stem.rpartition("/")
+        name = name.encode()[:LONGEST_NAME].decode("utf-8", "ignore")
+        stem = os.path.join(folder, f"{name}-conflict-{slugify(author)}")
         names = (f"{stem}{number}{ending}" for number in ("", *(f"-{more}" for more in range(2, 1_000))))
         free = next(name for name in names if not os.path.lexists(os.path.join(self.team.root, name)))
         if path.lower().endswith(ENDINGS):
@@ -207,9 +250,8 @@ class Keeper:
                 return False
         with self.team.engine.transaction() as connection:
             self._fence(connection, lease)
-            about: dict[str, Any] = {"vault": self.team.id, "commit": tip, "last": last}
-            fetch(connection, ADVANCE, about)
-            fetch(connection, PUSHED, about)
+            self._advance(connection, before, tip)
+            fetch(connection, PUSHED, {"vault": self.team.id, "last": last})
         self.repository.follow(tip)
         return True
 
@@ -242,7 +284,8 @@ class Keeper:
         theirs = self.repository.tip
         with self.team.engine.transaction() as connection:
             commit = self._fence(connection, lease)
-            behind = self.repository.count(commit, theirs) if theirs else 0
+            known = commit is None or self.repository.has(commit)
+            behind = self.repository.count(commit, theirs) if theirs and known else 0
             now = time.time()
             fetch(connection, REPORT, {"vault": self.team.id, "now": now, "problem": problem, "behind": behind})
             fetch(connection, TRIM, {"vault": self.team.id, "before": now - DAY})

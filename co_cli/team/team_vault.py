@@ -19,22 +19,22 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from co_cli.activity import acting
-from co_cli.errors import GitError, IndexUnavailableError, InvalidInputError, VaultError
+from co_cli.errors import GitError, IndexUnavailableError, InvalidInputError, NoteFileError, VaultError
 from co_cli.index.postgres.postgres_engine import VERSION, PostgresEngine
 from co_cli.index.postgres.postgres_statements import Connection, fetch
 from co_cli.logbook import logger
 from co_cli.notes.files import locked
-from co_cli.notes.store import NoteStore, content_hash
+from co_cli.notes.store import NoteStore, content_hash, reporting
 from co_cli.sources.origin import GIT_FILE, IGNORE_FILE
 from co_cli.team.git import Repository, blob_name
 from co_cli.team.keeper import Keeper
 from co_cli.team.schema import CHANNEL, connect_team
 from co_cli.team.team_tokens import TeamTokens
 from co_cli.team.vault_copy import LARGE_FILE, Position, VaultCopy
-from co_cli.values import SaveReceipt, SyncReport
+from co_cli.values import Progress, SaveReceipt, SyncReport
 
 if TYPE_CHECKING:
-    from co_cli.knowledge_index import KnowledgeIndex, Progress
+    from co_cli.knowledge_index import KnowledgeIndex
 
 VAULT_LOCK = 716_506_474
 """Advisory locks with this number and the vault's: one save at a time."""
@@ -71,7 +71,7 @@ insert into team.audit (vault_id, moment, who, action, path, hash)
 values (%(vault)s, %(now)s, %(author)s, %(action)s, %(path)s, %(hash)s)
 """
 RECEIPT = """
-select vaults.commit, changes.commit, pushed, %(seq)s <= trimmed
+select vaults.commit, changes.commit, pushed, %(seq)s between 1 and trimmed
 from team.vaults left join team.changes on vault_id = vaults.id and seq = %(seq)s where vaults.id = %(vault)s
 """
 HISTORY = """
@@ -98,7 +98,7 @@ class TeamState(NamedTuple):
     checked_at: float | None
     """When the keeper last finished."""
     problem: str | None
-    """Why the remote could not be reached."""
+    """What went wrong in its last round, such as that the remote could not be reached."""
     outbox: int
     """Changes that are not pushed yet."""
     oldest: float | None
@@ -110,6 +110,8 @@ class Save:
     """One transaction that changes the vault."""
 
     connection: Connection
+    start: Position | None
+    """Where the folder was when it began."""
     before: dict[str, bytes | None] = field(default_factory=dict[str, bytes | None])
     """The texts of the files that it changes; None for new ones."""
     received: dict[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
@@ -186,10 +188,10 @@ class TeamVault:
 
     def catch_up(self) -> None:
         """Write what others saved to the folder. Where the database or git cannot say what, the folder stays."""
-        if self.copy.unfinished:  # if nobody saves now, the lock is free
-            with contextlib.suppress(BlockingIOError), locked(self.root, wait=False), self.copy.held():
-                self.copy.undo()
         try:
+            if self.copy.unfinished:  # if nobody saves now, the lock is free
+                with contextlib.suppress(BlockingIOError), locked(self.root, wait=False), self.copy.held():
+                    self.copy.undo()
             applied, newest = self._positions()
             if applied == newest:
                 return
@@ -201,7 +203,7 @@ class TeamVault:
                 pass
         except IndexUnavailableError:
             return  # whoever needs the index says why
-        except GitError as error:
+        except (GitError, NoteFileError, OSError) as error:  # such as a full disk; a save says so
             log.warning("the folder stays behind: %s", error)
 
     def sync(self, progress: Progress | None = None, seconds: float | None = None) -> SyncReport:
@@ -235,7 +237,8 @@ class TeamVault:
             yield current
             return
         vault, self._local.seq = self.id, None  # before the locks: it may have to be made
-        unindexed: list[str] = []
+        if not os.path.isdir(os.path.join(self.root, ".git")):
+            raise VaultError(f"the vault {self.root} is not there: was it moved, or is its drive not mounted?")
         with locked(self.root):
             with self.copy.held():
                 self.copy.undo()
@@ -243,17 +246,15 @@ class TeamVault:
             try:
                 with self.engine.transaction() as connection:
                     fetch(connection, LOCK.format(vault=vault))
-                    with self.copy.held():
+                    with self.copy.held(), reporting("write", self.root):
                         unindexed = self._apply()
-                    save = self._local.save = Save(connection)
+                    save = self._local.save = Save(connection, start)
                     self._index({path: self.copy.read(path) for path in unindexed})
                     yield save
                     self._record(save)
             except BaseException:
                 with self.copy.held():
                     self.copy.undo()
-                    if start and unindexed:
-                        self.copy.position = start  # they are not indexed after all
                 raise
             finally:
                 self._local.save = None
@@ -267,7 +268,7 @@ class TeamVault:
         fresh = [path for path in paths if path not in save.before]
         save.before |= {path: self.copy.read(path) for path in fresh}
         if fresh:
-            self.copy.remember(save.before)
+            self.copy.remember(save.start, save.before)
 
     def write(
         self, path: str, data: bytes | None, known: bytes | None, received: tuple[str, str] | None = None
@@ -315,7 +316,9 @@ class TeamVault:
         with self.engine.reading() as reader:
             vault = reader.vault(self.index.origin)
             known = reader.files(vault.id, list(texts)) if vault else {}
-        self.index.forget_files([path for path in known if path not in notes])
+        gone = [path for path in known if path not in notes]
+        if gone:
+            self.index.forget_files(gone)
         for path, hashed in notes.items():
             if path not in known or known[path].hash != hashed:
                 self.index.index_file(None, path, embed=False)
@@ -368,6 +371,8 @@ class TeamVault:
         unindexed = [row[1] for row in rows if row[4]]
         if unindexed and only_indexed:
             return unindexed
+        if unindexed:
+            self.copy.remember(applied, {})  # if they are not indexed after all, they are applied again
         for _, path, data, before, *_ in sorted(rows, key=lambda row: row[2] is not None):  # a folder may take a name
             self.copy.put(path, data, before)
         if rows:
@@ -399,8 +404,8 @@ class TeamVault:
         Files that are neither known nor notes are left alone, unless `everything` is asked for.
         """
         repository, (_, commit) = self.repository, self._ask(VAULT)[0]
-        if commit and not repository.has(commit):
-            repository.fetch()
+        if commit:
+            repository.get(commit)
         files, rows = repository.files(commit), self._ask(NEWER, after=0, version=VERSION)
         newest: dict[str, bytes | None] = {row[1]: row[2] for row in rows}
         wanted: dict[str, bytes | None] = {}

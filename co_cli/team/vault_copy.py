@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from co_cli.errors import VaultError
 from co_cli.logbook import logger
-from co_cli.notes.files import create_exclusively, locked, make_folders, read_json, replace
+from co_cli.notes.files import locked, make_folders, read_json, replace
 from co_cli.notes.store import NoteStore, content_hash
 from co_cli.paths import open_regular
 
@@ -60,7 +60,7 @@ class VaultCopy:
         return Position(*found) if found else None
 
     @position.setter
-    def position(self, position: Position) -> None:
+    def position(self, position: Position | None) -> None:
         with open(f"{self._state_file}.new", "w", encoding="utf-8") as stream:
             json.dump({"applied": position}, stream)
         os.replace(stream.name, self._state_file)  # if the power is cut before it is on disk, changes are applied again
@@ -88,28 +88,38 @@ class VaultCopy:
             log.warning("%s", error)
             return
         if now is not None and content_hash(now) not in known:
-            when = f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{content_hash(now)[:8]}"
-            kept = os.path.join(self.root, ".git", "co-kept", when, path)
-            make_folders(os.path.dirname(kept))
-            create_exclusively(kept, now)
-            log.warning("a text of %s that was not saved is now in %s", path, kept)
+            self._set_aside(path)
         if data is None:
-            os.unlink(full)
+            with contextlib.suppress(FileNotFoundError):  # set aside
+                os.unlink(full)
             with contextlib.suppress(OSError):  # not empty
                 os.removedirs(os.path.dirname(full))
-        else:
-            make_folders(os.path.dirname(full))
-            replace(full, data)
+            return
+        parts = path.split("/")
+        for end in range(1, len(parts) + 1):
+            place = os.path.join(self.root, *parts[:end])
+            if os.path.lexists(place) and os.path.isdir(place) == (place == full):
+                self._set_aside("/".join(parts[:end]))
+        make_folders(os.path.dirname(full))
+        replace(full, data)
+
+    def _set_aside(self, path: str) -> None:
+        """Move a text that nobody saved out of the way, or a folder of them."""
+        when = f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{time.monotonic_ns():x}"
+        kept = os.path.join(self.root, ".git", "co-kept", when, path)
+        make_folders(os.path.dirname(kept))
+        os.rename(os.path.join(self.root, path), kept)
+        log.warning("a text of %s that was not saved is now in %s", path, kept)
 
     @property
     def unfinished(self) -> bool:
         """Whether somebody saves now, or was killed while they did."""
         return os.path.exists(self._undo_file)
 
-    def remember(self, texts: Mapping[str, bytes | None]) -> None:
-        """Write down what files are before a save changes them."""
+    def remember(self, position: Position | None, texts: Mapping[str, bytes | None]) -> None:
+        """Write down what files are before a save changes them, and where the folder was when it began."""
         coded = {path: None if data is None else base64.b64encode(data).decode() for path, data in texts.items()}
-        replace(self._undo_file, json.dumps({"applied": self.position, "texts": coded}).encode())
+        replace(self._undo_file, json.dumps({"applied": position, "texts": coded}).encode())
 
     def undo(self) -> None:
         """Take back what a failed or killed save changed. If it was committed after all, it is applied again."""
@@ -117,7 +127,7 @@ class VaultCopy:
         if kept:
             for path, text in kept["texts"].items():
                 self.put(path, None if text is None else base64.b64decode(text))
-            self.position = Position(*kept["applied"])
+            self.position = Position(*kept["applied"]) if kept["applied"] else None
             os.unlink(self._undo_file)
 
     def finish(self, position: Position | None) -> None:

@@ -6,12 +6,15 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from co_cli.errors import GitError
+from co_cli.service.note_details import note_history
 from co_cli.service.review import review
 from co_cli.service.verification import verify
 from co_cli.team.keeper import Keeper, LeaseLostError
+from tests.server.browser import wait_for
 from tests.team.servers import Team, commit, git, keep, kept_texts, team_of
 
 LINES = "One\n\nTwo\n\nThree\n"
@@ -283,3 +286,199 @@ def test_several_may_fetch_into_one_clone_at_once(team: Team) -> None:
             for fetched in [others.submit(repository.fetch) for _ in range(3)]:
                 fetched.result()
     assert repository.tip == git(team.remote, "rev-parse", "HEAD")
+
+
+def test_a_file_may_take_the_name_of_a_folder_and_a_folder_that_of_a_file(team: Team) -> None:
+    one, two = team.server("one"), team.server("two")
+    for old, new in ((None, "plans/april.md"), ("plans/april.md", "plans"), ("plans", "plans/may.md")):
+        if old:
+            git(team.clone, "rm", "--quiet", old)
+        commit(team.clone, new, f"This is {new}.\n")
+        git(team.clone, "push", "--quiet")
+        keep(one)
+
+        for kb in (one, two):
+            team_of(kb).catch_up()
+            assert (Path(kb.root) / new).read_text() == f"This is {new}.\n"
+            assert team_of(kb).differences() == []
+
+
+def test_what_nobody_saved_makes_room_for_what_others_push(team: Team) -> None:
+    one = team.server("one")
+    folder = team.place / "one"
+    (folder / "plans").write_text("Typed into the folder.\n")
+    (folder / "lists").mkdir()
+    (folder / "lists" / "draft.txt").write_text("Typed into another.\n")
+    team.push("plans/april.md", "Plant an oak.\n")
+    team.push("lists", "One.\n")
+    keep(one)
+
+    assert (folder / "plans" / "april.md").read_text() == "Plant an oak.\n"
+    assert (folder / "lists").read_text() == "One.\n"
+    kept = {file.name: file.read_text() for file in (folder / ".git" / "co-kept").rglob("*") if file.is_file()}
+    assert kept == {"plans": "Typed into the folder.\n", "draft.txt": "Typed into another.\n"}
+
+
+def test_a_history_that_was_rewritten_and_forced_comes_in_and_unpushed_saves_stay(team: Team) -> None:
+    one, two = team.server("one"), team.server("two")
+    one.remember("Elms like water.")
+    keep(one)
+    two.remember("Ashes burn well.")
+    git(team.clone, "checkout", "--quiet", "--orphan", "clean")
+    commit(team.clone, "memories/oak.md", "Oaks live very long.\n")
+    git(team.clone, "push", "--quiet", "--force", "origin", "clean:main")
+    keep(one)
+
+    head = git(team.remote, "rev-parse", "HEAD")
+    assert team.pushed("memories/ashes-burn-well.md").endswith("Ashes burn well.")
+    assert git(team.place / "one", "rev-parse", "HEAD") == head, "so that the history of notes is that of the remote"
+    for kb in (two, team.server("three")):
+        assert sorted(note.ref for note in kb.notes()) == ["memory:ashes-burn-well", "memory:oak"]
+        assert kb.note("memory:oak").body == "Oaks live very long.\n"
+        assert team_of(kb).differences() == []
+
+
+def test_a_force_push_over_commits_that_the_next_keeper_has_not_seen_comes_in(team: Team) -> None:
+    one, two = team.server("one"), team.server("two")
+    one.remember("Elms like water.")
+    keep(one)
+    commit(team.clone, "memories/ash.md", "Ashes burn well.\n")
+    git(team.clone, "push", "--quiet", "--force")
+    keep(two)
+
+    assert [note.ref for note in one.notes()] == ["memory:ash", "memory:oak"]
+    assert team_of(one).differences() == []
+
+
+def test_commits_made_by_hand_in_a_server_s_clone_stay_on_its_branch(team: Team) -> None:
+    one = team.server("one")
+    commit(team.place / "one", "drawer.txt", "Not pushed.\n")
+    team.push("memories/elm.md", "Elms like water.\n")
+    keep(one)
+
+    assert git(team.place / "one", "log", "-1", "--name-only", "--format=") == "drawer.txt"
+
+
+def test_a_push_on_top_of_one_that_its_keeper_could_not_write_down_is_no_conflict(team: Team) -> None:
+    one, two = team.server("one"), team.server("two")
+    seq = one.update("memory:oak", "Oaks live for a thousand years.").seq
+    keeper = Keeper(team_of(one))
+    with keeper.lease() as lease:
+        assert lease
+        _, tip, _ = keeper._commit(lease)
+        assert team_of(one).repository.push(str(tip))  # and is killed here
+    team.push("memories/oak.md", "Oaks live for two thousand years.\n")
+    one.remember("Elms like water.")
+    keep(two)
+
+    assert sorted(note.ref for note in two.notes()) == ["memory:elms-like-water", "memory:oak"]
+    assert two.note("memory:oak").body == "Oaks live for two thousand years.\n"
+    assert team_of(two).receipt(seq or 0).pushed
+    assert team_of(two).state().outbox == 0
+
+
+def test_a_server_that_does_not_keep_the_vault_follows_the_one_that_does(team: Team) -> None:
+    one, two, stop = team.server("one"), team.server("two"), threading.Event()
+    keeper, other = Keeper(team_of(one)), threading.Thread(target=team_of(two).keeper, args=(stop,))
+    with keeper.lease() as lease:
+        assert lease
+        ref = one.remember("Elms like water.").ref
+        keeper.round(lease)
+        other.start()
+        try:
+            wait_for(lambda: git(team.place / "two", "rev-parse", "HEAD") == git(team.remote, "rev-parse", "HEAD"))
+        finally:
+            stop.set()
+            other.join(20)
+
+    assert git(team.place / "two", "status", "--short") == ""
+    commits = [change.what for change in note_history(two, ref, limit=10).changes if change.source == "git"]
+    assert commits == ["Save memories/elms-like-water.md"]
+    assert two.search("elms", as_of="2099-01-01").hits[0].ref == ref, "the files as they were committed"
+
+
+def test_a_keeper_that_lacks_the_newest_commit_says_that_the_remote_is_away(team: Team) -> None:
+    one, two = team.server("one"), team.server("two")
+    one.remember("Elms like water.")
+    keep(one)
+    away = team.remote.rename(team.place / "away.git")
+    two.remember("Ashes burn well.")
+    keep(two)
+
+    assert "notes.git" in str(team_of(one).state().problem)
+    away.rename(team.remote)
+    keep(two)
+    assert team.pushed("memories/ashes-burn-well.md").endswith("Ashes burn well.")
+
+
+def test_whatever_stops_the_keeper_is_shown(team: Team) -> None:
+    one = team.server("one")
+    team.ask("create function team.refuse() returns trigger language plpgsql as 'begin raise exception ''full''; end'")
+    team.ask("create trigger refuse before insert on team.changes execute function team.refuse()")
+    team.push("memories/elm.md", "Elms like water.\n")
+    with pytest.raises(psycopg.Error):
+        keep(one)
+
+    assert "full" in str(team_of(one).state().problem)
+    team.ask("drop trigger refuse on team.changes")
+    keep(one)
+    assert (team_of(one).state().problem, one.note("memory:elm").body) == (None, "Elms like water.\n")
+
+
+def test_files_that_are_too_large_for_a_note_are_left_to_git(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("co_cli.team.git.LARGEST", 1_000)
+    git(team.place, "clone", "--quiet", str(team.remote), "one")
+    (team.place / "one" / "untracked.mp4").write_bytes(b"x" * 1_001)
+    one = team.server("one")
+    assert team.ask("select count(*) from team.changes") == [(0,)]
+    team.push("talk.mp4", "y" * 1_001)
+    team.push("memories/elm.md", "Elms like water.\n")
+    keep(one)
+
+    assert team.ask("select path from team.changes") == [("memories/elm.md",)]
+    one.remember("Ashes burn well.")
+    keep(one)
+    assert len(team.pushed("talk.mp4")) == 1_001
+    for kb in (one, team.server("two")):
+        assert verify(kb.index).agrees
+        assert kb.note("memory:elm").body == "Elms like water.\n"
+
+
+def test_a_clone_without_a_branch_is_told_to_check_one_out(team: Team) -> None:
+    git(team.place, "clone", "--quiet", str(team.remote), "one")
+    git(team.place / "one", "checkout", "--quiet", "--detach")
+    with pytest.raises(GitError, match="git switch BRANCH"):
+        team.server("one")
+
+    git(team.place / "one", "switch", "--quiet", "main")
+    assert [note.ref for note in team.server("one").notes()] == ["memory:oak"]
+
+
+def test_a_branch_that_was_deleted_at_the_remote_is_made_again_by_the_next_save(team: Team) -> None:
+    one = team.server("one")
+    git(team.remote, "update-ref", "-d", "refs/heads/main")
+    keep(one)
+    one.remember("Elms like water.")
+    keep(one)
+
+    assert team.pushed("memories/elms-like-water.md").endswith("Elms like water.")
+    assert team.pushed("memories/oak.md") == "Oaks live long."
+
+
+@pytest.mark.parametrize("name", ['a "quoted"\ttab\\and\nline', "-x", ":(top)", "*", "x" * 240], ids=repr)
+def test_a_note_of_any_name_is_changed_merged_and_pushed(team: Team, name: str) -> None:
+    one = team.server("one")
+    path = f"memories/{name}.md"
+    team.push(path, "One\n\nTwo\n\nThree\n")
+    keep(one)
+    (note,) = [note for note in one.notes() if note.ref != "memory:oak"]
+    one.update(note.ref, "First\n\nTwo\n\nThree\n")
+    team.push(path, "One\n\nTwo\n\nThird\n")
+    keep(one)
+    assert team.pushed(path) == "First\n\nTwo\n\nThird"
+
+    one.update(note.ref, "Ours\n")
+    team.push(path, "Theirs\n")
+    keep(one)
+    assert (team.pushed(path), team_of(one).state().outbox) == ("Theirs", 0)
+    assert [other.ref for other in one.notes() if "-conflict-" in other.ref]

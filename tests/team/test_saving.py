@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from multiprocessing.connection import Connection
 from pathlib import Path
 
@@ -11,7 +13,7 @@ import pytest
 
 from co_cli.activity import acting
 from co_cli.agent.memory_files import MemoryFiles
-from co_cli.errors import InvalidInputError, NoteConflictError, VaultError
+from co_cli.errors import IndexUnavailableError, InvalidInputError, NoteConflictError, NoteFileError, VaultError
 from co_cli.importers.note_importer import ImportRequest, import_export
 from co_cli.service.verification import verify
 from tests.command import Co
@@ -62,6 +64,9 @@ def test_every_save_says_who_it_was_in_the_audit_and_in_git(team: Team) -> None:
         ("bex", "create", "memories/fact-2-of-bex.md"),
     ]
     assert {(action, path) for _, action, path in rows[3:]} >= {("remove", "memories/oak.md")}
+    for change in ("delete from team.audit", "update team.audit set who = 'bex'"):
+        with pytest.raises(IndexUnavailableError, match="permission denied"), team_of(kb).engine.asking() as asking:
+            asking.execute(change.encode())
     commits = git(team.remote, "log", "--format=%an: %s", "-3").splitlines()
     assert commits[1:] == ["bex: Save memories/fact-2-of-bex.md", "mara: Save memories/fact-0-of-mara.md and 1 more"]
 
@@ -77,8 +82,9 @@ def test_a_receipt_says_committed_and_pushed_when_it_is(team: Team) -> None:
 
     assert team_of(kb).wait_pushed(seq, 5)[1:] == (True, git(team.remote, "rev-parse", "HEAD"), True)
     assert kb.remember("Elms like water.").seq is None, "a repeat saves nothing"
-    with pytest.raises(InvalidInputError):
-        team_of(kb).receipt(seq + 1)
+    for unknown in (seq + 1, 0, -1, 10**20):
+        with pytest.raises(InvalidInputError, match=f"there is no save {unknown}"):
+            team_of(kb).receipt(unknown)
 
 
 def test_a_save_that_the_database_refuses_leaves_the_folder_as_it_was(team: Team) -> None:
@@ -105,12 +111,12 @@ def save_and_hang(pipe: Connection, folder: str, address: str) -> None:
     pipe.send("saved")
 
 
-def test_a_server_killed_between_the_file_and_the_commit_leaves_the_folder_as_it_was(team: Team) -> None:
-    team.server("one").close()
-    file = team.place / "one" / "memories" / "oak.md"
+def kill_during_a_save(team: Team, name: str) -> None:
+    """Kill a server that has written a file and waits for the database."""
+    file = team.place / name / "memories" / "oak.md"
     team.ask("create function team.hang() returns trigger language plpgsql as 'begin perform pg_sleep(60); end'")
     team.ask("create trigger hang before insert on team.changes execute function team.hang()")
-    victim = Process(save_and_hang, str(team.place / "one"), team.address)
+    victim = Process(save_and_hang, str(team.place / name), team.address)
     while "gone" not in file.read_text():
         assert not victim.pipe.poll(0.01), "it did not hang"
     victim.kill()
@@ -121,12 +127,31 @@ def test_a_server_killed_between_the_file_and_the_commit_leaves_the_folder_as_it
     )
     team.ask("drop trigger hang on team.changes")
 
+
+def test_a_server_killed_between_the_file_and_the_commit_leaves_the_folder_as_it_was(team: Team) -> None:
+    team.server("one").close()
+    kill_during_a_save(team, "one")
+
     kb = team.server("one")
     assert kb.note("memory:oak").body == "Oaks live long.\n"
     assert any("Oaks are gone." in text for text in kept_texts(team.place / "one")), "nobody was told that it is saved"
     assert verify(kb.index).agrees
     kb.update("memory:oak", "Oaks live very long.")
     assert team.server("two").note("memory:oak").body.strip() == "Oaks live very long."
+
+
+def test_a_server_killed_while_it_indexes_what_another_version_saved_indexes_it_later(team: Team) -> None:
+    one = team.server("one")
+    team.server("two").close()
+    one.remember("Elms like water.")
+    team.ask("update team.changes set version = 7")
+    with one.engine.writing() as writer:  # as if it had been saved to the index of the other version only
+        writer.drop_files(writer.add_vault(one.index.origin), ["memories/elms-like-water.md"])
+    kill_during_a_save(team, "two")
+
+    two = team.server("two")
+    assert two.search("water").hits[0].ref == "memory:elms-like-water"
+    assert verify(two.index).agrees
 
 
 def test_a_text_that_nobody_saved_is_kept_aside_when_its_place_is_needed(team: Team) -> None:
@@ -136,6 +161,35 @@ def test_a_text_that_nobody_saved_is_kept_aside_when_its_place_is_needed(team: T
 
     assert two.note("memory:oak").body.strip() == "Oaks live very long."
     assert kept_texts(team.place / "two") == ["Typed into the folder.\n"]
+
+
+def test_a_folder_that_cannot_be_written_stays_behind_and_searches_answer(
+    team: Team, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, two = team.server("one"), team.server("two")
+    one.remember("Elms like water.")
+
+    def fail(handle: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as full:
+        full.setattr(os, "fsync", fail)
+        team_of(two).catch_up()
+        assert two.search("elms").hits[0].ref == "memory:elms-like-water"
+        with pytest.raises(NoteFileError, match="free some space"):
+            two.remember("Ashes burn well.")
+    assert two.note("memory:elms-like-water").body.strip() == "Elms like water."
+
+
+def test_a_folder_that_is_gone_is_named_and_not_made_again(team: Team) -> None:
+    one = team.server("one")
+    (team.place / "one").rename(team.place / "away")
+
+    with pytest.raises(VaultError, match="is not there"):
+        one.remember("Elms like water.")
+    assert not (team.place / "one").exists()
+    (team.place / "away").rename(team.place / "one")
+    assert one.remember("Elms like water.").seq
 
 
 def test_the_first_server_brings_what_its_folder_has_and_git_lacks(team: Team) -> None:

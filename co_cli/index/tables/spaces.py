@@ -243,9 +243,10 @@ class SpaceWriter(SpaceReader):
             self.fetch(STOP_WAITING, {"vault": vault, "space": space.id, "ids": list(passages)})
 
     def add_space(self, space: VectorSpace) -> StoredSpace:
-        if self.find_space(space) is None:
-            self.fetch(ADD_SPACE, space._asdict())  # others who add it wait here until this is committed
         stored = self.find_space(space)
+        if stored is None:
+            self.fetch(ADD_SPACE, space._asdict())  # others who add it wait here until this is committed
+            stored = self.find_space(space)
         assert stored
         if not self.has_vectors(stored):
             self.make_vectors(stored)

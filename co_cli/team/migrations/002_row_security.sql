@@ -1,6 +1,7 @@
 -- A connection sees the vaults that it works with, and no row of any other.
 grant usage on schema team to co_cli_member;
-grant select, insert, update, delete on vaults, changes, tokens, audit to co_cli_member;
+grant select, insert, update, delete on vaults, changes, tokens to co_cli_member;
+grant select, insert on audit to co_cli_member;
 
 alter table vaults enable row level security;
 alter table changes enable row level security;
