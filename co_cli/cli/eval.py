@@ -90,6 +90,6 @@ def _show(rows: list[dict[str, Any]], heads: bool = False) -> None:
     for number, row in enumerate(rows):
         figures = {name: row[name] for name in row if name not in ("set", "kind", "marks")}
         if heads and number == 0:
-            print(f"{'set':<18}" + "".join(f"{name:>{max(8, len(name) + 1)}}" for name in figures))
+            print(f"{'set':<18}" + "".join(f" {name:>{max(7, len(name))}}" for name in figures))
         label = printable(row["set"] if row.get("kind", "all") == "all" else f"  {row['kind']}")
-        print(f"{label[:17]:<18}" + "".join(f"{value:>{max(8, len(name) + 1)}}" for name, value in figures.items()))
+        print(f"{label[:17]:<18}" + "".join(f" {value:>{max(7, len(name))}}" for name, value in figures.items()))
