@@ -165,10 +165,15 @@ def filters_of(options: Any) -> dict[str, Any]:
 
 def at_least_1(text: str) -> int:
     """The type of an option."""
-    if not text.isdecimal() or int(text) < 1:
-        rule = "is at least 1" if text.removeprefix("-").isdecimal() else "is a number"
-        raise argparse.ArgumentTypeError(f"{rule}, not {text}")
-    return int(text)
+    if not text.removeprefix("-").isdecimal():
+        rule = "is a number"
+    elif len(text) > 9:
+        rule = "has at most 9 digits"
+    elif int(text) < 1:
+        rule = "is at least 1"
+    else:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"{rule}, not {text}")
 
 
 def _pair(text: str) -> tuple[str, str]:

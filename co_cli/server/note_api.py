@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 from starlette.responses import Response
 
 from co_cli.errors import InvalidInputError, NoteConflictError
@@ -34,6 +34,8 @@ from co_cli.values import SOURCES, Change, Draft, Forgotten, NoteSummary, Saved,
 
 LARGEST_FILE = 50_000_000
 PUSH_SECONDS = 30.0
+LARGEST_NUMBER = 2**63 - 1
+"""That a database takes."""
 
 
 class OneNote(BaseModel):
@@ -47,7 +49,7 @@ class SeveralNotes(BaseModel):
 
 
 class ListNotes(BaseModel):
-    limit: int = 20
+    limit: int = Field(20, ge=0, le=LARGEST_NUMBER)
     """0: all."""
     source: Sequence[str] = ()
     tag: Sequence[str] = ()
@@ -93,7 +95,7 @@ class NewVersion(Acknowledged, OneNote, model_of(Change)):
 class OneSave(BaseModel):
     """A save in a team vault, by its number."""
 
-    seq: int
+    seq: int = Field(le=LARGEST_NUMBER)
 
 
 class WholeFile(NamedTuple):

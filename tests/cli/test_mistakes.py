@@ -24,6 +24,7 @@ WRONG_USAGE = {
     ("search", "x", "-x"): "write -- before words that begin with a dash",
     ("search", "x", "--tga", "tree"): "did you mean --tag?",
     ("search", "x", "--limit", "0"): "--limit is at least 1, not 0",
+    ("list", "--limit", "9" * 5_000): "--limit has at most 9 digits",
     ("search", "x", "--limit", "many"): "--limit is a number, not many",
     ("search", "x", "--min-score", "high"): "--min-score is a number, not 'high'",
     ("web", "--port", "http"): "--port is a number, not 'http'",

@@ -124,6 +124,7 @@ def test_a_mistake_is_described_and_says_how_to_fix_it(contract: Contract) -> No
         contract.ask("GET", "/search", 400),
         contract.ask("GET", "/search", 400, q="x", limit="many"),
         contract.ask("GET", "/search", 400, q="x", lmit=3),
+        contract.ask("GET", "/notes", 400, limit=10**30),
         contract.ask("GET", "/notes/{ref}", 404, ref="memory:odalys-has-the-last"),
         contract.ask("POST", "/notes", 400, content=7),
     ]
@@ -131,6 +132,7 @@ def test_a_mistake_is_described_and_says_how_to_fix_it(contract: Contract) -> No
         "q: Field required",
         "limit: Input should be a valid integer, unable to parse string as an integer",
         "/search takes no lmit",
+        "limit: Input should be less than or equal to 9223372036854775807",
         f"no note 'memory:odalys-has-the-last': did you mean {REF}?",
         "content: Input should be a valid string",
     ]

@@ -70,7 +70,7 @@ export async function open(main, { query, signal, onChange }) {
           <input id="tokens" name="tokens" type="number" min="1" step="1" placeholder=${given?.report.budget ?? "1000"}>
           <button class="primary" ?disabled=${busy}>Show</button></div>
       </form>
-      <div aria-live="polite" aria-busy=${busy}>${error ? problem(error) : given ? result(given) : nothing}</div>`, main);
+      <div aria-live="polite" aria-busy=${busy}>${error ? problem(error) : given ? result(given) : html`<p class="empty">Collecting what an agent would be given…</p>`}</div>`, main);
   }
 
   draw();
