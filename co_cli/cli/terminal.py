@@ -120,13 +120,15 @@ class Screen:
     def titled(self, title: str, ref: str, path: str = "", indent: str = "  ") -> None:
         """A title and its ref, on one line if they fit. The title links to the file, if the terminal can."""
         url = note_url(path) if path and self.links else ""
-        lines = self._lines(title, self.width)
+        lines = self._lines(title, self.width - len(indent))
         shown = [self._linked(self.paint(printable(title[start:end]), "bold"), url) for start, end in lines]
         if self.fits(title, ref):
             self.line(f"{shown[0] if shown else ''}  {self.paint(printable(ref), 'cyan')}")
         else:
-            for line in (*shown, indent + self.paint(printable(ref), "cyan")):
-                self.line(line)
+            first, *more = (*shown, self.paint(printable(ref), "cyan"))
+            self.line(first)
+            for line in more:
+                self.line(indent + line)
 
     def wrapped(self, text: str, indent: str = "", style: str = "") -> None:
         """Print a text in lines that fit, or on one line when not on a terminal."""

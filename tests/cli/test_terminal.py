@@ -34,6 +34,7 @@ def test_a_terminal_gets_colour_and_lines_that_fit(co: Co, vault: Vault) -> None
         assert "\x1b[1;33mcenturies\x1b[0m" in drawn
         lines = [line for line in plain(drawn).split("\n") if "memory:" not in line]  # a ref is never broken
         assert shown - 20 < widest("\n".join(lines)) <= shown
+        assert [line for line in lines if line[:1].isalpha()] == []  # a long title is indented like what follows
     for environ in ({"NO_COLOR": "1"}, {"TERM": "dumb"}):
         assert not ESCAPES.search(on_terminal(co.folder, "list", **environ))
 
