@@ -7,7 +7,6 @@ on, loses nothing and writes nothing twice.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import time
 from collections.abc import Iterator, Sequence
@@ -16,19 +15,17 @@ from typing import Any, NamedTuple, Protocol
 from co_cli.activity import extracted
 from co_cli.activity.extracted import FacetRow, ReadSoFar
 from co_cli.conversations.facets import Facet, FacetBatch, Relation, checked, facet_id, folded, make_batch
-from co_cli.errors import InvalidInputError, KnowledgeError, UnknownRefError
-from co_cli.index.names import fold_name
+from co_cli.conversations.proposals import entities_named, save_waiting
+from co_cli.errors import KnowledgeError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.logbook import logger
 from co_cli.notes.files import locked
 from co_cli.notes.note import Note, read_note
-from co_cli.notes.refs import source_ref
 from co_cli.notes.secrets import redact
 from co_cli.notes.similarity import fingerprint
 from co_cli.notes.store import content_hash
 from co_cli.notes.transcripts import SpokenTurn, read_turns
-from co_cli.service.feedback import judge
-from co_cli.values import DAY, Saved
+from co_cli.values import DAY
 
 LOCK = "extract.lock"
 MOST_TURNS, MOST_LETTERS, BEFORE = 12, 8_000, 4
@@ -134,62 +131,6 @@ def extract(
     )
 
 
-def proposals(kb: KnowledgeBase) -> list[FacetRow]:
-    """What waits for a decision, oldest first, from conversations that are still there."""
-    if not os.path.exists(kb.activity.database.path):
-        return []
-    with kb.activity.database.reading() as connection:
-        found = extracted.facets(connection, kb.root, "proposed")
-    return [facet for facet in found if kb.store.exists(facet.path)]
-
-
-def accept(kb: KnowledgeBase, id: str) -> Saved:
-    """Save a proposal as a memory, or as the entity of a person who has none."""
-    return _save(kb, _facet(kb, id, "proposed"))
-
-
-def dismiss(kb: KnowledgeBase, id: str) -> None:
-    _facet(kb, id, "proposed")
-    _decide(kb, id, "dismissed")
-
-
-def take_back(kb: KnowledgeBase, id: str) -> None:
-    """Undo a decision: what was saved goes to the trash, and the facet is a proposal again."""
-    facet = _facet(kb, id)
-    if facet.state == "saved":
-        kb.sync()
-        for note in kb.notes(fields={"facet": id}):  # not by its ref: the file may have been moved
-            kb.forget(note.ref)
-    _decide(kb, id, "proposed", facet.detail.get("known"))
-
-
-def saved_as(kb: KnowledgeBase, note: Note) -> FacetRow:
-    """The facet that became this note."""
-    with kb.activity.written().reading() as connection:
-        found = extracted.facets(connection, kb.root, "saved", str(note.metadata.get("facet")))
-    if not found:
-        problem = f"{note.ref} was not saved from a conversation here"
-        raise InvalidInputError(f"{problem}: `co forget` moves any note to the trash")
-    return found[0]
-
-
-def source_of_facet(facet: FacetRow) -> str:
-    """`conversation:mooring#L10-18`."""
-    return f"{source_ref(facet.path)}#L{facet.first_line}-{facet.last_line}"
-
-
-def save_waiting(kb: KnowledgeBase) -> None:
-    """Write the memories that were decided on, and those that a killed process did not come to."""
-    with kb.activity.written().reading() as connection:
-        waiting = extracted.facets(connection, kb.root, "waiting")
-    for facet in waiting:
-        if facet.kind == "feedback":
-            _rate(kb, facet)
-            _decide(kb, facet.id, "noted")
-        else:
-            _save(kb, facet)
-
-
 class _Reading:
     """Reading of conversations, until the budget is spent or the model fails."""
 
@@ -289,7 +230,7 @@ class _Reading:
 
     def _known(self, facet: Facet) -> list[KnownMemory]:
         notes = [self.kb.note(one.ref) for one in self.kb.writer.related(facet.text)]
-        return [KnownMemory(note.ref, note.body.strip()) for note in (*notes, *_entities(self.kb, facet.name))]
+        return [KnownMemory(note.ref, note.body.strip()) for note in (*notes, *entities_named(self.kb, facet.name))]
 
     def _row(self, note: Note, batch: FacetBatch, facet: Facet, about: tuple[str, Relation, str | None]) -> FacetRow:
         id, relation, known = about
@@ -350,54 +291,3 @@ def _estimate(turns: Sequence[SpokenTurn]) -> int:
 def _hash_to(note: Note, line: int) -> str:
     """A hash of the first lines of the body. The frontmatter may change."""
     return content_hash("\n".join(note.body.split("\n")[:line]).encode("utf-8", "replace"))
-
-
-def _entities(kb: KnowledgeBase, name: str | None) -> list[Note]:
-    """The valid entities of this name."""
-    named = kb.index.own_notes("name", fold_name(name)) if name else []
-    notes = [kb.note(one.ref) for one in named if one.source == "entity"]
-    return [note for note in notes if not kb.outdated(note)]
-
-
-def _save(kb: KnowledgeBase, facet: FacetRow) -> Saved:
-    """Write a memory, or the entity of a person who has none, or whose entity it replaces.
-
-    Memories about a person need no entry in the entity: it shows the notes that have its name.
-    """
-    detail = facet.detail
-    fields = {name: detail[name] for name in ("valid_from", "valid_until", "confidence", "speaker") if name in detail}
-    fields |= {"source": source_of_facet(facet), "facet": facet.id}
-    replaced: list[str] = []
-    if detail["relation"] in ("changed", "contradicts") and "known" in detail:
-        with contextlib.suppress(UnknownRefError):  # forgotten meanwhile: then there is nothing to supersede
-            replaced.append(kb.note(detail["known"]).ref)
-    known = [one.ref for one in _entities(kb, detail.get("name")) if one.metadata.get("facet") != facet.id]
-    if "name" in detail and known == replaced:
-        about: dict[str, Any] = {"title": detail["name"], "source": "entity", "fields": {"type": "person", **fields}}
-    else:
-        about = {"category": facet.kind, "fields": fields}
-    saved = kb.remember(facet.text, provenance="agent", supersedes=replaced, on_related="keep", **about)
-    # a file that a killed process wrote is a duplicate with this facet's id
-    ours = saved.outcome != "duplicate" or kb.note(saved.ref).metadata.get("facet") == facet.id
-    _decide(kb, facet.id, "saved" if ours else "known", saved.ref)
-    return saved
-
-
-def _rate(kb: KnowledgeBase, facet: FacetRow) -> None:
-    """Raise or lower the notes that were given for the answer that the feedback is about."""
-    for ref in facet.detail["given"]:
-        with contextlib.suppress(UnknownRefError):
-            judge(kb, ref, facet.detail["feeling"] == "praise", facet.detail.get("question"), "heard")
-
-
-def _facet(kb: KnowledgeBase, id: str, state: str | None = None) -> FacetRow:
-    with kb.activity.written().reading() as connection:
-        found = extracted.facets(connection, kb.root, state, id)
-    if not found:
-        raise InvalidInputError("this proposal was decided already: run the review again")
-    return found[0]
-
-
-def _decide(kb: KnowledgeBase, id: str, state: str, ref: str | None = None) -> None:
-    with kb.activity.database.writing() as connection:
-        extracted.set_state(connection, id, state, ref)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-from co_cli.conversations.extraction import accept, dismiss, take_back
+from co_cli.conversations.proposals import accept, dismiss, take_back
 from co_cli.errors import InvalidInputError, NoteConflictError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.new_note import one_or_list

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from co_cli.activity.extracted import FacetRow
 from co_cli.activity.statistics import recalled_paths
-from co_cli.conversations.extraction import proposals
+from co_cli.conversations.proposals import proposals
 from co_cli.errors import ActivityUnavailableError
 from co_cli.index.engine import Reader, Scope
 from co_cli.index.names import fold_name

@@ -13,7 +13,7 @@ from itertools import combinations, pairwise
 from typing import Any, Literal, NamedTuple, cast
 
 from co_cli.activity.extracted import FacetRow
-from co_cli.conversations.extraction import source_of_facet
+from co_cli.conversations.proposals import source_of_facet
 from co_cli.embedding.static import SPACE as STATIC
 from co_cli.embedding.static import shared_embedder
 from co_cli.index.tokens import is_stop_word

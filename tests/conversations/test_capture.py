@@ -20,7 +20,7 @@ from co_cli.chat.commands import HISTORY, handle, new_prompt
 from co_cli.chat.screen import Output
 from co_cli.chat.session import CONVERSATION, ChatSession
 from co_cli.conversations.capture import KeptSession, captures, expire, keep_turns
-from co_cli.conversations.extraction import proposals
+from co_cli.conversations.proposals import proposals
 from co_cli.errors import InvalidInputError, SettingsError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.mcp.server import VaultServer
