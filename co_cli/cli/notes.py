@@ -50,6 +50,7 @@ SORTS: dict[str, Callable[[NoteSummary], Any]] = {
     "ref": lambda note: note.ref,
 }
 """The orders of `co list --sort`."""
+NO_NOTES = "No notes yet: `co remember TEXT` saves one, and `co add DIR` makes a folder searchable."
 
 
 def add_remember(parser: argparse.ArgumentParser) -> None:
@@ -162,7 +163,7 @@ def run_list(options: argparse.Namespace) -> int:
             for note in notes:
                 _print_row(screen, note)
             if not notes:
-                screen.wrapped(f"No notes with {filters}." if filters else "No notes.")
+                screen.wrapped(f"No notes with {filters}." if filters else "No notes." if options.source else NO_NOTES)
                 show_unused_tags(screen, kb, options.tag)
 
         return print_result(options, notes, show, 1 if (filters or options.source) and not notes else 0)

@@ -101,6 +101,7 @@ def test_an_empty_list_is_a_failure_only_if_a_filter_or_a_source_was_named(co: C
     assert set(plain.values()) == {0}, plain
     assert set(asked.values()) == {1}, asked
     assert co("list", "--json").out == "[]\n"
+    assert co("list").out.startswith("No notes yet: `co remember TEXT` saves one")
 
 
 def test_fields_that_no_search_could_use_are_refused(co: Co, vault: Vault) -> None:
