@@ -38,7 +38,7 @@ def run_give(options: argparse.Namespace) -> int:
         sync_first(kb)
         note = find_note(kb, options.ref)
         rated = feedback.judge(kb, note.ref, options.verdict == "good", options.query)
-    about = f"for {rated.query!r}" if rated.query else "about the note alone: no question is known or logged"
+    about = f"for {rated.query!r}" if rated.query else "without a question: none is known, or query_log is not on"
     return print_result(options, rated, [f"rated {options.verdict}: {note.ref} ({note.title}), {about}"])
 
 

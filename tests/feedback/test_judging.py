@@ -105,7 +105,7 @@ def test_a_log_without_texts_keeps_the_rating_and_not_the_question(
 
     assert given["query"] is None
     assert judged(data_dir, vault) == [("memory:oak", None, 1, "said")]
-    assert "about the note alone: no question is known" in co("feedback", "give", "elm", "bad", "-q", "sick elms").out
+    assert "without a question: none is known" in co("feedback", "give", "elm", "bad", "-q", "sick elms").out
     assert b"how old do oaks" not in (data_dir / "activity.db").read_bytes()
 
 
