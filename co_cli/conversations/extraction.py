@@ -140,7 +140,7 @@ class _Reading:
         self.problem = ""
         with kb.activity.written().reading() as connection:
             spent = extracted.cost(connection, kb.root, time.time() - DAY).tokens
-        self.budget = min(budget, DAILY_BUDGET - spent)
+        self.budget = max(0, min(budget, DAILY_BUDGET - spent))
 
     def read(self, path: str, least: int) -> bool:
         """Read a conversation to its end. False: stop."""
@@ -221,7 +221,9 @@ class _Reading:
             reply = self.model.compare([(facets[place].text, related[place]) for place in unclear])
             self.tokens, self.requests = self.tokens + reply.tokens, self.requests + 1
             for place, (relation, ref) in zip(unclear, reply.value, strict=False):
-                if ref in {one.ref for one in related[place]}:
+                shown = [one.ref for one in related[place]]
+                ref = shown[0] if ref is None and len(shown) == 1 else ref  # it can mean no other
+                if relation != "new" and ref in shown:
                     relations[place] = relation, ref
         return [
             self._row(note, batch, facet, (facet_id(conversation, facet), *relation))

@@ -178,6 +178,28 @@ def test_a_model_that_names_a_memory_it_was_not_shown_is_not_believed(
     assert kb.note(str(found.saved[0].ref)).supersedes == ()
 
 
+def test_a_ref_says_nothing_of_what_is_new_and_can_be_left_out_if_there_is_only_one(
+    co: Co, open_vault: OpenVault, server: ChatServer, vault: Vault
+) -> None:
+    vault.write("memories/meeting.md", "The weekly team meeting is on Tuesday at ten.")
+    vault.write("memories/code.md", "The code of the harbour door is 1111 since May.")
+    kb = open_vault(capture="propose")
+    kb.sync()
+    said = (
+        "The weekly team meeting is on Tuesday in the attic.",
+        "The code of the harbour door is 1111 since early May.",
+    )
+    lines = talk(kb, *(("User", one) for one in said))
+    server.play(
+        answers(*(facet("fact", one, lines[one]) for one in said)), relations(("new", "memory:meeting"), ("same", None))
+    )
+
+    found = read_conversations(kb)
+
+    assert ([row.text for row in found.proposed], found.known) == ([said[0]], 1)
+    assert "memory:meeting" not in co("note", "review", "--only", "proposed").out
+
+
 def test_a_person_becomes_an_entity_which_shows_the_memories_that_follow(
     open_vault: OpenVault, server: ChatServer, vault: Vault
 ) -> None:
