@@ -174,6 +174,7 @@ def test_a_user_decides_with_keys_and_takes_it_back(
         page.wait_for_selector("text=Notes have changed since this review.")
         page.keyboard.press("r")
         page.wait_for_selector(".empty")
+        page.close()  # it would miss the server
 
 
 class OneChange:
@@ -229,5 +230,6 @@ def test_a_user_accepts_a_proposal_with_a_key(
         page.keyboard.press("a")
         page.wait_for_selector("#toasts :text('Saved: The door code is 3333.')")
         page.wait_for_selector(".empty")
+        page.close()
 
         assert "memories/the-door-code-is-3333.md" in codes.notes()

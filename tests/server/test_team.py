@@ -250,3 +250,4 @@ def test_the_page_of_a_reader_has_no_button_that_writes(sample: KnowledgeBase, o
             buttons = [one.inner_text() for one in page.query_selector_all("main button")]
             assert ("Edit" in buttons, "Forget" in buttons) == (role == "write", role == "write"), buttons
             page.problems.clear()  # Chromium logs the 401 before somebody is signed in
+            page.close()  # it would miss the server

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from co_cli.index import sync
 from co_cli.knowledge_index import KnowledgeIndex
 from tests.command import Co
 from tests.vault import Vault
@@ -159,11 +160,12 @@ def test_ignore_files_that_are_pipes_or_folders_are_reported_and_not_waited_for(
 
 
 def test_a_note_that_becomes_something_else_between_the_listing_and_the_reading(
-    vault: Vault, tmp_path: Path, outside: Path
+    vault: Vault, tmp_path: Path, outside: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for number in range(520):
-        vault.write(f"memories/{number:03}.md", f"Note {number}.")
-    changed = {"memories/518.md": os.mkfifo, "memories/519.md": lambda path: path.symlink_to(outside / "secret.md")}
+    monkeypatch.setattr(sync, "BATCH", 10)
+    for number in range(12):
+        vault.write(f"memories/{number:02}.md", f"Note {number}.")
+    changed = {"memories/10.md": os.mkfifo, "memories/11.md": lambda path: path.symlink_to(outside / "secret.md")}
 
     def swap(*_: int) -> None:
         while changed:
@@ -175,5 +177,5 @@ def test_a_note_that_becomes_something_else_between_the_listing_and_the_reading(
     report = index.sync(progress=swap)
     index.close()
 
-    assert sorted(path for path, _ in report.skipped) == ["memories/518.md", "memories/519.md"]
-    assert len(report.added) == 518
+    assert sorted(path for path, _ in report.skipped) == ["memories/10.md", "memories/11.md"]
+    assert len(report.added) == 10

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from co_cli.index import sync
 from co_cli.knowledge_base import KnowledgeBase
 from tests.command import Co
 from tests.trouble.file_systems import mount, unmount
@@ -69,12 +70,15 @@ def test_a_vault_that_is_not_mounted_keeps_its_notes_and_is_reported_in_one_line
         unmount(place)
 
 
-def test_a_vault_that_is_unmounted_during_a_sync_keeps_its_rows(drive: Path, data_dir: Path, tmp_path: Path) -> None:
+def test_a_vault_that_is_unmounted_during_a_sync_keeps_its_rows(
+    drive: Path, data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sync, "BATCH", 20)
     place = tmp_path / "vault"
     mount("--bind", str(drive), str(place))
     with KnowledgeBase.open(place, data_dir) as kb:
         kb.sync()
-        for number in range(600):  # two batches, and the drive goes after the first
+        for number in range(30):  # two batches, and the drive goes after the first
             (drive / "memories" / f"new{number}.md").write_text(f"Number {number} is new.")
         gone: list[int] = []
 
@@ -86,15 +90,15 @@ def test_a_vault_that_is_unmounted_during_a_sync_keeps_its_rows(drive: Path, dat
         report = kb.sync(pull)
 
         assert report.removed == []
-        assert len(report.skipped) >= 600 - len(report.added) > 0
-        for sync in range(2):
-            assert found(kb, "tree07") == ["memory:tree07"], sync
+        assert len(report.skipped) >= 30 - len(report.added) > 0
+        for number in range(2):
+            assert found(kb, "tree07") == ["memory:tree07"], number
             kb.sync()
         mount("--bind", str(drive), str(place))
         try:
             kb.sync()
             assert kb.index.missing() == []
-            assert kb.index.state().notes == 624
+            assert kb.index.state().notes == len(TREES) + 30
         finally:
             unmount(place)
 
