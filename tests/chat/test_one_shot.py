@@ -108,7 +108,7 @@ def test_without_a_model_one_line_names_the_fix_and_no_agent_library_is_imported
     assert (ran.code, ran.out) == (2, "")
     said = [line for line in ran.err.splitlines() if not line.startswith("import time:")]
     assert len(said) == 1
-    for fix in ("ollama pull qwen3", "CO_MODEL=ollama:qwen3", "--model ollama:qwen3"):
+    for fix in ("ollama pull qwen3", "co config set model ollama:qwen3", "such as openai:gpt-5"):
         assert fix in said[0]
     assert [name for name in ("pydantic_ai", "openai", "rich", "prompt_toolkit") if f"| {name}\n" in ran.err] == []
 
