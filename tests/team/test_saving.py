@@ -111,13 +111,14 @@ def save_and_hang(pipe: Connection, folder: str, address: str) -> None:
     pipe.send("saved")
 
 
-def kill_during_a_save(team: Team, name: str) -> None:
-    """Kill a server that has written a file and waits for the database."""
-    file = team.place / name / "memories" / "oak.md"
+def kill_during_a_save(team: Team, name: str, table: str = "team.changes") -> None:
+    """Kill a server that is about to insert a row into this table."""
     team.ask("create function team.hang() returns trigger language plpgsql as 'begin perform pg_sleep(60); end'")
-    team.ask("create trigger hang before insert on team.changes execute function team.hang()")
+    team.ask(f"create trigger hang before insert on {table} execute function team.hang()")
     victim = Process(save_and_hang, str(team.place / name), team.address)
-    while "gone" not in file.read_text():
+    while not team.ask(
+        "select pid from pg_stat_activity where wait_event = 'PgSleep' and datname = current_database()"
+    ):
         assert not victim.pipe.poll(0.01), "it did not hang"
     victim.kill()
     victim.close()
@@ -125,7 +126,7 @@ def kill_during_a_save(team: Team, name: str) -> None:
         "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() "
         "and pid <> pg_backend_pid()"
     )
-    team.ask("drop trigger hang on team.changes")
+    team.ask(f"drop trigger hang on {table}")
 
 
 def test_a_server_killed_between_the_file_and_the_commit_leaves_the_folder_as_it_was(team: Team) -> None:
@@ -147,7 +148,8 @@ def test_a_server_killed_while_it_indexes_what_another_version_saved_indexes_it_
     team.ask("update team.changes set version = 7")
     with one.engine.writing() as writer:  # as if it had been saved to the index of the other version only
         writer.drop_files(writer.add_vault(one.index.origin), ["memories/elms-like-water.md"])
-    kill_during_a_save(team, "two")
+    ((store,),) = team.ask("select store from co_cli.stores")
+    kill_during_a_save(team, "two", f"{store}.docs")
 
     two = team.server("two")
     assert two.search("water").hits[0].ref == "memory:elms-like-water"
