@@ -202,19 +202,13 @@ def test_files_are_put_replaced_and_dropped(engine: Engine) -> None:
 
 def test_notes_and_passages_are_counted_by_source(engine: Engine) -> None:
     put(engine, file("memories/elm.md", "Elms."), origin=OTHER)
-    page = "---\nsource_url: https://example.org\n---\n# One\n\nText.\n\n# Two\n\nText.\n"
-    plain = file("articles/oaks.md", "---\nsource: https://example.org\n---\nOaks.")
-    vault = put(engine, file("memories/a.md", "A."), file("memories/b.md", "B."), file("articles/page.md", page), plain)
+    long = file("articles/long.md", "# One\n\nText.\n\n# Two\n\nText.\n")
+    memories = [file(f"memories/{name}.md", f"{name}.") for name in ("a", "b")]
+    vault = put(engine, *memories, long, file("articles/oaks.md", "Oaks."))
     finish_sync(engine, vault, missing=["memories/a.md"])
 
     with engine.reading() as reader:
-        passages = passages_in(reader, vault).values()
-        of_the_page = sum(one.path == "articles/page.md" for one in passages)
-        assert [tuple(one) for one in reader.counts(vault)] == [
-            ("article", False, 1, 1, 0),
-            ("article", True, 1, of_the_page, 0),
-            ("memory", False, 2, 2, 1),
-        ]
+        assert [tuple(one) for one in reader.counts(vault)] == [("article", 2, 3, 0), ("memory", 2, 2, 1)]
         assert reader.counts(vault + 100) == []
 
 
