@@ -19,7 +19,7 @@ import struct
 import time
 from collections.abc import Sequence
 from functools import cached_property
-from itertools import product
+from itertools import accumulate, product
 from math import log
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -39,6 +39,8 @@ QUESTION_TOKENS, PASSAGE_TOKENS = 48, 768
 PAIR_TOKENS = 128
 """Tokens of a question and a window together. A longer passage is read in the windows that match best."""
 MOST_WINDOWS = 2
+TOGETHER = 4
+"""Pairs that are read at once: larger matrix products take less time, but only between them the time is looked at."""
 GROUP = 32
 """Values that share a scale in the word table."""
 
@@ -74,9 +76,9 @@ MODELS = {model.name: model for model in (SMALL, LARGE)}
 
 
 class Runtime(Protocol):
-    """The embeddings of a pair's tokens [token, dimension] into its score."""
+    """The embeddings of the tokens of pairs, [token, dimension] each, into their scores."""
 
-    def __call__(self, states: Numbers, /) -> float: ...
+    def __call__(self, pairs: Sequence[Numbers], /) -> list[float]: ...
 
 
 class PassageReader:
@@ -96,14 +98,18 @@ class PassageReader:
         found: list[float | None] = [None] * len(texts)
         longest = 0.0
         # the best window of each text first, in case the time does not last
-        for number, (place, parts) in product(range(MOST_WINDOWS), enumerate(windows)):
-            if number < len(parts):
-                started = time.monotonic()
-                if deadline is not None and started + longest > deadline:
-                    break
-                score, so_far = run(table.sums(asked, parts[number])), found[place]
+        every = product(range(MOST_WINDOWS), enumerate(windows))
+        parts = [(place, parts[number]) for number, (place, parts) in every if number < len(parts)]
+        for start in range(0, len(parts), TOGETHER):
+            started = time.monotonic()
+            if deadline is not None and started + longest > deadline:
+                break
+            group = parts[start : start + TOGETHER]
+            scores = run([table.sums(asked, window) for _, window in group])
+            for (place, _), score in zip(group, scores, strict=True):
+                so_far = found[place]
                 found[place] = score if so_far is None else max(score, so_far)
-                longest = max(longest, time.monotonic() - started)
+            longest = max(longest, time.monotonic() - started)
         return found
 
     @cached_property
@@ -126,7 +132,7 @@ class PassageReader:
         options.intra_op_num_threads = min(4, os.cpu_count() or 1)
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # a server waits most of the time
         session = onnxruntime.InferenceSession(f"{stem}.onnx", options, providers=["CPUExecutionProvider"])
-        return lambda states: float(session.run(["score"], {"states": states})[0])
+        return lambda pairs: [float(session.run(["score"], {"states": states})[0]) for states in pairs]
 
 
 def _checked(path: str, sha256: str) -> bytes:
@@ -209,17 +215,21 @@ class NumpyRuntime:
     def __init__(self, layers: int, heads: int, arrays: dict[str, Any]) -> None:
         self._layers, self._heads, self._arrays = layers, heads, arrays
 
-    def __call__(self, states: Numbers, /) -> float:
+    def __call__(self, pairs: Sequence[Numbers], /) -> list[float]:
         import numpy as np
 
-        states = self._norm("ln", states)
+        ends = list(accumulate(map(len, pairs)))
+        own = [slice(end - len(pair), end) for pair, end in zip(pairs, ends, strict=True)]
+        states = self._norm("ln", np.concatenate(pairs))
         for layer in range(self._layers):
             name = f"L.{layer}."
-            states = self._norm(f"{name}l1", states + self._attention(name, states))
+            mixed = self._linear(f"{name}qkv", states)
+            mixed = np.concatenate([self._attention(mixed[one]) for one in own])
+            states = self._norm(f"{name}l1", states + self._linear(f"{name}o", mixed))
             inner = self._linear(f"{name}f2", _gelu(self._linear(f"{name}f1", states)))
             states = self._norm(f"{name}l2", states + inner)
-        both = np.concatenate([states[0], states.mean(0)])
-        return float(self._linear("h2", np.tanh(self._linear("h1", both)))[0])
+        both = np.stack([np.concatenate([states[one.start], states[one].mean(0)]) for one in own])
+        return self._linear("h2", np.tanh(self._linear("h1", both)))[:, 0].tolist()
 
     def _linear(self, name: str, inputs: Numbers) -> Numbers:
         matrix = self._arrays[f"{name}.weight"]
@@ -227,18 +237,17 @@ class NumpyRuntime:
         outputs += self._arrays[f"{name}.bias"]
         return outputs
 
-    def _attention(self, name: str, states: Numbers) -> Numbers:
+    def _attention(self, mixed: Numbers) -> Numbers:
+        """The values of one pair's tokens, each mixed by how much it looks at the others."""
         import numpy as np
 
-        tokens, dim = states.shape
-        parts = self._linear(f"{name}qkv", states).reshape(tokens, 3, self._heads, -1)
-        queries, keys, values = parts.transpose(1, 2, 0, 3)
+        queries, keys, values = mixed.reshape(len(mixed), 3, self._heads, -1).transpose(1, 2, 0, 3)
         shares = queries @ keys.swapaxes(1, 2)
-        shares *= np.float32((dim // self._heads) ** -0.5)
+        shares *= np.float32(queries.shape[-1] ** -0.5)
         shares -= shares.max(-1, keepdims=True)
         np.exp(shares, out=shares)
         shares /= shares.sum(-1, keepdims=True)
-        return self._linear(f"{name}o", (shares @ values).swapaxes(0, 1).reshape(tokens, dim))
+        return (shares @ values).swapaxes(0, 1).reshape(len(mixed), -1)
 
     def _norm(self, name: str, states: Numbers) -> Numbers:
         import numpy as np
