@@ -55,7 +55,8 @@ GENERIC = """
     what s which did do does done i we ve you me my our us is are was were has have had been happened happen going went
     there new note notes noted memory memories entry entries file files document documents everything anything all any
     every thing things stuff show list give get find tell see from of in on during for the a an that please can could
-    write wrote written save saved add added create created change changed changes update updated worked""".split()
+    write wrote written save saved add added create created change changed changes update updated worked
+    discuss discussed talk talked about say said""".split()
 """Words that say nothing about the subject of the notes."""
 
 

@@ -106,7 +106,8 @@ def last_week() -> list[str]:
 
 
 def test_a_question_that_is_only_a_date_lists_the_notes_of_that_time_newest_first(diary: KnowledgeBase, co: Co) -> None:
-    for query in ("what did I do last week", "last week", "notes from last week?", "Last week's notes"):
+    asked = ("what did I do last week", "what did we talk about last week?", "What did we discuss last week?")
+    for query in (*asked, "last week", "notes from last week?", "Last week's notes"):
         found = diary.search(query)
         assert [hit.ref for hit in found.hits] == last_week(), query
         assert found.state == "found"
