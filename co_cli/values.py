@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, cast
 
 Source = Literal["memory", "article", "conversation", "entity", "resource", "folder", "obsidian", "skill", "checkpoint"]
 OwnSource = Literal["memory", "article", "conversation", "entity", "resource"]
@@ -362,6 +362,11 @@ def plain(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [plain(one) for one in value]  # pyright: ignore[reportUnknownVariableType]
     return value
+
+
+def members_of(value: object) -> list[object]:
+    """The members of a list; anything else is a list of one."""
+    return cast("list[object]", value) if isinstance(value, list) else [value]
 
 
 def moment_text(seconds: float) -> str:

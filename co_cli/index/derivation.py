@@ -14,7 +14,7 @@ from co_cli.index.tokens import fold, tokens
 from co_cli.notes.refs import FOLDERS, without_ending
 from co_cli.notes.similarity import fingerprint
 from co_cli.notes.wikilinks import link_key
-from co_cli.values import Passage, to_utf8
+from co_cli.values import Passage, members_of, to_utf8
 
 if TYPE_CHECKING:
     from co_cli.index.engine import IndexedFile
@@ -155,15 +155,14 @@ def _spoken_path(note: Note) -> str:
 def _strings(metadata: Mapping[str, object]) -> Iterator[str]:
     for key, value in metadata.items():
         if key not in OWN_COLUMN:
-            yield from (one for one in (value if isinstance(value, list) else [value]) if isinstance(one, str))  # pyright: ignore[reportUnknownVariableType]
+            yield from (one for one in members_of(value) if isinstance(one, str))
 
 
 def _fields(metadata: Mapping[str, object]) -> list[str]:
     found: list[str] = []
     speaker = "user"
     for key, value in metadata.items():
-        members: list[object] = value if isinstance(value, list) else [value]  # pyright: ignore[reportUnknownVariableType]
-        texts = [_folded(one) for one in members if one is not None and not isinstance(one, list | dict)]
+        texts = [_folded(one) for one in members_of(value) if one is not None and not isinstance(one, list | dict)]
         found += [field_text(key, text) for text in texts]
         speaker = texts[0] if key == "provenance" and texts else speaker
     return [*found, field_text("", speaker)]

@@ -20,7 +20,7 @@ from co_cli.paths import open_regular
 from co_cli.sources.origin import Origin, kind_of
 from co_cli.sources.passages import passages_of
 from co_cli.sources.walk import entries_of, path_of, scan_origin
-from co_cli.values import Filters, Passage
+from co_cli.values import Filters, Passage, members_of
 
 
 class Needles(NamedTuple):
@@ -197,5 +197,5 @@ def admits(filters: Filters, note: Note) -> bool:
 
 
 def _has_field(value: object, wanted: str) -> bool:
-    members: list[object] = value if isinstance(value, list) else [value]  # pyright: ignore[reportUnknownVariableType]
-    return any(one is not None and not isinstance(one, list | dict) and fold(str(one)) == wanted for one in members)
+    plain = (one for one in members_of(value) if one is not None and not isinstance(one, list | dict))
+    return any(fold(str(one)) == wanted for one in plain)

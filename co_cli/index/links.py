@@ -7,13 +7,13 @@ changes no other note's rows.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from co_cli.index.engine import Reader, Scope, StoredNote, WordQuery
 from co_cli.index.names import fold_name
 from co_cli.index.tokens import tokens
 from co_cli.notes.wikilinks import link_key, resolve_link
-from co_cli.values import OWN_SOURCES, to_utf8
+from co_cli.values import OWN_SOURCES, members_of, to_utf8
 
 MOST_NAMING = 50
 """Notes that are looked for by each name of an entity."""
@@ -74,8 +74,8 @@ def links_to(reader: Reader, vault: int, path: str) -> list[Backlink]:
 def naming(reader: Reader, entity: StoredNote) -> set[int]:
     """The other notes of its vault that have the title or an alias of an entity."""
     scope = Scope(tuple((entity.vault, source) for source in OWN_SOURCES))
-    aliases: Any = entity.frontmatter.get("aliases", entity.frontmatter.get("alias"))
-    names: list[Any] = [entity.title, *(aliases if isinstance(aliases, list) else [aliases])]
+    aliases = entity.frontmatter.get("aliases", entity.frontmatter.get("alias"))
+    names = [entity.title, *members_of(aliases)]
     phrases = {tuple(tokens(name)) for name in names if isinstance(name, str)} - {()}
     found = (reader.words(scope, WordQuery(phrases=(phrase,)), MOST_NAMING) for phrase in phrases)
     return {match.note for matches in found for match in matches} - {entity.id}

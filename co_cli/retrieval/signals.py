@@ -10,12 +10,11 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from math import isfinite, log1p, nan
-from typing import cast
 
 from co_cli.index.engine import Standing, StoredNote
 from co_cli.notes.dates import read_moment
 from co_cli.retrieval.score import Scored, best_first
-from co_cli.values import DAY
+from co_cli.values import DAY, members_of
 
 NEUTRAL = 0.5
 """The importance of a note that nobody rated, and few mention."""
@@ -106,9 +105,7 @@ def _domain(material: Material, ranked: Sequence[Scored]) -> dict[int, float]:
     words = set(_plain(material.query))
     found: dict[int, float] = {}
     for note, facts in material.facts.items():
-        value = facts.frontmatter.get("domain")
-        named = cast("list[object]", value) if isinstance(value, list) else [value]
-        domains = [_plain(one) for one in named if isinstance(one, str)]
+        domains = [_plain(one) for one in members_of(facts.frontmatter.get("domain")) if isinstance(one, str)]
         found[note] = float(any(one and words.issuperset(one) for one in domains))
     return found
 

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
-from typing import Any, Literal, NamedTuple, cast
+from typing import Literal, NamedTuple
 
 from co_cli.activity.extracted import FacetRow
 from co_cli.conversations.proposals import source_of_facet
@@ -22,7 +22,7 @@ from co_cli.notes.secrets import find_secrets, redact
 from co_cli.notes.similarity import likeness, without_articles, words_of
 from co_cli.notes.wikilinks import Attachments, link_key, resolve_link
 from co_cli.service.related import CLOSE, MOST_RELATED
-from co_cli.values import DAY, Progress, moment_text
+from co_cli.values import DAY, Progress, members_of, moment_text
 
 Kind = Literal[
     "secret",
@@ -109,8 +109,7 @@ class ReviewedNote:
 
     def names(self, key: str) -> list[str]:
         """The notes that a field names: one or a list, with or without the brackets of a link."""
-        value = self.frontmatter.get(key)
-        members = cast("list[Any]", value) if isinstance(value, list) else [value]
+        members = members_of(self.frontmatter.get(key))
         texts = (str(one).removeprefix("[[").removesuffix("]]").partition("|")[0].strip() for one in members if one)
         return [text for text in texts if text]
 

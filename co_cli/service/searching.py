@@ -121,7 +121,11 @@ def learned_weights(kb: KnowledgeBase, even_if_off: bool = False) -> dict[str, f
     except (TypeError, KeyError, ValueError):
         return None
     usable = ranking == ranking_of(kb) and 0 <= meaning <= 1
-    return {"meaning": meaning, "words": round(1 - meaning, 4)} if usable else None
+    return weights_of(meaning) if usable else None
+
+
+def weights_of(meaning: float) -> dict[str, float]:
+    return {"meaning": meaning, "words": round(1 - meaning, 4)}
 
 
 def learned_in_use(
@@ -161,9 +165,10 @@ def find(index: KnowledgeIndex, request: SearchRequest, unsynced: IndexUnavailab
     reason = None if request.backend == "grep" else unsynced
     if request.backend != "grep" and reason is None:
         try:
-            result, _ = index.find(request)
-            if any("tag:" in text and (not result.hits or "nothing" in text) for text in result.understood):
-                result = result._replace(understood=(*result.understood, *_close_tags(index, request)))
+            result, trace = index.find(request)
+            tags = parse(request.query).tags
+            if tags and not (result.hits and trace.attempt.query.tags):  # nothing was found with them
+                result = result._replace(understood=(*result.understood, *_close_tags(index, tags)))
             replaced = index.engine.set_aside or index.fresh_as_of is not None
             if not replaced or index.state().synced_at is not None:
                 return result
@@ -236,10 +241,10 @@ def close_tags(tag: str, known: Sequence[str]) -> list[str]:
     return [name for name, _, _ in found]
 
 
-def _close_tags(index: KnowledgeIndex, request: SearchRequest) -> list[str]:
+def _close_tags(index: KnowledgeIndex, asked: Sequence[str]) -> list[str]:
     known = list(index.tags())
     found: list[str] = []
-    for tag in unused_tags(parse(request.query).tags, known):
+    for tag in unused_tags(asked, known):
         close = close_tags(tag, known)
         found.append(f"no note has the tag {tag}" + (f" (did you mean {', '.join(close)}?)" if close else ""))
     return found

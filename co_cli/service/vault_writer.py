@@ -109,7 +109,7 @@ class VaultWriter:
             )
         with count_masked() as masked:
             changed, kept = self._apply(path, content, _changed_fields(change), change.version)
-        self._embed()
+        self.kb.index.embed_saved()
         ref = self.lookup.open(self.store.absolute(path))[1].ref
         outcome = "updated" if changed else "unchanged"
         detail = f"{ref}; {kept}" if kept else ""
@@ -139,7 +139,7 @@ class VaultWriter:
                 kept = store.keep(path, store.safe(data, based_on))
             raise TextKeptError(f"{path} was changed or moved since; your text is kept in {kept} ({error})") from error
         if own:
-            self._embed()
+            self.kb.index.embed_saved()
 
     def forget(self, ref: str) -> Forgotten:
         """Move a note to the trash."""
@@ -152,9 +152,7 @@ class VaultWriter:
         note = self.lookup.open_own(ref, "forgotten")
         with self.store.lock():
             kept = self.store.trash(note.path)
-            index = self.kb.working_index()
-            if index:
-                index.forget_files([note.path])
+            self.kb.index.forget_files([note.path])
         return Forgotten(note.ref, note.path, kept)
 
     def restore(self, ref: str) -> Saved:
@@ -168,7 +166,7 @@ class VaultWriter:
             self.store.restore(kept, path)
             others = sum(home == path for _, home in self.store.trashed())
             self._index(path)
-        self._embed()
+        self.kb.index.embed_saved()
         note = read_note(path, self.store.read(path))
         when, copy = self.store.trashed_at(kept)
         detail = f"{'a copy kept' if copy else 'forgotten'} {when}".rstrip()
@@ -188,8 +186,8 @@ class VaultWriter:
             with self.store.lock():
                 twin = find_twin(self.store, index, new) if index else None
                 saved = self._repeat(new, *twin) if twin else self._create(index, new, related, on_related)
-        if index and saved.outcome != "duplicate":
-            index.embed_saved()
+        if saved.outcome != "duplicate":
+            self.kb.index.embed_saved()
         return saved._replace(masked=len(masked), seq=self.store.last_seq)
 
     def _related(self, index: KnowledgeIndex, new: NewNote) -> list[Related]:
@@ -287,16 +285,8 @@ class VaultWriter:
 
     def _index(self, path: str) -> None:
         """Index a file inside the lock that it was written in. If that is not possible now, the next sync does it."""
-        index = self.kb.working_index()
         with contextlib.suppress(IndexUnavailableError):
-            if index:
-                index.index_file(None, path, embed=False)
-
-    def _embed(self) -> None:
-        """Give what was indexed its vectors, when other writers need not wait for it."""
-        index = self.kb.working_index()
-        if index:
-            index.embed_saved()
+            self.kb.index.index_file(None, path, embed=False)
 
 
 def change_file(store: NoteStore, path: str, data: bytes, body: str | None, fields: dict[str, object]) -> bool:
