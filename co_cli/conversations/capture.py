@@ -74,10 +74,12 @@ def keep_turns(
         else:
             store.replace(path, data, based_on=before)
             created = False
-    index = kb.working_index()
-    with contextlib.suppress(IndexUnavailableError):  # the next sync does it
-        if index:
-            index.index_file(None, path, True)
+        index = kb.working_index()
+        with contextlib.suppress(IndexUnavailableError):  # the next sync does it
+            if index:
+                index.index_file(None, path, embed=False)  # before others look for the file of this session
+    if index:
+        index.embed_saved()
     if created:
         with contextlib.suppress(ActivityUnavailableError, IndexUnavailableError):  # the turns are kept all the same
             with kb.activity.database.writing() as connection:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import io
 import time
 from argparse import Namespace
+from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -224,6 +226,19 @@ def test_a_conversation_that_would_be_too_large_continues_in_a_second_file(open_
     assert len(vault.notes()) == 3
     assert all(vault.path(path).stat().st_size < 1_000 for path in vault.notes())
     assert len(kb.notes("conversation", fields={"session": "s"})) == 3
+
+
+def test_turns_that_are_handed_in_at_once_are_in_one_file(open_vault: OpenVault, vault: Vault) -> None:
+    kb = open_vault(capture="keep")
+    kb.sync()
+
+    with ThreadPoolExecutor(8) as threads:
+        for session in map(KeptSession, "abcd"):
+            turns = [[SpokenTurn("User", f"{n} {'word ' * 200}")] for n in range(4)]  # indexing one takes a moment
+            list(threads.map(partial(keep_turns, kb, session), turns))
+
+    assert len(vault.notes()) == 4
+    assert all(vault.read(path).count("## User") == 4 for path in vault.notes())
 
 
 def test_old_conversations_go_to_the_trash_unless_they_are_needed(open_vault: OpenVault, vault: Vault) -> None:
