@@ -108,9 +108,8 @@ class VaultWriter:
                 f"{note.ref}: {size:,} characters, and its limit is {note.limit:,}; nothing was changed"
             )
         with count_masked() as masked:
-            changed, kept = self._apply(path, content, _changed_fields(change), change.version)
+            changed, ref, kept = self._apply(path, content, _changed_fields(change), change.version)
         self.kb.index.embed_saved()
-        ref = self.lookup.open(self.store.absolute(path))[1].ref
         outcome = "updated" if changed else "unchanged"
         detail = f"{ref}; {kept}" if kept else ""
         return Saved(ref, self.store.absolute(path), outcome, detail, masked=len(masked), seq=self.store.last_seq)
@@ -166,8 +165,8 @@ class VaultWriter:
             self.store.restore(kept, path)
             others = sum(home == path for _, home in self.store.trashed())
             self._index(path)
+            note = read_note(path, self.store.read(path))
         self.kb.index.embed_saved()
-        note = read_note(path, self.store.read(path))
         when, copy = self.store.trashed_at(kept)
         detail = f"{'a copy kept' if copy else 'forgotten'} {when}".rstrip()
         detail += f"; copies left in the trash: {others}" if others else ""
@@ -246,8 +245,8 @@ class VaultWriter:
 
     def _apply(
         self, path: str, content: str | None, fields: dict[str, object], version: str | None
-    ) -> tuple[bool, str]:
-        """Whether a change made a difference, and where the replaced text is kept."""
+    ) -> tuple[bool, str, str]:
+        """Whether a change made a difference, the ref of the note then, and where the replaced text is kept."""
         store = self.store
         with store.lock():
             data = store.read(path)
@@ -266,7 +265,8 @@ class VaultWriter:
                         store.drop_kept(kept)
                 raise
             self._index(path)
-            return changed, kept and f"the previous text is in {kept}{_secret_left(data, content)}"
+            ref = read_note(path, store.read(path)).ref
+            return changed, ref, kept and f"the previous text is in {kept}{_secret_left(data, content)}"
 
     def _ref_in_tier(self, tier: str, ref: str) -> str:
         if ref.startswith(f"{tier}:"):
