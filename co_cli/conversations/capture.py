@@ -55,14 +55,12 @@ def keep_turns(
 ) -> KeptTurns:
     """Append turns to the file of their session. With `repeated`, they may begin with turns that it has already."""
     said = [turn._replace(text=redact(turn.text.strip())) for turn in turns if turn.text.strip()]
-    store, added = kb.store, len(said)
+    store = kb.store
     with store.lock():
         path = _file_of(kb, session.id)
         before = store.read(path) if path else b""
         if path and repeated:
-            note = read_note(path, before)
-            said = _unsaid(read_turns(note.body), said)
-            added = len(said)
+            said = _unsaid(read_turns(read_note(path, before).body), said)
         if path and not said:
             return KeptTurns(source_ref(path), 0)
         if not said:
@@ -85,7 +83,7 @@ def keep_turns(
             with kb.activity.database.writing() as connection:
                 extracted.begin(connection, kb.root, path)
             expire(kb, time.time())
-    return KeptTurns(source_ref(path), added)
+    return KeptTurns(source_ref(path), len(said))
 
 
 def expire(kb: KnowledgeBase, now: float) -> list[str]:
