@@ -52,6 +52,7 @@ def _similar_memories(store: NoteStore, index: KnowledgeIndex, new: NewNote, thr
     text = f"{new.title}\n{new.content}" if new.own_title else new.content
     # a date in the text is no filter: a request that has dates of its own is not read for others
     filters = Filters(sources=("memory",), roots=(index.root,), since=float("-inf"))
+    words, found = without_articles(words_of(new.content)), list[Related]()
     with index.engine.reading() as reader:
         active = index.state().active
         measured = active is not None and active.space.provider == "static"  # other models have other cosines
@@ -59,17 +60,15 @@ def _similar_memories(store: NoteStore, index: KnowledgeIndex, new: NewNote, thr
         trace = index.find(request)[1]
         best = best_of_each_note(trace.ranked)[:CANDIDATES]
         passages = reader.passages([one.passage for one in best])
-    found: list[Related] = []
-    words = without_articles(words_of(new.content))
-    for passage in (passages[one.passage] for one in best):
-        alike = likeness(words, without_articles(words_of(passage.body)), threshold)
-        if not alike and trace.candidates.cosines.get(passage.id, 0.0) < CLOSE:
-            continue
-        opened = _open(store, passage.path)
-        if opened is None or opened[0].ref in new.supersedes or outdated(opened[0], index):
-            continue
-        why = f"{alike:.0%} the same words" if alike else "close in meaning"
-        found.append(Related(opened[0].ref, opened[0].title, why))
+        for passage in (passages[one.passage] for one in best):
+            alike = likeness(words, without_articles(words_of(passage.body)), threshold)
+            if not alike and trace.candidates.cosines.get(passage.id, 0.0) < CLOSE:
+                continue
+            opened = _open(store, passage.path)
+            if opened is None or opened[0].ref in new.supersedes or outdated(opened[0], index):
+                continue
+            why = f"{alike:.0%} the same words" if alike else "close in meaning"
+            found.append(Related(opened[0].ref, opened[0].title, why))
     return found
 
 
