@@ -86,6 +86,7 @@ class FoundNote:
     created: str
     provenance: str
     outdated: Annotated[str | None, Field(description="Why it is no longer valid.")] = None
+    said_by: Annotated[str | None, Field(description="Of a turn of a conversation: who says it, and when.")] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +134,7 @@ def recall(ctx: ToolContext, query: str, limit: int, sources: Sequence[str], nar
     searched, others = ("memories", DOCUMENTS) if "memory" in sources else ("longer documents", ABOUT)
     advice = ""
     unclear = found.state != "found" or confidence_word(found) == "low"
-    if unclear and any(ctx.kb.notes(source, limit=1) for source in others):
+    if unclear and any(ctx.kb.notes(source, limit=1) for source in (*others, "conversation")):
         advice = f" Only {searched} were searched: search_knowledge searches the rest, too."
     return render(ctx, found, dropped, SHORT, searched, advice)
 
@@ -219,9 +220,13 @@ def fitting(
 
 def _shown(ctx: ToolContext, hit: Hit, most: int) -> FoundNote:
     text, provenance, outdated = hit.snippet, "unknown", None
+    said_by = hit.heading if hit.source == "conversation" else None
     try:
         note = ctx.kb.note(hit.ref)
-        text, provenance = "\n".join(excerpt(hit.ref, note)).strip(), note.provenance
+        lines = excerpt(hit.ref, note)
+        if said_by and lines[0].startswith("## "):
+            del lines[0]
+        text, provenance = "\n".join(lines).strip(), note.provenance
         outdated = ctx.kb.outdated(note)
     except KnowledgeError:
         pass  # the file was removed, or its lines were, since it was indexed
@@ -229,7 +234,7 @@ def _shown(ctx: ToolContext, hit: Hit, most: int) -> FoundNote:
     whole = tokens <= most or " ".join(text.split()) == hit.snippet.strip()
     shown = text if whole else hit.snippet
     found = (hit.ref, hit.title, hit.source, hit.score, dict(hit.signals))
-    return FoundNote(*found, shown, whole, tokens, list(hit.tags), hit.created, provenance, outdated)
+    return FoundNote(*found, shown, whole, tokens, list(hit.tags), hit.created, provenance, outdated, said_by)
 
 
 def _fit(note: FoundNote, missing: bool, room: int) -> tuple[FoundNote, str]:
@@ -251,6 +256,7 @@ def _fenced(note: FoundNote, missing: bool) -> str:
         note.title,
         note.provenance,
         note.text,
+        said_by=note.said_by,
         created=note.created[:10],
         tags=" ".join(note.tags),
         score=f"{note.score:.2f}",
