@@ -16,6 +16,7 @@ from co_cli.errors import SettingsError
 from co_cli.paths import (
     find_project,
     open_regular,
+    permission_cure,
     project_of,
     project_settings_file,
     project_vault,
@@ -272,29 +273,37 @@ def _read_file(file: str, project: str | None) -> Iterator[tuple[str, object, st
     """The names and values of a settings.toml, each with its file:line; nothing if there is none."""
     if not os.path.exists(file) or os.path.isdir(file):
         return
-    import tomllib  # takes as long as a search, and most searches have no such file
-
-    text = ""
     if project is not None and not os.path.realpath(file).startswith(os.path.realpath(project) + os.sep):
         raise SettingsError(f"{file} is a link out of the project: replace it with a file")
+    text, table = read_toml(file)
+    for name, raw in table.items():
+        found = re.search(rf"^[ \t]*(\[?\"?){re.escape(name)}\b", text, re.MULTILINE)
+        yield name, raw, f"{file}:{text.count(chr(10), 0, found.start()) + 1 if found else 1}"
+
+
+def read_toml(file: str) -> tuple[str, dict[str, Any]]:
+    """The text of a TOML file, and its values; nothing if there is none. Raises SettingsError with the line."""
+    text = ""
     try:
         with open_regular(file) as stream:
             data = stream.read(MAX_FILE_BYTES + 1)
         if len(data) > MAX_FILE_BYTES:
-            raise SettingsError(f"{file}: larger than {MAX_FILE_BYTES:,} bytes, so it is not a settings file: fix it")
+            raise SettingsError(f"{file}: larger than {MAX_FILE_BYTES:,} bytes: shorten it")
+        import tomllib  # 5 ms, and most searches read no such file
+
         text = data.decode("utf-8").replace("\r\n", "\n")
-        table = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+        return text, tomllib.loads(text)
+    except (FileNotFoundError, NotADirectoryError):
+        return "", {}
+    except UnicodeDecodeError:
+        raise SettingsError(f"{file}:1: not UTF-8 text; save it as UTF-8") from None
+    except ValueError as error:  # of tomllib
         place = re.search(r"\(at line (\d+)", str(error))
         line = place[1] if place else str(text.count("\n") + 1)
         raise SettingsError(f"{file}:{line}: not valid TOML: {error}") from None
-    except UnicodeDecodeError:
-        raise SettingsError(f"{file}:1: not UTF-8 text; save it as UTF-8") from None
     except OSError as error:
-        raise SettingsError(f"{file}: cannot be read: {error.strerror}") from None
-    for name, raw in table.items():
-        found = re.search(rf"^[ \t]*(\[?\"?){re.escape(name)}\b", text, re.MULTILINE)
-        yield name, raw, f"{file}:{text.count(chr(10), 0, found.start()) + 1 if found else 1}"
+        cure = f"; `{permission_cure(file)}`" if isinstance(error, PermissionError) else ""
+        raise SettingsError(f"{file}: cannot be read: {error.strerror}{cure}") from None
 
 
 def refuse_unsafe(setting: Setting, value: Any, origin: str, project: str) -> None:

@@ -16,8 +16,8 @@ from co_cli.cli.opening import sync_first
 from co_cli.cli.terminal import reads_terminal
 from co_cli.errors import InvalidInputError, KnowledgeError
 from co_cli.knowledge_base import KnowledgeBase
+from co_cli.notes.files import read_bytes
 from co_cli.notes.secrets import count_masked
-from co_cli.paths import open_regular
 from co_cli.service.vault_writer import TextKeptError, require_version
 from co_cli.values import Saved
 
@@ -110,11 +110,6 @@ def open_editor(file: str, instead: str, unchanged: str) -> None:
 
 def _ignore(number: int, frame: object) -> None:
     """While the editor runs, Ctrl-C is for it, as in git. It would inherit SIG_IGN, but not a handler."""
-
-
-def read_bytes(path: str) -> bytes:
-    with open_regular(path) as file:
-        return file.read()
 
 
 def _has_new_text(copy: str, before: bytes) -> bool:

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from co_cli.cli.editor import edit_note, new_text, read_bytes
+from co_cli.cli.editor import edit_note, new_text
 from co_cli.cli.opening import (
     add_filters,
     add_limit,
@@ -33,6 +33,7 @@ from co_cli.cli.terminal import Screen, age, count_of, note_url, paged, printabl
 from co_cli.errors import InvalidInputError, KnowledgeError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.editing import require_field_name
+from co_cli.notes.files import read_bytes
 from co_cli.notes.frontmatter import read_frontmatter
 from co_cli.notes.new_note import clean_tags
 from co_cli.notes.note import Note, excerpt, own_tags

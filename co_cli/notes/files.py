@@ -74,7 +74,7 @@ def replace_text(path: str, data: bytes, based_on: bytes) -> bool:
     temporary = _begin(os.path.dirname(path))
     try:
         _write(temporary, data, path)
-        return _read(path) == based_on and _exchange(temporary, path, data, based_on)
+        return read_bytes(path) == based_on and _exchange(temporary, path, data, based_on)
     finally:
         _discard(temporary)
 
@@ -97,10 +97,10 @@ def _exchange(temporary: str, path: str, data: bytes, based_on: bytes) -> bool:
                 with contextlib.suppress(FileNotFoundError):
                     os.unlink(temporary)
             raise
-        found = _read(temporary)
+        found = read_bytes(temporary)
         if found == expected:
             sync_folder(os.path.dirname(path))  # takes a while: who has the old file open can write to it until then
-            found = _read(temporary)
+            found = read_bytes(temporary)
         if found == expected:
             os.unlink(temporary)
             return held is data
@@ -349,7 +349,8 @@ def _copy_attributes(path: str, temporary: str) -> None:
         os.utime(temporary)  # it is a new text
 
 
-def _read(path: str) -> bytes:
+def read_bytes(path: str) -> bytes:
+    """The content of a regular file."""
     with open_regular(path) as stream:
         return stream.read()
 

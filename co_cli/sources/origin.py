@@ -16,7 +16,7 @@ from co_cli.errors import SettingsError
 from co_cli.notes.files import locked, make_folders, replace
 from co_cli.notes.note import Note, read_note
 from co_cli.notes.refs import path_of, without_ending
-from co_cli.paths import permission_cure
+from co_cli.settings import read_toml
 from co_cli.values import OWN_SOURCES
 
 if TYPE_CHECKING:
@@ -161,23 +161,7 @@ def added_origins(data_dir: str, vault: str) -> list[Origin]:
 def read_registry(data_dir: str) -> list[Added]:
     """Raises SettingsError, with the file and the line, for a file that cannot be understood."""
     file = registry_file(data_dir)
-    try:
-        with open(file, encoding="utf-8") as stream:
-            text = stream.read()
-    except (FileNotFoundError, NotADirectoryError):
-        return []
-    except UnicodeDecodeError:
-        raise SettingsError(f"{file}:1: not UTF-8 text; save it as UTF-8") from None
-    except OSError as error:
-        cure = f"; `{permission_cure(file)}`" if isinstance(error, PermissionError) else ""
-        raise SettingsError(f"{file}: cannot be read: {error.strerror}{cure}") from None
-    import tomllib  # only if something was added
-
-    try:
-        found: object = tomllib.loads(text).get("source", [])
-    except tomllib.TOMLDecodeError as error:
-        line = str(error).partition("(at line ")[2].partition(",")[0]
-        raise SettingsError(f"{file}:{line or 1}: not valid TOML: {error}") from None
+    found: object = read_toml(file)[1].get("source", [])
     if not isinstance(found, list):
         raise SettingsError(f"{file}: a source is a table that begins with {TABLE}")
     return [_entry(table if isinstance(table, dict) else {}, file) for table in found]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
