@@ -9,12 +9,11 @@ from __future__ import annotations
 import os
 import struct
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import TYPE_CHECKING, Protocol
 
 from co_cli.embedding.embedders import Embedders
-from co_cli.embedding.space import VectorSpace
 from co_cli.errors import (
     IndexDamagedError,
     IndexUnavailableError,
@@ -26,7 +25,7 @@ from co_cli.errors import (
 )
 from co_cli.index.changes import compare, reported
 from co_cli.index.embed import Embedded, VaultEmbedding, embed_text
-from co_cli.index.engine import Engine, StoredNote
+from co_cli.index.engine import Engine
 from co_cli.index.indexed_notes import IndexedNotes
 from co_cli.index.sqlite.sqlite_engine import SqliteEngine
 from co_cli.notes.files import is_empty_folder, sweep_temporary
@@ -45,9 +44,6 @@ SAVE_SECONDS = 5.0
 """How long a save may wait for a slow embedder; the note is written and found by words before that."""
 MOST_COMPARED = 1_000
 """If more files look changed, they are not read to find out which of them `co` wrote itself."""
-Place = tuple[str, str]
-"""The root and the path of a note."""
-UseCounts = Callable[[Collection[Place]], Mapping[Place, tuple[int, int]]]
 
 
 class Truth(Protocol):
@@ -81,21 +77,13 @@ class KnowledgeIndex(IndexedNotes):
         """Without `embedders`, the embedded model makes the vectors."""
         engine = SqliteEngine.at(os.fspath(db_path)) if isinstance(db_path, str | os.PathLike) else db_path
         is_path = isinstance(knowledge_dir, str | os.PathLike)
-        super().__init__(engine, Origin(VAULT, os.path.realpath(knowledge_dir)) if is_path else knowledge_dir)
-        self.embedders = embedders or Embedders("static")
+        origin = Origin(VAULT, os.path.realpath(knowledge_dir)) if is_path else knowledge_dir
+        super().__init__(engine, origin, embedders or Embedders("static"))
         self.exclude, self.limit = exclude, max_note_bytes
         self.limits_of: Callable[[Origin], tuple[Sequence[str], int]] | None = None
         """What is excluded from another origin and the largest note there; None: the same as here."""
-        self.fresh_as_of: float | None = None
-        """When this process last saw the index agree with the files."""
-        self.space_hint: VectorSpace | None = None
-        """The vectors that answered last."""
-        self.unread: list[str] = []
-        """Files and folders that the last sync of this process could not read."""
         self.on_change: Callable[[KnowledgeIndex, SyncReport, bool], None] | None = None
         """Called after a sync that changed something, or (True) after a save or a removal through this index."""
-        self.use_counts: UseCounts | None = None
-        """How often notes, given by root and path, were recalled and opened."""
         self.boundaries: Boundaries | None = None
         """A model that proposes passage boundaries, if there is one."""
         self.truth: Truth | None = None
@@ -281,13 +269,6 @@ class KnowledgeIndex(IndexedNotes):
         vector = embed_text(self.engine, embedder, text)
         dimensions = embedder.space.dimensions
         return [0.0] * dimensions if vector is None else list(struct.unpack(f"<{dimensions}f", vector))
-
-    def uses(self, notes: Mapping[int, StoredNote]) -> Mapping[int, tuple[int, int]]:
-        """How often these notes were recalled and opened."""
-        places = {(note.root, note.path): number for number, note in notes.items()}
-        if self.use_counts is None:
-            return {}
-        return {places[place]: count for place, count in self.use_counts(places).items()}
 
     # -- vectors -------------------------------------------------------------------------------------------------------
 

@@ -1,12 +1,17 @@
-"""What is stored of one origin, and of those searched with it: look-ups only. `KnowledgeIndex` adds sync and search."""
+"""What is stored of one origin, and of those searched with it: look-ups, and what a search needs to know.
+
+`KnowledgeIndex` adds sync and search.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple, TypeVar
 
+from co_cli.embedding.embedders import Embedders
+from co_cli.embedding.space import VectorSpace
 from co_cli.errors import IndexUnavailableError
 from co_cli.index.changes import reported
 from co_cli.index.engine import (
@@ -26,6 +31,9 @@ from co_cli.sources.origin import Origin, kind_of
 from co_cli.values import Filters, to_utf8
 
 T = TypeVar("T")
+Place = tuple[str, str]
+"""The root and the path of a note."""
+UseCounts = Callable[[Collection[Place]], Mapping[Place, tuple[int, int]]]
 
 
 class Tiers(NamedTuple):
@@ -55,12 +63,20 @@ class View(NamedTuple):
 class IndexedNotes:
     """The notes of one origin as they were at its last sync. Safe to share between threads."""
 
-    def __init__(self, engine: Engine, origin: Origin) -> None:
-        self.engine, self.origin, self.root = engine, origin, origin.root
+    def __init__(self, engine: Engine, origin: Origin, embedders: Embedders) -> None:
+        self.engine, self.origin, self.root, self.embedders = engine, origin, origin.root, embedders
         self.linked: Sequence[Origin] = ()
         """Other folders and vaults that are searched together with this one; each is synced separately."""
         self.tiers: Tiers | None = None
         """None if this is the only vault."""
+        self.fresh_as_of: float | None = None
+        """When this process last saw the index agree with the files."""
+        self.unread: list[str] = []
+        """Files and folders that the last sync of this process could not read."""
+        self.space_hint: VectorSpace | None = None
+        """The space that answered last, most likely the one that answers now."""
+        self.use_counts: UseCounts | None = None
+        """How often notes, given by root and path, were recalled and opened."""
 
     # -- this origin alone ---------------------------------------------------------------------------------------------
 
@@ -165,6 +181,13 @@ class IndexedNotes:
             tiers=self._tier_values(vaults),
             unready=[vault.origin.label for vault in vaults if space and vault.active != space],
         )
+
+    def uses(self, notes: Mapping[int, StoredNote]) -> Mapping[int, tuple[int, int]]:
+        """How often these notes were recalled and opened."""
+        if self.use_counts is None:
+            return {}
+        places = {(note.root, note.path): number for number, note in notes.items()}
+        return {places[place]: count for place, count in self.use_counts(places).items()}
 
     def docs(self, filters: Filters | None = None, limit: int = -1) -> list[StoredNote]:
         """Notes, newest first."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from co_cli.index.indexed_notes import IndexedNotes
 from co_cli.index.tokens import tokens
-from co_cli.retrieval.pipeline import SearchedIndex, Trace, search
+from co_cli.retrieval.pipeline import Trace, search
 from co_cli.retrieval.request import SearchRequest
 from co_cli.retrieval.results import best_of_each_note
 from co_cli.retrieval.score import Scored
@@ -52,7 +53,7 @@ class Subject(NamedTuple):
     passes_filters: bool
 
 
-def explain_note(index: SearchedIndex, request: SearchRequest, ref: str, title: str) -> Explanation:
+def explain_note(index: IndexedNotes, request: SearchRequest, ref: str, title: str) -> Explanation:
     """Why a note is where it is in the answer to a request: follow it through the search."""
     _, trace = search(index, request)
     subject = _subject(index, trace, ref)
@@ -76,7 +77,7 @@ def explain_note(index: SearchedIndex, request: SearchRequest, ref: str, title: 
     return Explanation(request.query, ref, title, rank, limit, score, signals, lost_in, steps, hints)
 
 
-def _subject(index: SearchedIndex, trace: Trace, ref: str) -> Subject | None:
+def _subject(index: IndexedNotes, trace: Trace, ref: str) -> Subject | None:
     with index.engine.reading() as reader:
         query, view = trace.attempt.query, index.view(reader, trace.attempt.filters)
         everywhere = index.view(reader, Filters())

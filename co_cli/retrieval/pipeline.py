@@ -9,13 +9,11 @@ import re
 import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
-from co_cli.embedding.embedders import Embedders
 from co_cli.embedding.space import Vector, VectorSpace
 from co_cli.errors import EmbeddingError, SettingsError
-from co_cli.index.engine import Engine, Reader, Standing, StoredNote, StoredPassage, WordQuery
-from co_cli.index.indexed_notes import View
+from co_cli.index.engine import Reader, Standing, StoredPassage, WordQuery
+from co_cli.index.indexed_notes import IndexedNotes, View
 from co_cli.index.links import links_around
 from co_cli.retrieval.candidates import DEPTH, Ask, Candidates, gather
 from co_cli.retrieval.query import LONGEST_EMBEDDED, parse
@@ -34,28 +32,13 @@ from co_cli.retrieval.results import (
 from co_cli.retrieval.score import Scored, best_first, trust
 from co_cli.retrieval.signals import NEED_LINKS, VALUES, Material, add_signals
 from co_cli.retrieval.spelling import respell, suggest
-from co_cli.values import Filters, Hit, Searched, SearchResult, State, moment_text
+from co_cli.values import Hit, Searched, SearchResult, State, moment_text
 
 TIER = 0.1
 """The weight of a note's tier where several vaults are searched: it decides between notes that answer as well."""
 FEW_MATCHES = 50
 PASSAGES_PER_NOTE = 5
 """Passages looked at for each note wanted beyond the usual candidates."""
-
-
-class SearchedIndex(Protocol):
-    """What a search needs of `KnowledgeIndex`."""
-
-    engine: Engine
-    embedders: Embedders
-    space_hint: VectorSpace | None
-    """The space that answered last, most likely the one that answers now."""
-    unread: list[str]
-    fresh_as_of: float | None
-
-    def view(self, reader: Reader, filters: Filters) -> View: ...
-
-    def uses(self, notes: Mapping[int, StoredNote]) -> Mapping[int, tuple[int, int]]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +56,7 @@ class Trace:
     conversations: Collection[int] = ()  # notes of which every passage is a hit
 
 
-def search(index: SearchedIndex, request: SearchRequest) -> tuple[SearchResult, Trace]:
+def search(index: IndexedNotes, request: SearchRequest) -> tuple[SearchResult, Trace]:
     """Hits, and how they came about: from the narrowest reading of the query that finds something."""
     started = time.perf_counter()
     answers = (_answer(index, request, attempt) for attempt in attempts(request))
@@ -86,7 +69,7 @@ def search(index: SearchedIndex, request: SearchRequest) -> tuple[SearchResult, 
     return result._replace(took_ms=took, meta={**result.meta, "took_ms": took}), trace
 
 
-def _respelled(index: SearchedIndex, trace: Trace) -> Attempt | None:
+def _respelled(index: IndexedNotes, trace: Trace) -> Attempt | None:
     """The same query with words that notes have, for those that none has; None if there are no such words."""
     attempt, query = trace.attempt, trace.attempt.query
     if not trace.candidates.unknown or trace.candidates.named or query.words.prefixes or not query.plain:
@@ -102,7 +85,7 @@ def _respelled(index: SearchedIndex, trace: Trace) -> Attempt | None:
     return replace(attempt, query=respelled, understood=(*attempt.understood, *understood)) if found else None
 
 
-def _answer(index: SearchedIndex, request: SearchRequest, attempt: Attempt) -> tuple[SearchResult, Trace]:
+def _answer(index: IndexedNotes, request: SearchRequest, attempt: Attempt) -> tuple[SearchResult, Trace]:
     space = index.space_hint
     while True:
         vector, problem = _query_vector(index, request, attempt, space)
@@ -118,7 +101,7 @@ def _answer(index: SearchedIndex, request: SearchRequest, attempt: Attempt) -> t
 
 
 def _query_vector(
-    index: SearchedIndex, request: SearchRequest, attempt: Attempt, space: VectorSpace | None
+    index: IndexedNotes, request: SearchRequest, attempt: Attempt, space: VectorSpace | None
 ) -> tuple[Vector | None, str | None]:
     """The query's vector, or why there is none although one was wanted."""
     embedders, text = index.embedders, attempt.query.text[:LONGEST_EMBEDDED]
@@ -138,7 +121,7 @@ class _Work:
     """One attempt: what it reads in the transaction, and what it makes of that afterwards."""
 
     def __init__(
-        self, index: SearchedIndex, request: SearchRequest, attempt: Attempt, view: View, vector: Vector | None
+        self, index: IndexedNotes, request: SearchRequest, attempt: Attempt, view: View, vector: Vector | None
     ) -> None:
         self.index, self.request, self.attempt, self.view, self.vector = index, request, attempt, view, vector
         self.now = time.time() if attempt.filters.as_of is None else attempt.filters.as_of
