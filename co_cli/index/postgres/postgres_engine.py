@@ -211,15 +211,10 @@ class PostgresEngine:
             yield current.connection
             return
         with self._connection() as connection:
-            fetch(connection, f"set role {ROLE}; set co_cli.roots = {_literal(self.sight.setting)}")
-            try:
-                yield connection
-            finally:
-                if not connection.broken:
-                    fetch(connection, "reset role; reset co_cli.roots")
+            yield connection
 
     def rebuild(self, fill: Callable[[Engine], None], catch_up: Callable[[Engine], None]) -> None:
-        with self._connection() as connection, _locked(connection, REBUILD_LOCK):
+        with self._connection() as connection, _as_owner(connection), _locked(connection, REBUILD_LOCK):
             for (unused,) in fetch(connection, UNUSED):
                 _drop(connection, unused)
             fresh, old = _make_store(connection), self._store(connection)
@@ -241,7 +236,7 @@ class PostgresEngine:
 
     def compact(self) -> None:
         """Count what the planner needs to know, and index vectors that are too many to compare each."""
-        with self._connection() as connection:
+        with self._connection() as connection, _as_owner(connection):
             store = self._store(connection)
             fetch(connection, f"set search_path = {store}, public")
             try:
@@ -266,7 +261,7 @@ class PostgresEngine:
                 assert isinstance(reader, PostgresReader)
                 problem = reader.miscounted()
             if problem and discard:
-                with self._connection() as connection:
+                with self._connection() as connection, _as_owner(connection):
                     fetch(connection, FORGET_STORE, {"version": VERSION, "store": self._store(connection)})
                 self.close()
             return problem
@@ -305,18 +300,21 @@ class PostgresEngine:
                     min_size=0,
                     max_size=MOST_CONNECTIONS,
                     kwargs={"autocommit": True},
-                    configure=_configure,
+                    configure=self._configure,
                     check=_check,
                     timeout=WAIT_SECONDS,
                     open=True,
                 )
             return self._pool
 
+    def _configure(self, connection: Connection) -> None:
+        fetch(connection, f"{CONFIGURE}; set role {ROLE}; set co_cli.roots = {_literal(self.sight.setting)}")
+
     def _prepare(self, connection: Connection) -> None:
         """Make what is not there: the schema, pgvector, and a first store."""
         with _locked(connection, REBUILD_LOCK):
+            _make_role(connection)
             if not fetch(connection, PREPARED):
-                _make_role(connection)
                 fetch(connection, PREPARE.format(role=ROLE))
             ((found,),) = fetch(connection, "select extversion from pg_extension where extname = 'vector'")
             if tuple(map(int, found.split(".")[:2])) < OLDEST_PGVECTOR:
@@ -329,7 +327,8 @@ class PostgresEngine:
             return self._fixed
         found = fetch(connection, STORE, {"version": VERSION})
         if not found:  # another process found it damaged
-            self._prepare(connection)
+            with _as_owner(connection):
+                self._prepare(connection)
             return self._store(connection)
         return found[0][0]
 
@@ -338,7 +337,7 @@ class PostgresEngine:
         while True:
             store = self._fixed or self._last or self._store(connection)
             lock = "select 1" if self._fixed and not how else lock
-            seen = f"set local role {ROLE}; set local co_cli.roots = {_literal(self.sight.setting)}"
+            seen = f"set local co_cli.roots = {_literal(self.sight.setting)}"
             begin = f"begin {how}; set local search_path = {store}, public; {seen}; {lock}; "
             begin += STORE % {"version": VERSION}
             try:
@@ -374,14 +373,22 @@ def explain(address: str, error: Exception) -> IndexUnavailableError:
     return IndexUnavailableError(f"{masked(address)} cannot be used: {said[:300]}; {cure}")
 
 
-def _configure(connection: Connection) -> None:
-    fetch(connection, CONFIGURE)
-
-
 def _check(connection: Connection) -> None:
     """Ask the server only if it has said something unasked, such as that it shuts down."""
     if select.select([connection.fileno()], [], [], 0)[0]:
         ConnectionPool.check_connection(connection)
+
+
+@contextlib.contextmanager
+def _as_owner(connection: Connection) -> Generator[None]:
+    """Let a connection make and change tables for a while."""
+    ((role,),) = fetch(connection, "select current_setting('role')")
+    fetch(connection, "set role none")
+    try:
+        yield
+    finally:
+        if not connection.broken:
+            fetch(connection, f"set role {role}")
 
 
 @contextlib.contextmanager
