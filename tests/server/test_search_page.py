@@ -83,3 +83,5 @@ def test_what_nothing_answers_can_be_written(page: Any, server: Server) -> None:
     page.wait_for_selector("h1:has-text('llamas')")
 
     assert server.kb.search("llamas").hits[0].title == "how do I breed llamas"
+    page.goto(f"{server.url}/?tag=llamas")
+    page.wait_for_selector("text=No note fits these filters")

@@ -209,7 +209,8 @@ export async function open(main, { query, session, signal, go, toast, complain, 
     ${final && found.suggestions.length && found.state !== "found" ? html`<p>Words that occur here: ${found.suggestions.map(
       (word) => html`<button class="quiet" @click=${() => { asked.q = word; ask(); draw(); }}>${word}</button>`)}</p>` : nothing}`
     : html`${sample.on || !session.notes && !recent?.length ? welcome() : nothing}
-    ${recent?.length ? html`<h2>${asked.tag ? `Notes with #${asked.tag}` : "Newest notes"}</h2>` : nothing}`;
+    ${recent?.length ? html`<h2>${asked.tag ? `Notes with #${asked.tag}` : "Newest notes"}</h2>`
+      : recent && session.notes ? html`<p class="empty">No note fits these filters.</p>` : nothing}`;
 
   const results = () => html`${about()}<div class="split"><div>
       <ol class="hits">${shown().map(row)}</ol>
