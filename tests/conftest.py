@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -26,8 +27,21 @@ os.environ["CO_KNOWLEDGE_READER"] = "off"  # it takes time; tests of the reader 
 OUTSIDE = ("CO_", "XDG_", "OLLAMA_", "NO_COLOR", "FORCE_COLOR", "CLICOLOR", "COLUMNS", "EDITOR", "VISUAL")
 
 
+MEMORY_DISK, ENOUGH = "/dev/shm", 4_000_000_000
+
+
 def pytest_configure() -> None:
     postgres.choose_folder()
+    if sys.platform == "linux" and "PYTEST_DEBUG_TEMPROOT" not in os.environ and is_usable(MEMORY_DISK):
+        os.environ["PYTEST_DEBUG_TEMPROOT"] = MEMORY_DISK  # a fsync costs nothing there
+
+
+def is_usable(folder: str) -> bool:
+    """Whether there is room for tests, and programs may be run there: in many containers neither is true."""
+    if not os.path.isdir(folder):
+        return False
+    found = os.statvfs(folder)
+    return found.f_bavail * found.f_frsize > ENOUGH and not found.f_flag & (os.ST_NOEXEC | os.ST_RDONLY)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
