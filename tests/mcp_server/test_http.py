@@ -18,6 +18,8 @@ from tests.command import Co
 from tests.mcp_server.talking import TOKEN, Place, http_server
 
 PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+QUICK: dict[str, Any] = {"timeout": 60, "verify": False}
+"""Loading certificates takes longer than the request."""
 GOOD = {"Authorization": f"Bearer {TOKEN}", "Accept": "application/json, text/event-stream"}
 
 
@@ -29,7 +31,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 def post(address: str, body: Any = PING, **headers: str) -> httpx2.Response:
     sent = body if isinstance(body, bytes) else json.dumps(body).encode()
-    return httpx2.post(address, content=sent, headers={"Content-Type": "application/json", **headers}, timeout=60)
+    return httpx2.post(address, content=sent, headers={"Content-Type": "application/json", **headers}, **QUICK)
 
 
 def connect(address: str, data: bytes) -> socket.socket:
@@ -77,7 +79,7 @@ def test_foreign_hosts_and_origins_are_refused_even_with_the_token(address: str)
 def test_a_body_that_is_too_large_is_refused_whether_or_not_it_declares_its_length(address: str) -> None:
     for body in (b" " * 5_000_000, (b" " * 100_000 for _ in range(50))):
         try:
-            answer = httpx2.post(address, content=body, headers=GOOD, timeout=60)
+            answer = httpx2.post(address, content=body, headers=GOOD, **QUICK)
         except httpx2.TransportError:
             continue  # the server closed the connection before everything was sent
         assert answer.status_code == 413
@@ -126,9 +128,7 @@ def test_a_weak_token_is_refused(co: Co, monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_the_server_accepts_no_web_socket_and_does_not_name_its_software(address: str) -> None:
     upgrade = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13"}
-    asked = httpx2.get(
-        address, headers={**GOOD, **upgrade, "Sec-WebSocket-Key": "MDEyMzQ1Njc4OWFiY2RlZg=="}, timeout=60
-    )
+    asked = httpx2.get(address, headers={**GOOD, **upgrade, "Sec-WebSocket-Key": "MDEyMzQ1Njc4OWFiY2RlZg=="}, **QUICK)
 
     assert asked.status_code == 405
     for answer in (asked, post(address, **GOOD), post(address)):
