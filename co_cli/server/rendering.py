@@ -1,9 +1,10 @@
 """Turn a note's text into HTML that is safe to show: Markdown by markdown-it-py, sanitised by nh3.
 
-Links to notes become links of the page. Pictures and attachments get a `data-file`, which the page loads with its
-token; nothing is loaded from elsewhere, and a picture on the web is only a link. Each block has the lines of the file
-that it comes from, in `data-line` and `data-end`. HTML in a note works as far as it is harmless, and what it would
-hide, such as a comment, is shown: agents read it, so people must see it.
+Links to notes become links of the page, and links to a heading of the note `#L` and its line. Pictures and attachments
+get a `data-file`, which the page loads with its token; nothing is loaded from elsewhere, and a picture on the web is
+only a link. Each block has the lines of the file that it comes from, in `data-line` and `data-end`. HTML in a note
+works as far as it is harmless, and what it would hide, such as a comment, is shown: agents read it, so people must see
+it.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from html import escape
+from itertools import pairwise
 from urllib.parse import quote, unquote
 
 import nh3
@@ -91,6 +93,8 @@ def _plain(body: str, first_line: int) -> str:
 
 def _markdown(body: str, first_line: int, links: Mapping[str, str | None]) -> str:
     tokens = PARSER.parse(body)
+    headings = [(text.content, token.map) for token, text in pairwise(tokens) if token.type == "heading_open"]
+    links = {**links, **{f"#{_slug(text)}": f"#L{first_line + at[0]}" for text, at in headings[::-1] if at}}
     for token in tokens:
         if token.map and token.type != "inline":
             token.attrs |= {"data-line": first_line + token.map[0], "data-end": first_line + token.map[1] - 1}
@@ -124,16 +128,25 @@ def _linked(tokens: Sequence[Token], links: Mapping[str, str | None]) -> Iterabl
 
 
 def _target(href: str, links: Mapping[str, str | None]) -> dict[str, str | int | float]:
-    """The attributes of a link: to the web, to a note, to a file, or to nothing."""
+    """The attributes of a link: to the web, to a heading of the note, to another note, to a file, or to nothing."""
     if ELSEWHERE.match(href):
         return {"href": href}
-    name = unquote(href).partition("#")[0].strip()
+    name, _, heading = unquote(href).partition("#")
+    name = name.strip()
+    if not name:
+        line = links.get(f"#{_slug(heading)}")
+        return {"href": line} if line else {}
     ref = links.get(name)
     if ref:
         return {"href": note_url(ref)}
     if _ending(name) and _ending(name) not in ENDINGS:
         return {"data-file": name}
-    return {"href": f"/?q={quote(name)}", "class": "missing"} if name else {}
+    return {"href": f"/?q={quote(name)}", "class": "missing"}
+
+
+def _slug(heading: str) -> str:
+    """A heading as links name it: `#rolling-back` as on GitHub, `#Rolling back` as in Obsidian."""
+    return re.sub(r"[^\w -]", "", heading.strip().lower()).replace(" ", "-")
 
 
 def _titled(token: Token) -> dict[str, str | int | float]:

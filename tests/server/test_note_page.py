@@ -23,7 +23,7 @@ def test_a_note_is_read_with_its_links_its_pictures_and_its_history(page: Any, s
         subprocess.run(command, cwd=root, check=True)
     (root / "articles/people/dot.png").write_bytes(DOT)
     file = root / "articles/people/who-does-what.md"
-    file.write_text(file.read_text() + "\n![a dot](dot.png) and [[nothing-of-that-name]]\n")
+    file.write_text(file.read_text() + "\n![a dot](dot.png) and [[nothing-of-that-name]], [[#Odalys Benn]]\n")
 
     page.goto(f"{server.url}/note/{REF}#L14")
     page.wait_for_selector("text=Write it down")
@@ -42,6 +42,8 @@ def test_a_note_is_read_with_its_links_its_pictures_and_its_history(page: Any, s
     page.fill("#line", "18")
     page.click("button:text-is('Go')")
     until(page, "document.querySelector('.lit').dataset.line > 17")
+    page.click(".prose a:has-text('#Odalys Benn')")
+    until(page, "document.querySelector('.lit').textContent === 'Odalys Benn'")
     page.click("h3:has-text('Linked from') + ul a >> nth=0")
     until(page, "!location.pathname.endsWith('who-does-what')")
 

@@ -98,6 +98,15 @@ def test_links_lead_to_notes_files_the_web_or_a_search() -> None:
     assert "the oak" in Elements(html).text
 
 
+def test_links_to_a_heading_of_the_note_name_its_line() -> None:
+    named = "[a](#rolling-back) [[#Rolling back]] [b](#nowhere)"
+    body = f"---\ntitle: X\n---\n{named}\n\n## `Rolling` back!\n\n## Rolling back\n"
+
+    links = [attributes for tag, attributes in Elements(html_of(body)).found if tag == "a"]
+
+    assert [link.get("href") for link in links] == ["#L6", "#L6", None]
+
+
 def test_pictures_are_files_of_the_vault_and_never_loaded_from_the_web() -> None:
     found = Elements(html_of("![tide](img/tide.png) ![[bell.JPG|the bell]] ![far](https://example.org/x.png)")).found
 

@@ -86,6 +86,12 @@ export function showBody(element, note, lines, signal) {
     }
   }
   for (const link of element.querySelectorAll("a[href^='http']")) link.target = "_blank";
+  for (const link of element.querySelectorAll("a[href^='#L']")) {
+    link.addEventListener("click", (event) => {
+      event.preventDefault();
+      light(element, Array(2).fill(+link.hash.slice(2)))?.scrollIntoView({ block: "center" });
+    });
+  }
   for (const one of element.querySelectorAll("pre, table")) one.tabIndex = 0;
   return lines ? light(element, lines) : undefined;
 }
