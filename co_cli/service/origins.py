@@ -27,6 +27,8 @@ SourceOutcome = Literal["created", "updated", "unchanged", "skipped", "missing",
 Part = Callable[[str], bool]
 Branch = dict[str, "Branch | str"]
 SYSTEM = tuple(f"{os.sep}{name}" for name in ("proc", "sys", "dev"))
+MEMORY_DISK = "/dev/shm"
+"""Linux keeps files of programs there: it holds no devices."""
 
 
 class SourceReceipt(NamedTuple):
@@ -267,7 +269,8 @@ class Origins:
     def _refuse_overlap(self, origin: Origin, others: Sequence[Origin]) -> None:
         """No text may be found twice, and what holds no documents is not read."""
         path = origin.path
-        if origin.root == os.sep or any(is_inside(origin.root, folder) for folder in SYSTEM):
+        of_system = any(is_inside(origin.root, folder) for folder in SYSTEM) and not is_inside(path, MEMORY_DISK)
+        if origin.root == os.sep or of_system:
             raise InvalidInputError(f"{path} belongs to the system: name the folders in it that hold your texts")
         if is_inside(path, os.path.realpath(self._data_dir)):
             raise InvalidInputError(f"{path} is where co-cli keeps its own files: there is nothing to search")
