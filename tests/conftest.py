@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -31,6 +32,8 @@ MEMORY_DISK, ENOUGH = "/dev/shm", 4_000_000_000
 
 
 def pytest_configure() -> None:
+    # a suite in the background ignores Ctrl-C, and so would the programs that it starts
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     postgres.choose_folder()
     if sys.platform == "linux" and "PYTEST_DEBUG_TEMPROOT" not in os.environ and is_usable(MEMORY_DISK):
         os.environ["PYTEST_DEBUG_TEMPROOT"] = MEMORY_DISK  # a fsync costs nothing there

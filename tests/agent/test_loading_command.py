@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pydantic_ai import models
@@ -146,18 +147,12 @@ def test_a_wrong_configuration_is_one_line_and_nothing_is_fetched(
 def test_ctrl_c_ends_the_servers_too(co: Co, vault: Vault, model: ChatServer, marks: Path) -> None:
     model.turns = [text("Let me think ", HOLD)]
     command = [sys.executable, "-m", "co_cli", "add", f"{LIBRARY}/Mooring"]
-    with subprocess.Popen(
-        command,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=co.folder,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a suite in the background ignores it
-    ) as running:
-        assert model.held.wait(60)
+    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, cwd=co.folder, **pipes) as running:
+        assert model.held.wait(120)
         server = int((marks / "process").read_text())
         running.send_signal(signal.SIGINT)
-        out, err = running.communicate(timeout=60)
+        out, err = running.communicate(timeout=120)
 
     assert (running.returncode, out) == (130, "")
     assert err.splitlines()[-1] == "co: stopped; nothing is broken, run it again to finish"
