@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import hashlib
 import os
+import signal
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
@@ -246,21 +248,27 @@ class Repository:
         """Run git with these arguments. Raises GitError if it cannot run, takes too long or, with `check`, fails."""
         environment = {name: value for name, value in os.environ.items() if name not in OTHER_REPOSITORY}
         try:
-            done = subprocess.run(
+            with subprocess.Popen(
                 ["git", *OPTIONS, *arguments],
-                input=given,
-                capture_output=True,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
                 cwd=self.root,
                 env=environment | self._environment,
-                timeout=seconds,
                 start_new_session=True,  # without a terminal that ssh could ask questions in
-            )
+            ) as process:
+                try:
+                    out, said = process.communicate(given, seconds)
+                except BaseException:
+                    _kill(process)
+                    raise
         except subprocess.TimeoutExpired:
             raise GitError(f"git {arguments[0]} in {self.root} took longer than {seconds:g} s") from None
         except FileNotFoundError:
             raise GitError(f"cannot run git in {self.root}: is it installed, and is the folder there?") from None
         except (OSError, ValueError) as error:
             raise GitError(f"cannot run git in {self.root} ({error})") from None
+        done = subprocess.CompletedProcess(process.args, process.returncode, out, said)
         if check and done.returncode:
             raise self._failure(arguments[0], done)
         return done
@@ -288,6 +296,14 @@ class Repository:
     def _failure(self, what: str, done: subprocess.CompletedProcess[bytes]) -> GitError:
         said = " ".join((done.stderr or done.stdout).decode("utf-8", "replace").split())
         return GitError(f"git {what} in {self.root} failed: {said[:300]}")
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """End git and the programs that it started, such as ssh, which may wait for a remote that hangs."""
+    if sys.platform == "win32":
+        process.kill()
+    else:
+        os.killpg(process.pid, signal.SIGKILL)
 
 
 def _readable(name: bytes) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -14,6 +15,7 @@ from co_cli.service.note_details import note_history
 from co_cli.service.review import review
 from co_cli.service.verification import verify
 from co_cli.team.keeper import Keeper, LeaseLostError
+from tests.command import write_script
 from tests.server.browser import wait_for
 from tests.team.servers import Team, commit, git, keep, kept_texts, team_of
 
@@ -276,6 +278,32 @@ def test_odd_names_and_kinds_of_files_pass_through_git(team: Team) -> None:
 def test_a_command_of_git_that_fails_is_named(tmp_path: Path, team: Team) -> None:
     with pytest.raises(GitError, match="git ls-tree"):
         team_of(team.server("one")).repository.files("0" * 40)
+
+
+def test_a_remote_that_hangs_is_left_with_everything_that_git_had_started(
+    team: Team, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("co_cli.team.git.REMOTE_SECONDS", 3)
+    repository, pipe = team_of(team.server("one")).repository, tmp_path / "pipe"
+    os.mkfifo(pipe)
+    hanging = write_script(tmp_path / "ssh", f"exec > {pipe}\necho up\nexec sleep 600")
+    git(Path(repository.root), "config", "core.sshCommand", str(hanging))
+    git(Path(repository.root), "remote", "set-url", "origin", "ssh://away.example/notes.git")
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    with pytest.raises(GitError, match=r"git fetch in .* took longer than 3 s"):
+        repository.fetch()
+
+    assert os.read(reader, 10) == b"up\n"
+    wait_for(lambda: is_closed(reader))
+    os.close(reader)
+
+
+def is_closed(reader: int) -> bool:
+    """Whether nobody writes to a pipe any more."""
+    try:
+        return os.read(reader, 1) == b""
+    except BlockingIOError:
+        return False
 
 
 def test_several_may_fetch_into_one_clone_at_once(team: Team) -> None:
