@@ -237,8 +237,8 @@ class KnowledgeIndex(IndexedNotes):
         for ours in (self.root, os.path.realpath(os.path.dirname(self.engine.path))):
             if origin != self.origin and is_inside(ours, origin.root):
                 exclude.append("/" + os.path.relpath(ours, origin.root).replace(os.sep, "/") + "/")
-        options = {"embedders": self.embedders, "exclude": exclude, "max_note_bytes": limit}
-        index = KnowledgeIndex(engine or self.engine, origin, **options)  # type: ignore[arg-type]
+        store = engine or self.engine
+        index = KnowledgeIndex(store, origin, embedders=self.embedders, exclude=exclude, max_note_bytes=limit)
         index.boundaries, index.limits_of = self.boundaries, self.limits_of
         index.on_change = None if engine else self.on_change
         return index
