@@ -64,7 +64,7 @@ def first_ten(engine: Engine, root: Path, questions: list[str]) -> list[list[str
 
 def test_both_engines_give_the_same_answers(tmp_path: Path) -> None:
     questions = [json.loads(line)["question"] for line in (VAULT / "questions.jsonl").read_text("utf-8").splitlines()]
-    questions = questions[::3] + QUERIES
+    questions = [*questions[::3], *QUERIES]
     postgres, sqlite = PostgresEngine(new_database()), SqliteEngine.at(str(tmp_path / "search.db"))
     found = [first_ten(engine, VAULT, questions) for engine in (postgres, sqlite)]
     postgres.close()
