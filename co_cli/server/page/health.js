@@ -6,7 +6,7 @@ import { badge, bare, count, html, noteLink, nothing, problem, render, when, wit
 const POLL = 400, EAGER = 2000; // with more notes, the checks start when you say so
 const LEVELS = { ok: ["✓", "good"], warning: ["!", "warn"], error: ["✕", "bad"] };
 const CHOICES = { backend: ["hybrid", "fts5", "grep"], profile: [], reader: ["small", "large", "off"] };
-const PLURAL = { memory: "memories", article: "articles" };
+const PLURAL = { memory: "memories", article: "articles", conversation: "conversations", entity: "entities", resource: "resources" };
 const FIXABLE = /^co (doctor|index)/;
 const SIDES = ["left", "right"];
 
