@@ -275,7 +275,8 @@ class Origins:
         if is_inside(path, os.path.realpath(self._data_dir)):
             raise InvalidInputError(f"{path} is where co-cli keeps its own files: there is nothing to search")
         if is_inside(path, self._vault):
-            raise InvalidInputError(f"{path} is in the vault {self._vault}, and so it is searched already")
+            rule = "its Markdown files are searched already, other files only outside of it"
+            raise InvalidInputError(f"{path} is in the vault {self._vault}: {rule}")
         for other in others:
             if is_inside(path, other.path):
                 raise InvalidInputError(f"{path} is in {other.label}, and so it is searched already")
