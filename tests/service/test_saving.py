@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -158,17 +156,6 @@ def test_a_note_that_cannot_be_read_now_does_not_stop_another_save(kb: Knowledge
 
     assert (again.outcome, other.outcome) == ("created", "created")
     assert again.ref in [one.ref for one in other.related]
-
-
-def test_processes_that_save_the_same_words_at_once_make_one_note(vault: Vault, data_dir: Path) -> None:
-    places = ["--vault", str(vault.root), "--data-dir", str(data_dir)]
-    command = [sys.executable, "-m", "co_cli", "remember", BACKUP, *places]
-
-    writers = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(4)]
-    said = [writer.communicate()[0] for writer in writers]
-
-    assert sorted(line.split()[0] for line in said) == ["created", "duplicate:", "duplicate:", "duplicate:"]
-    assert len(vault.notes()) == 1
 
 
 def test_a_title_made_from_the_text_loses_list_markers_and_keeps_numbers() -> None:
