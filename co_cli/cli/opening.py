@@ -131,7 +131,8 @@ def result_ref(kb: KnowledgeBase, ref: str) -> str:
     """The ref of a result of this vault's last search, if a number was given; else the ref itself."""
     if not ref.isdecimal():
         return ref
-    return dict(enumerate(_last_results(kb), 1)).get(int(ref), ref)
+    results = _last_results(kb)
+    return next((result for number, result in enumerate(results, 1) if ref == str(number)), ref)
 
 
 def add_filters(parser: argparse.ArgumentParser) -> None:

@@ -34,6 +34,8 @@ SECONDS = 60.0
 """How long an answer may take."""
 TRIES = 5
 """Of a request that the server's limit refuses."""
+MOST_REFS = 50
+"""Refs in one request: an address has at most 64 KB."""
 ELSEWHERE = "this is not available over a server: run it where the vault is"
 
 
@@ -152,7 +154,10 @@ class ServerKnowledgeBase(KnowledgeBase):
         return _checked(Note, fields)
 
     def bodies(self, refs: Sequence[str]) -> dict[str, str]:
-        return self.ask("GET", "/bodies", dict[str, str], ref=refs) if refs else {}
+        found: dict[str, str] = {}
+        for start in range(0, len(refs), MOST_REFS):
+            found |= self.ask("GET", "/bodies", dict[str, str], ref=refs[start : start + MOST_REFS])
+        return found
 
     def notes(
         self, source: str | Sequence[str] | None = None, limit: int | None = None, **filters: Any

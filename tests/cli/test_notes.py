@@ -157,6 +157,7 @@ def test_commands_take_the_number_of_a_result_of_the_last_search(
     for command in ("show", "open", "edit", "forget"):
         ran = co(command, "3")
         assert (ran.code, ran.err) == (2, "co: no note '3', and the last search had 2 results\n")
+    assert co("show", "3" * 5_000).code == 2
     assert co("forget", "2").out.startswith("forgotten memory:oak;")
     vault.write("memories/3.md", "Three.")
     assert "Three." in co("show", "3").out

@@ -187,6 +187,12 @@ def test_recalled_memories_are_shown_in_full_with_one_more_request(
     assert co("--server", team.url, "note", "recall", "zebra", "--tag", "none").code == 1
 
 
+def test_more_refs_than_an_address_can_hold_are_asked_for_in_turn(remote: KnowledgeBase) -> None:
+    unknown = [f"memory:{'橡' * 50}-{number}" for number in range(200)]
+
+    assert list(remote.bodies([*unknown, "memory:oak"])) == ["memory:oak"]
+
+
 def test_what_goes_wrong_with_a_server_is_one_line_with_the_fix(
     team: Server, token: str, co: Co, monkeypatch: pytest.MonkeyPatch
 ) -> None:
