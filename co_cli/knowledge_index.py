@@ -313,7 +313,9 @@ class KnowledgeIndex(IndexedNotes):
         look, gone = changes.look, changes.gone
         known = self.hashes() if look or gone else {}
         if len(look) <= MOST_COMPARED:
-            look = [path for path in look if known.get(path, "") != hash_of_file(os.path.join(self.root, path))]
+            look = [
+                path for path in look if path not in known or known[path] != hash_of_file(os.path.join(self.root, path))
+            ]
         return len(look) + sum(path in known for path in gone)
 
     def files(self) -> list[str]:
