@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterator
 
 from co_cli.agent.facet_model import read_conversations
-from co_cli.cli.opening import at_least_1, open_knowledge_base, print_result
+from co_cli.cli.opening import at_least_1, find_note, open_knowledge_base, print_result
 from co_cli.cli.terminal import count_of
 from co_cli.conversations.extraction import BUDGET, Extraction
 from co_cli.conversations.proposals import saved_as, source_of_facet, take_back
@@ -33,7 +33,7 @@ def run_extract(options: argparse.Namespace) -> int:
     """
     with open_knowledge_base(options) as kb:
         if options.undo:
-            note = kb.note(options.undo)
+            note = find_note(kb, options.undo)
             take_back(kb, saved_as(kb, note).id)
             line = f"{note.ref} is in the trash; `co note review --only proposed` asks about it again"
             return print_result(options, {"taken_back": note.ref}, [line])

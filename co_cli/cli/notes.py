@@ -99,7 +99,7 @@ def run_remember(options: argparse.Namespace) -> int:
             source=options.kind,
             fields=fields,
             tier=options.tier,
-            supersedes=options.supersedes or (),
+            supersedes=[result_ref(kb, ref) for ref in options.supersedes or ()],
             on_related=options.on_related or _ask(options, kb, content) or "report",
         )
     lines = [saved.summary]

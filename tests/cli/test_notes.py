@@ -159,6 +159,8 @@ def test_commands_take_the_number_of_a_result_of_the_last_search(
         assert (ran.code, ran.err) == (2, "co: no note '3', and the last search had 2 results\n")
     assert co("show", "3" * 5_000).code == 2
     assert co("forget", "2").out.startswith("forgotten memory:oak;")
+    co("remember", "Elms die young.", "--supersedes", "1")
+    assert "supersedes: article:elm\n" in vault.read("memories/elms-die-young.md")
     vault.write("memories/3.md", "Three.")
     assert "Three." in co("show", "3").out
 

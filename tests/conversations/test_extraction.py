@@ -444,7 +444,8 @@ def test_the_command_extracts_reviews_undoes_and_counts(
     assert "fact of User, 20% sure" in listed
     assert "2 facets from conversations: 1 proposed, 1 saved; 25 tokens for 1 batch" in co("feedback", "stats").out
     assert co("feedback", "stats", "--json").json["extraction"]["tokens"] == 25
-    assert co("note", "extract", "--undo", ref).code == 0
+    co("search", "green tea", "--kind", "memory")
+    assert co("note", "extract", "--undo", "1").out.startswith(f"{ref} is in the trash")
     assert not any(path.startswith("memories/") for path in vault.notes())
     assert co("note", "extract", "--undo", "conversation:talk").code == 2
     assert len(co("note", "review", "--json", "--only", "proposed").json["findings"]) == 2
