@@ -228,7 +228,7 @@ class KnowledgeIndex(IndexedNotes):
         return first[self.origin]
 
     def of(self, origin: Origin, engine: Engine | None = None) -> KnowledgeIndex:
-        """The index of another origin, or of one in another store."""
+        """The index of an origin, in this store or in another one."""
         if origin == self.origin and engine is None:
             return self
         excluded, limit = self.limits_of(origin) if self.limits_of else (self.exclude, self.limit)

@@ -1,4 +1,4 @@
-"""Proposals: facets that wait for a decision, and what becomes of them: a memory, an entity, a rating, or nothing."""
+"""Decide about facets: save each as a memory, an entity or a rating, dismiss it, or take a decision back."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def source_of_facet(facet: FacetRow) -> str:
 
 
 def save_waiting(kb: KnowledgeBase) -> None:
-    """Write the memories that were decided on, and those that a killed process did not come to."""
+    """Write the memories that were decided on, and those that a killed process did not get to."""
     with kb.activity.written().reading() as connection:
         waiting = extracted.facets(connection, kb.root, "waiting")
     for facet in waiting:
