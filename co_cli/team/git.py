@@ -1,8 +1,9 @@
 """A git repository through the git command: trees, texts, merges, commits and the remote.
 
-No call asks a question, opens a pager, runs a hook or a program that the repository configures, or waits longer than
-its deadline. Nothing here touches files of the work tree. Paths that are not UTF-8, symbolic links, submodules and
-files of more than 50 MB are left out: none of them can be a note.
+No call asks a question, opens a pager or waits longer than its deadline. None runs a hook or a program that the
+repository configures, except what `fetch` and `push` need to reach the remote. Nothing here touches files of the work
+tree. Paths that are not UTF-8, symbolic links, submodules and files of more than 50 MB are left out: none of them can
+be a note.
 """
 
 from __future__ import annotations
