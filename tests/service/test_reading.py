@@ -49,7 +49,8 @@ def test_numpy_and_onnxruntime_give_the_same_scores(model: Model) -> None:
 
     contributions = [model.weight * abs(one - other) for one, other in zip(plain, fast, strict=True) if one and other]
     assert len(contributions) == len(texts)
-    assert max(contributions) < 0.03, "0.001 and 0.01 were measured; other processors round otherwise"
+    # 0.001 and 0.0096 were measured; other processors round otherwise
+    assert max(contributions) < (0.01 if model is SMALL else 0.03)
 
 
 def test_the_reader_lifts_an_answer_that_words_and_vectors_put_low(reading: KnowledgeBase) -> None:
