@@ -74,9 +74,9 @@ def save_waiting(kb: KnowledgeBase) -> None:
 
 
 def entities_named(kb: KnowledgeBase, name: str | None) -> list[Note]:
-    """The valid entities of this name."""
+    """The valid entities of this name, without those whose file is missing now."""
     named = kb.index.own_notes("name", fold_name(name)) if name else []
-    notes = [kb.note(one.ref) for one in named if one.source == "entity"]
+    notes = [kb.note(one.ref) for one in named if one.source == "entity" and one.missing is None]
     return [note for note in notes if not kb.outdated(note)]
 
 
