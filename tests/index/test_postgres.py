@@ -17,7 +17,7 @@ from co_cli.embedding.embedders import Embedders
 from co_cli.errors import IndexUnavailableError, SettingsError
 from co_cli.index.engine import Engine
 from co_cli.index.postgres.postgres_engine import PostgresEngine, PostgresReader
-from co_cli.index.postgres.postgres_statements import ROLE
+from co_cli.index.postgres.postgres_statements import ROLE, fetch
 from co_cli.index.sqlite.sqlite_engine import SqliteEngine
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.knowledge_index import KnowledgeIndex
@@ -90,6 +90,22 @@ def test_an_edited_vault_has_the_rows_of_one_that_is_indexed_from_scratch(vault:
     assert contents(engine, vault.root) == contents(scratch, vault.root)
     engine.close()
     scratch.close()
+
+
+def test_the_planner_gets_counts_as_a_vault_is_filled_but_not_at_a_save(vault: Vault) -> None:
+    engine = PostgresEngine(new_database())
+    index = KnowledgeIndex(engine, vault.root, embedders=Embedders("none"))
+    for number in range(63):
+        vault.write(f"memories/{number}.md", f"Note {number}.")
+    index.sync()
+    vault.write("memories/63.md", "Note 63.")
+    index.index_file(None, "memories/63.md")
+
+    with engine.reading() as reader:
+        assert isinstance(reader, PostgresReader)
+        ((counted,),) = reader.fetch("select reltuples from pg_class where oid = to_regclass('docs')")
+    engine.close()
+    assert counted == 63
 
 
 def test_a_transaction_spans_other_tables_and_is_joined_by_the_thread_that_opened_it(vault: Vault) -> None:
@@ -273,6 +289,38 @@ def test_vectors_of_many_passages_are_indexed_and_found(monkeypatch: pytest.Monk
     assert [hit.ref for hit in index.search("who decides what ships")] == exact
     assert index.search("who decides what ships", tags=["nobody has this"]) == []
     engine.close()
+
+
+def test_vectors_are_indexed_when_the_transaction_that_filled_them_has_ended_and_no_other_is_open(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("co_cli.index.postgres.postgres_engine.EXACT", 20)
+    monkeypatch.setattr("co_cli.index.postgres.postgres_engine.CONFIGURE", "set lock_timeout = '100ms'")
+    engine, other = (PostgresEngine(address) for address in [new_database()] * 2)
+    index = KnowledgeIndex(engine, VAULT)
+
+    def is_indexed() -> bool:
+        with engine.asking() as connection:
+            found = "select indisvalid from pg_index join pg_class on oid = indexrelid where relname = 'docs_vec_hnsw'"
+            return fetch(connection, found) == [(True,)]
+
+    with engine.transaction():
+        index.sync()
+        engine.compact()
+    assert is_indexed()
+    with engine.asking() as connection:
+        ((store,),) = fetch(connection, "select store from co_cli.stores")
+    with psycopg.connect(engine.address) as owner:
+        fetch(owner, f"drop index {store}.docs_vec_hnsw")
+    with other.transaction() as connection:
+        fetch(connection, "delete from docs_vec where false")
+        engine.compact()
+        assert not is_indexed()
+        assert index.search("who decides what ships")
+    engine.compact()
+    assert is_indexed()
+    for one in (engine, other):
+        one.close()
 
 
 def test_the_command_works_on_postgres_and_names_it(co: Co, vault: Vault, address: str) -> None:

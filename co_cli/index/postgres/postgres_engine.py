@@ -24,7 +24,9 @@ from co_cli.index.postgres.postgres_statements import FEW, ROLE, Connection, Sig
 from co_cli.index.postgres.replica import Replica
 from co_cli.index.postgres.vector_tables import EXACT, OF_VISIBLE, PROTECT, VectorTables, VectorTableWriter
 from co_cli.index.postgres.word_tables import WordTables, WordTableWriter
+from co_cli.logbook import logger
 
+log = logger("engine")
 SCHEMA = Path(__file__).with_name("schema.sql").read_text("utf-8")
 VERSION = zlib.crc32(SCHEMA.encode(), DERIVATION)
 """Any change of the schema changes the version."""
@@ -106,11 +108,13 @@ class PostgresWriter(WordTableWriter, VectorTableWriter):
 
     def put_files(self, vault: int, files: Sequence[IndexedFile]) -> None:
         super().put_files(vault, files)
+        if len(files) <= FEW:
+            return
         notes = self.vault_by_id(vault).notes
-        if notes > FEW and notes.bit_length() > (notes - len(files)).bit_length():
+        if notes.bit_length() > (notes - len(files)).bit_length():
             # the vault has doubled: without counts the planner would read every note to find some
             self.fetch("set local role none")
-            self.fetch("analyze docs, passages")
+            self.fetch("analyze (skip_locked) docs, passages")
             self.fetch(f"set local role {ROLE}")
 
 
@@ -119,6 +123,8 @@ class OpenTransactions(threading.local):
 
     reader: PostgresReader | None = None
     writer: PostgresWriter | None = None
+    compact: bool = False
+    """Whether to compact when the transaction ends."""
 
 
 class PostgresEngine:
@@ -196,10 +202,13 @@ class PostgresEngine:
         with self.writing() as writer:
             assert isinstance(writer, PostgresWriter)
             self._open.writer = writer
+            self._open.compact = False
             try:
                 yield writer.connection
             finally:
                 self._open.writer = None
+        if self._open.compact:
+            self.compact()
 
     @contextlib.contextmanager
     def asking(self) -> Generator[Connection]:
@@ -235,12 +244,18 @@ class PostgresEngine:
             _drop(connection, old)
 
     def compact(self) -> None:
-        """Count what the planner needs to know, and index vectors that are too many to compare each."""
+        """Count what the planner needs to know, and index vectors that are too many to compare each.
+
+        Inside `transaction()`, when it has ended: an index is built only after every transaction before it.
+        """
+        if self._open.writer:
+            self._open.compact = True
+            return
         with self._connection() as connection, _as_owner(connection):
             store = self._store(connection)
             fetch(connection, f"set search_path = {store}, public")
             try:
-                fetch(connection, "analyze docs, passages, words, terms, names, links, waiting")
+                fetch(connection, "analyze (skip_locked) docs, passages, words, terms, names, links, waiting")
                 fetch(connection, "select gin_clean_pending_list('words_by_terms')")
                 for table, packed, dimensions in fetch(connection, UNINDEXED, {"store": store}):
                     if fetch(connection, f"select count(*) from {table}")[0][0] > EXACT:
@@ -248,6 +263,8 @@ class PostgresEngine:
                         embedding = "embedding" if packed else f"(embedding::halfvec({dimensions}))"
                         fetch(connection, BUILD.format(table=table, embedding=embedding))
                         fetch(connection, f"analyze {table}")
+            except psycopg.errors.LockNotAvailable as error:
+                log.warning("%s; until its vectors are indexed, each is compared", explain(self.address, error))
             finally:
                 fetch(connection, "reset search_path")
 
