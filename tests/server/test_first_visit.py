@@ -54,6 +54,7 @@ def test_an_open_page_shows_what_happens_to_files(
     wait_for(lambda: empty.site.events.listening)
     vault.write("memories/Elms.md", "Elms live long.")
     until(page, "document.querySelector('.hits')?.innerText.includes('Elms')")
+    until(page, "document.querySelector('.preview article')?.innerText.includes('Elms')")
     vault.delete("memories/Elms.md")
     until(page, "!document.querySelector('.hits').innerText.includes('Elms')")
     empty.kb.remember("Ashes live long.")  # indexed already when the watcher looks
