@@ -40,7 +40,7 @@ PAIR_TOKENS = 128
 """Tokens of a question and a window together. A longer passage is read in the windows that match best."""
 MOST_WINDOWS = 2
 TOGETHER = 4
-"""Pairs that are read at once: larger matrix products take less time, but only between them the time is looked at."""
+"""Pairs that are read at once. More are faster, but the clock is looked at only between two groups."""
 GROUP = 32
 """Values that share a scale in the word table."""
 
