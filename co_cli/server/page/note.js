@@ -45,9 +45,19 @@ export async function open(main, { rest, query, signal, go, toast, complain, set
     draw();
   }
 
-  async function history() {
-    past = await get(`/history/${part(ref)}`, {}, signal);
-    if (!edit) draw();
+  // The note as it is now, then its history; it can be forgotten between the two.
+  async function showNow(opened) {
+    try {
+      await load(opened);
+      if (!edit) drawBody();
+      past = await get(`/history/${part(ref)}`, {}, signal);
+      if (!edit) draw();
+    } catch (error) {
+      if (error.status !== 404) throw error;
+      changed = Boolean(edit);
+      if (edit) draw();
+      else missing(error);
+    }
   }
 
   function jump(line) {
@@ -69,6 +79,7 @@ export async function open(main, { rest, query, signal, go, toast, complain, set
 
   // A note that is not there, or no longer.
   function missing(error) {
+    shown = undefined; // nothing to edit or to forget
     render(html`<h1>Not found</h1>${problem(error)}<div class="row">
       ${error.kind === "note_forgotten" && mayWrite() ? html`<button class="primary" @click=${restore}>Restore it</button>` : nothing}
       <a class="button" href="/">Search</a></div>`, main);
@@ -156,16 +167,14 @@ export async function open(main, { rest, query, signal, go, toast, complain, set
       const saved = await put(`/notes/${part(ref)}`, change, signal);
       stopEdit();
       toast(saved.detail && !version ? "Saved; the other text is in the trash" : "Saved");
-      await load();
-      drawBody();
-      history();
     } catch (error) {
       if (signal.aborted) return;
       if (!(error instanceof ApiError)) throw error;
       if (error.status === 409 && error.data.present !== null) edit.present = error.data.present;
       else edit.error = error;
-      draw();
+      return draw();
     }
+    await showNow().catch(complain);
   }
 
   async function takeTheirs() {
@@ -257,32 +266,18 @@ export async function open(main, { rest, query, signal, go, toast, complain, set
     render(edit ? editor() : reader(), main);
   }
 
-  setKeys({ e: ["Edit", startEdit], f: ["Forget", forget], "[": ["Back", () => window.history.back()] });
+  setKeys({ e: ["Edit", startEdit], f: ["Forget", forget], "[": ["Back", () => history.back()] });
   signal.addEventListener("abort", () => clearTimeout(timer));
   if (isNew) return startEdit();
-  try {
-    await load(true);
-  } catch (error) {
-    if (error.status !== 404) throw error;
-    return missing(error);
-  }
-  drawBody();
-  onChange(async (refs, many) => {
+  onChange((refs, many) => {
     if (!many && !refs.includes(ref)) return;
     changed = Boolean(edit);
-    if (edit) return draw();
-    try {
-      await load();
-      drawBody();
-      await history();
-    } catch (error) {
-      if (error.status === 404) missing(error);
-      else if (!signal.aborted) render(problem(error), main);
-    }
+    if (edit) draw();
+    else showNow().catch(complain);
   });
+  await showNow(true);
   if (query.has("edit")) {
-    window.history.replaceState(null, "", location.pathname); // so that a reload shows the note
+    history.replaceState(null, "", location.pathname); // so that a reload shows the note
     startEdit();
   }
-  await history();
 }
