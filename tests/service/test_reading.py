@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
+from threadpoolctl import ThreadpoolController
 
 from co_cli.embedding.reader import FOLDER, LARGE, SMALL, Model, PassageReader, choose_windows
 from co_cli.knowledge_base import KnowledgeBase
@@ -51,6 +54,21 @@ def test_numpy_and_onnxruntime_give_the_same_scores(model: Model) -> None:
     assert len(contributions) == len(texts)
     # 0.001 and 0.0096 were measured; other processors round otherwise
     assert max(contributions) < (0.01 if model is SMALL else 0.03)
+
+
+def test_numpy_has_as_many_threads_after_reading_as_before() -> None:
+    reader, blas = PassageReader(onnx=False), cast("Any", ThreadpoolController())
+
+    def read(_: int) -> list[float | None]:
+        return reader.scores(QUESTION, list(NOTES.values()))
+
+    def threads() -> list[int]:
+        return [library["num_threads"] for library in blas.info()]
+
+    with blas.limit(limits=3), ThreadPoolExecutor(4) as searches:
+        before = threads()
+        assert all(None not in scores for scores in searches.map(read, range(8)))
+        assert threads() == before
 
 
 def test_the_reader_lifts_an_answer_that_words_and_vectors_put_low(reading: KnowledgeBase) -> None:
