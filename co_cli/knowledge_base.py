@@ -320,7 +320,7 @@ class KnowledgeBase:
     ) -> list[NoteSummary]:
         """List notes, newest first: those of the vault, or these sources. Filters are those of `search`."""
         if limit is not None and limit < 1:
-            raise InvalidInputError(f"limit is at least 1, not {limit}")
+            raise InvalidInputError(f"limit must be at least 1, not {limit}")
         options = Options(sources=source or OWN_SOURCES, **filters)
         return self.lookup.summaries(read_filters(self.index.linked, options), -1 if limit is None else limit)
 

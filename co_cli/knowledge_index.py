@@ -168,7 +168,7 @@ class KnowledgeIndex(IndexedNotes):
         """Forget the notes of a source whose paths are not among these. Returns how many."""
         self._check_source(source)
         if isinstance(current_paths, str):
-            raise InvalidInputError("current_paths is a list of paths, not one path")
+            raise InvalidInputError("current_paths must be a list of paths, not one path")
         current = {self._inside(os.fspath(path)) for path in current_paths}
         known = [note.path for note in self.notes_here() if note.source == source]
         return len(self.forget_files([path for path in known if path not in current]))
@@ -251,7 +251,7 @@ class KnowledgeIndex(IndexedNotes):
         """The best notes for a query, as they were when the index was last synced."""
         self._check_source(source)
         if limit < 1:
-            raise InvalidInputError(f"limit is at least 1, not {limit}")
+            raise InvalidInputError(f"limit must be at least 1, not {limit}")
         wanted = (tags,) if isinstance(tags, str) else tuple(tags or ())
         filters = Filters(sources=(source,) if source else (), tags=wanted)
         return self.find(SearchRequest(query, limit, filters))[0].hits
@@ -359,7 +359,7 @@ class KnowledgeIndex(IndexedNotes):
     def _check_source(self, source: str | None) -> None:
         known = kind_of(self.origin).sources
         if source is not None and source not in known:
-            raise InvalidInputError(f"a source is one of {', '.join(known)}, not {source!r}")
+            raise InvalidInputError(f"a source must be one of {', '.join(known)}, not {source!r}")
 
     def _inside(self, path: str) -> str:
         """A path as the index has it: inside the vault, with `/`."""

@@ -130,12 +130,12 @@ class Settings(NamedTuple):
         "list", (), "patterns of files and folders not to index, as in .gitignore (comma-separated in the environment)"
     )
     model: str | None = _own(
-        "text", None, "the model that answers in `co chat`, as provider:name; a bare name is one of Ollama's"
+        "text", None, "the model of `co chat` and of finding memories, as provider:name; a bare name is one of Ollama's"
     )
     context_tokens: int = _setting(
         "bytes", 1_000, "maximum size of the notes that are added to an agent's prompt, in tokens", project_most=4_000
     )
-    chat_history: Literal["on", "off"] = _switch("keep what you type in `co chat` for the arrow keys")
+    chat_history: Literal["on", "off"] = _switch("keep what you type in `co chat`, and the last conversation")
     capture: Literal["off", "keep", "propose", "save"] = _choice(
         "off keep propose save",
         "off",
@@ -347,7 +347,7 @@ def _refuse_undecodable(name: str, path: str, origin: str) -> None:
 
 def _checked(setting: Setting, raw: object, origin: str, base: str) -> Value:
     """`raw` as this setting's type, or a SettingsError that says what is expected."""
-    wrong = f"{origin}: {setting.name} is"
+    wrong = f"{origin}: {setting.name} must be"
     if setting.kind in ("number", "share", "bytes", "count"):
         return _number(setting, raw, wrong)
     if setting.kind in ("list", "paths"):

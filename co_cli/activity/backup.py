@@ -64,7 +64,7 @@ def back_up(settings: Settings, path: str, overwrite: bool = False) -> Copy:
     if not os.path.exists(source):
         raise InvalidInputError(f"there is no {source} yet: nothing was searched or saved, so there is nothing to copy")
     if os.path.realpath(path) in (os.path.realpath(source), os.path.join(data_dir, "search.db")):
-        raise InvalidInputError(f"{path} is in use itself: name another file")
+        raise InvalidInputError(f"{path} is the database itself: name another file")
     if os.path.lexists(path) and not overwrite:
         raise InvalidInputError(f"{path} exists: name another file, or add --overwrite")
     if os.path.exists(path) and not os.path.isfile(path):

@@ -116,7 +116,7 @@ class Knowledge(AbstractCapability[Any]):
     @cached_property
     def access(self) -> VaultAccess:
         if self.skills not in SKILL_USES:
-            raise UserError(f"skills is one of {', '.join(SKILL_USES)}, not {self.skills!r}")
+            raise UserError(f"skills must be one of {', '.join(SKILL_USES)}, not {self.skills!r}")
         tools, skills = (self.tools, self.read_only, self.result_tokens), self.skills != "off"
         return VaultAccess(
             self.vault, self.data_dir, self.knowledge_base, *tools, skills, self.create, self.server, self.token

@@ -131,7 +131,7 @@ def run_status(options: argparse.Namespace) -> int:
 
 def _vectors(state: Status) -> str:
     if state.space is None:
-        return "none: search goes by words"
+        return "none: search by words only"
     waiting = f", {count_of(state.unembedded, 'passage')} waiting" if state.unembedded else ""
     return f"{state.space}{f', building {state.building}' if state.building else ''}{waiting}"
 

@@ -39,7 +39,7 @@ def add_review(parser: argparse.ArgumentParser) -> None:
 def run_review(options: argparse.Namespace) -> int:
     unknown = [kind for kind in options.only or () if kind not in KINDS]
     if unknown:
-        raise InvalidInputError(f"--only is one of {', '.join(KINDS)}, not {unknown[0]!r}")
+        raise InvalidInputError(f"--only must be one of {', '.join(KINDS)}, not {unknown[0]!r}")
     with open_synced(options) as kb:
         found = review(kb, time.time(), estimate_tokens, options.only or ())
         if options.json:

@@ -187,7 +187,7 @@ def _list_trash(options: argparse.Namespace) -> int:
 
 def _print_row(screen: Screen, note: NoteSummary) -> None:
     tags = " ".join(f"#{tag}" for tag in note.tags)
-    gone = "missing at its origin" if note.missing else note.outdated or ""
+    gone = "file missing" if note.missing else note.outdated or ""
     about = " · ".join(part for part in (age(note.created, time.time()), gone, tags) if part)
     if screen.fits(note.ref, note.title, about):
         screen.entry(note.ref, f"{printable(note.title)}  {screen.paint(printable(about), 'dim')}")
@@ -250,7 +250,7 @@ def run_open(options: argparse.Namespace) -> int:
         note = find_note(kb, options.ref, track=True)
         file = kb.file_of(note.ref)
     if not file.lower().endswith(DOCUMENTS):
-        raise InvalidInputError(f"{note.ref} is no document, and opening it could run it: `co show` prints it")
+        raise InvalidInputError(f"{note.ref} is not a document, and opening it could run it: `co show` prints it")
     opener = {"darwin": "open", "win32": "explorer"}.get(sys.platform, "xdg-open")
     url = note_url(file)
     for target in (url, file) if url.startswith("obsidian:") else (file,):

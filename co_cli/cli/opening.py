@@ -84,7 +84,7 @@ def sync_first(kb: KnowledgeBase, backend: str | None = None) -> SyncReport | No
             report = kb.sync(bar, seconds=SLOW_SECONDS)
     except IndexUnavailableError:
         return None  # the search that follows gets the same error, searches the files and says so
-    log_info("synced: %d files changed, %d as they were", report.touched, report.unchanged)
+    log_info("synced: %d files changed, %d unchanged", report.touched, report.unchanged)
     if report.kept:
         print(f"co: {kept_text(len(report.kept))}", file=sys.stderr)
     return report
@@ -167,11 +167,11 @@ def filters_of(options: Any) -> dict[str, Any]:
 def at_least_1(text: str) -> int:
     """The type of an option."""
     if not text.removeprefix("-").isdecimal():
-        rule = "is a number"
+        rule = "must be a number"
     elif len(text) > 9:
-        rule = "has at most 9 digits"
+        rule = "must have at most 9 digits"
     elif int(text) < 1:
-        rule = "is at least 1"
+        rule = "must be at least 1"
     else:
         return int(text)
     raise argparse.ArgumentTypeError(f"{rule}, not {text}")
@@ -180,7 +180,7 @@ def at_least_1(text: str) -> int:
 def _pair(text: str) -> tuple[str, str]:
     key, equals, value = text.partition("=")
     if not equals or not key.strip():
-        raise argparse.ArgumentTypeError(f"takes KEY=VALUE, not {text!r}")
+        raise argparse.ArgumentTypeError(f"must be KEY=VALUE, not {text!r}")
     return key.strip(), value.strip()
 
 

@@ -38,7 +38,7 @@ COMMANDS = {
     "edit": Command("notes", "change a note, in your editor or field by field"),
     "forget": Command("notes", "move a note to the trash"),
     "note restore": Command("notes", "restore a note from the trash"),
-    "note recall": Command("search", "search memories and show their full text"),
+    "note recall": Command("search", "search memories and entities, and show their full text"),
     "note why": Command("search", "explain why a note was found, or was not"),
     "note history": Command("note_history", "show a note's history"),
     "note tags": Command("search", "list the tags, and how many notes have each"),
@@ -104,7 +104,7 @@ INTRODUCTION = """\
 A memory for agents and people, kept in Markdown files that you own.
 
   co demo "who decides what ships"       try it on the sample vault
-  co init                                make a vault in this project
+  co init                                create a vault in this project
   co remember "Blue first." --tag deploy
   co search "how do we deploy"
 """
@@ -128,13 +128,13 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         message = re.sub(r"^argument (?:[^:]*/)?(\S+): ", r"\1 ", message)
-        message = re.sub(r"^(\S+) invalid (?:int|float) value:", r"\1 is a number, not", message)
+        message = re.sub(r"^(\S+) invalid (?:int|float) value:", r"\1 must be a number, not", message)
         message = re.sub(r"^(\S+) expected .*", r"\1 needs a value", message)
-        message = re.sub(r"^(\S+) not allowed with argument (?:[^:]*/)?(\S+)", r"\1 and \2 exclude each other", message)
+        message = re.sub(r"^(\S+) not allowed with argument (?:[^:]*/)?(\S+)", r"\1 and \2 cannot be combined", message)
         message = re.sub(r"^the following arguments are required: ", "missing ", message)
         choice = re.fullmatch(r"(\S+) invalid choice: (.+?) \(choose from (.+)\)", message)
         if choice:
-            message = f"{choice[1]} is one of {choice[3].replace(chr(39), '')}, not {choice[2]}"
+            message = f"{choice[1]} must be one of {choice[3].replace(chr(39), '')}, not {choice[2]}"
         hint = ""
         if message.startswith("unrecognized arguments: -"):
             option = message.split()[2].partition("=")[0]

@@ -172,7 +172,7 @@ def _weights(text: str) -> dict[str, float]:
         try:
             found[name.strip()] = float(value)
         except ValueError:
-            raise InvalidInputError(f"weights are NAME=NUMBER, such as words=0.3,recency=0.2, not {part!r}") from None
+            raise InvalidInputError(f"weights must be NAME=NUMBER: words=0.3,recency=0.2, not {part!r}") from None
     return check_weights(found)
 
 
@@ -279,7 +279,7 @@ def _about(hit: Hit, asked: WordQuery, now: float, explain: bool) -> str:
     tags = " ".join(f"#{tag}" for tag in hit.tags)
     parts = sorted(hit.signals.items(), key=lambda part: -part[1])
     score = f"{hit.score:.4f} = " + " + ".join(f"{name} {value:.4f}" for name, value in parts)
-    gone = "missing at its origin" if hit.missing else ""
+    gone = "file missing" if hit.missing else ""
     weak = "weak match" if hit.weak else ""
     about = (weak, *_reasons(hit, asked), tags, age(hit.created, now), gone, score if explain and parts else "")
     return " · ".join(part for part in about if part)

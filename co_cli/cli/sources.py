@@ -269,7 +269,7 @@ def _check_options(options: argparse.Namespace, urls: list[str], paths: list[str
     if urls and given:
         raise InvalidInputError(f"{' and '.join(given)}: only for files and folders, not for {urls[0]}")
     if options.name and len(paths) > 1:
-        raise InvalidInputError("--name: one name is for one file or folder")
+        raise InvalidInputError("--name: only for a single file or folder")
     for path in (path for path in paths if not os.path.exists(os.path.expanduser(path))):
         hint = "the address of a web page begins with https://"
         raise InvalidInputError(f"{path or 'an empty name'}: there is no such file or folder; {hint}")

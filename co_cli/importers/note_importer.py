@@ -71,11 +71,11 @@ def import_export(
 ) -> list[ImportReceipt]:
     """Import exports, or say what would be done. `stages` returns the progress bar of a stage, given its verb."""
     if request.origin not in READERS:
-        raise InvalidInputError(f"the format is one of {', '.join(READERS)}, not {request.origin!r}")
+        raise InvalidInputError(f"the format must be one of {', '.join(READERS)}, not {request.origin!r}")
     if request.on_conflict not in ON_CONFLICT:
-        raise InvalidInputError(f"on_conflict is one of {', '.join(ON_CONFLICT)}, not {request.on_conflict!r}")
+        raise InvalidInputError(f"on_conflict must be one of {', '.join(ON_CONFLICT)}, not {request.on_conflict!r}")
     if request.trust and request.origin not in TRUSTABLE:
-        raise InvalidInputError(f"what {request.origin} wrote is not your own words: trust {', '.join(TRUSTABLE)} only")
+        raise InvalidInputError(f"trust only {', '.join(TRUSTABLE)}: what {request.origin} wrote is not your own words")
     for path in request.paths:
         real = os.path.realpath(path)
         if is_inside(real, kb.root) or is_inside(kb.root, real):

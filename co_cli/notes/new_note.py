@@ -88,13 +88,13 @@ def require_readable(fields: Mapping[str, object]) -> None:
     """Refuse values that no search could use. A field that is None is to be removed."""
     for key in ("created", "updated", "valid_from", "valid_until"):
         if fields.get(key) is not None and read_moment(fields[key]) is None:
-            raise InvalidInputError(f"{key} is a date such as 2026-03-01, not {fields[key]!r}")
+            raise InvalidInputError(f"{key} must be a date such as 2026-03-01, not {fields[key]!r}")
     value = fields.get("importance")
     if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1):
-        raise InvalidInputError(f"importance is a number between 0 and 1, not {value!r}")
+        raise InvalidInputError(f"importance must be a number between 0 and 1, not {value!r}")
     url = fields.get("url")
     if url is not None and not re.fullmatch(r"[a-zA-Z][\w+.-]*:\S+", str(url)):
-        raise InvalidInputError(f"url is an address such as https://example.org, not {url!r}")
+        raise InvalidInputError(f"url must be an address such as https://example.org, not {url!r}")
 
 
 def one_or_list(refs: Sequence[str]) -> object:

@@ -108,7 +108,7 @@ class NoteStore:
             size = os.fstat(stream.fileno()).st_size
             if self._largest is not None and size > self._largest:
                 raise InvalidInputError(
-                    f"{path} has {size:,} bytes; a note has at most {self._largest:,} "
+                    f"{path} has {size:,} bytes; the limit is {self._largest:,} "
                     "(setting knowledge_max_note_bytes): open it in an editor, or raise the setting"
                 )
             return stream.read()

@@ -350,7 +350,7 @@ class _Work:
             problem = embedders.outage.problem  # of the server whose vectors are not there yet
             found += [f"answered with the vectors of {view.space.space.provider}: {problem}"] if problem else []
         if self.index.unread and not answered:
-            found.append(f"could not be read, and may say it: {', '.join(self.index.unread[:3])}; see `co doctor`")
+            found.append(f"could not be read, and may answer it: {', '.join(self.index.unread[:3])}; see `co doctor`")
         return found
 
 

@@ -57,7 +57,7 @@ DEFAULT = PROFILES["default"]
 
 def profile_named(name: str) -> Profile:
     if name not in PROFILES:
-        raise InvalidInputError(f"the profile is one of {', '.join(PROFILES)}, not {name!r}")
+        raise InvalidInputError(f"the profile must be one of {', '.join(PROFILES)}, not {name!r}")
     return PROFILES[name]
 
 
@@ -65,9 +65,9 @@ def check_weights(weights: Mapping[str, Any]) -> dict[str, float]:
     """Weights as a caller gave them. Raises InvalidInputError for a name or a number that makes no sense."""
     for name, value in weights.items():
         if name not in WEIGHABLE:
-            raise InvalidInputError(f"weights are of {', '.join(WEIGHABLE)}, not {name!r}")
+            raise InvalidInputError(f"a weight must be for one of {', '.join(WEIGHABLE)}, not {name!r}")
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
-            raise InvalidInputError(f"the weight of {name} is a number from 0 to 1, not {value!r}")
+            raise InvalidInputError(f"the weight of {name} must be a number from 0 to 1, not {value!r}")
     if weights.get("words", 1) == weights.get("meaning", 1) == 0:
         raise InvalidInputError("words and meaning are both 0, and nothing else finds notes: give one of them more")
     return dict(weights)

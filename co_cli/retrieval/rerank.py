@@ -91,5 +91,5 @@ def _ask(reranker: Reranker, query: str, texts: Sequence[str]) -> tuple[list[flo
         return [], f"did not answer within {SECONDS:g} s"
     scores = answers[0]
     if len(scores) != len(texts) or not all(isfinite(score) for score in scores):
-        return [], f"answered with {len(scores)} scores for {len(texts)} texts, or with one that is no number"
+        return [], f"answered with {len(scores)} scores for {len(texts)} texts, or with one that is not a number"
     return scores, None

@@ -115,7 +115,7 @@ class Checkpoints:
         wanted = name.strip().removeprefix(f"{CHECKPOINT}:").removesuffix(".md")
         notes = {note.ref.partition(":")[2]: note for note in self._notes()}
         if wanted not in notes:
-            there = f"there is {', '.join(sorted(notes))}" if notes else "/checkpoint in `co chat` saves one"
+            there = f"the checkpoints are {', '.join(sorted(notes))}" if notes else "/checkpoint in `co chat` saves one"
             raise InvalidInputError(f"no checkpoint {wanted!r}: {there}")
         return notes[wanted]
 

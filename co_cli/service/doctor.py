@@ -170,7 +170,7 @@ def _vault(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:
         swept = [*kb.store.sweep(), *sweep_temporary(data_dir), *sweep_temporary(os.path.join(data_dir, BACKUPS))]
         sweep_unfinished(os.path.join(data_dir, "search.db"))
     if swept:
-        yield Finding("temporary files", "warning", f"{len(swept)} left by killed writers", "removed", True)
+        yield Finding("temporary files", "warning", f"{len(swept)} left by processes that were killed", "removed", True)
 
 
 def _database(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:

@@ -181,7 +181,7 @@ def search_as_of(kb: KnowledgeBase, request: SearchRequest) -> tuple[SearchResul
                 then.index.of(origin).drop_all()
         found = find(then.index, request, then.unsynced)
     others = ", ".join(origin.label for origin in kb.index.linked)
-    return found, f"only the vault itself is known as it was then, not {others}" if others else None
+    return found, f"only the vault itself was searched as of that time, not {others}" if others else None
 
 
 def _open_as_of(kb: KnowledgeBase, moment: float) -> KnowledgeBase | None:

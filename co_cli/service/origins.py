@@ -145,12 +145,12 @@ class Origins:
     ) -> SourceReceipt:
         """Make a folder or a file searchable. If it was added before, sync it, read it from scratch, or refuse."""
         if on_conflict not in ON_CONFLICT:
-            raise InvalidInputError(f"on_conflict is one of {', '.join(ON_CONFLICT)}, not {on_conflict!r}")
+            raise InvalidInputError(f"on_conflict must be one of {', '.join(ON_CONFLICT)}, not {on_conflict!r}")
         root, only = _place(os.fspath(path))
         is_obsidian = not only and os.path.isdir(os.path.join(root, ".obsidian"))
         origin = Origin(kind or ("obsidian" if is_obsidian else "folder"), root, "", only)
         if origin.kind not in KINDS:
-            raise InvalidInputError(f"the kind of a source is {', '.join(KINDS)}, not {origin.kind!r}")
+            raise InvalidInputError(f"the kind of a source must be one of {', '.join(KINDS)}, not {origin.kind!r}")
         known: list[Origin] = []
         made: list[Origin] = []
 
@@ -202,8 +202,8 @@ class Origins:
         shared = any(entry.origin == origin for entry in read_registry(self._data_dir))
         removed = 0 if shared else self._index.of(origin).drop_all()
         self._kb.load_linked_sources()
-        notes = "1 note is" if removed == 1 else f"{removed:,} notes are"
-        return SourceReceipt(origin.label, origin.path, "removed", f"{notes} out of the index; the files are untouched")
+        notes = "1 note" if removed == 1 else f"{removed:,} notes"
+        return SourceReceipt(origin.label, origin.path, "removed", f"{notes} removed from the index; files stay")
 
     def states(self) -> list[SourceState]:
         """The vault's own sources, and every origin."""
@@ -275,7 +275,7 @@ class Origins:
         if is_inside(path, os.path.realpath(self._data_dir)):
             raise InvalidInputError(f"{path} is where co-cli keeps its own files: there is nothing to search")
         if is_inside(path, self._vault):
-            rule = "its Markdown files are searched already, other files only outside of it"
+            rule = "its Markdown files are searched already; move other files out of the vault to add them"
             raise InvalidInputError(f"{path} is in the vault {self._vault}: {rule}")
         for other in others:
             if is_inside(path, other.path):
@@ -341,7 +341,7 @@ def _place(path: str) -> tuple[str, str]:
 def _name(wanted: str | None, origin: Origin, taken: set[str]) -> str:
     if wanted is not None:
         if slugify(wanted) != wanted:
-            raise InvalidInputError(f"a name is written as in {slugify(wanted)!r}, not {wanted!r}")
+            raise InvalidInputError(f"a name is lower case with hyphens, such as {slugify(wanted)!r}, not {wanted!r}")
         if wanted in taken:
             raise InvalidInputError(f"another source is called {wanted!r} already: choose another --name")
         return wanted

@@ -262,7 +262,7 @@ def _superseded(given: ReviewInput) -> Iterator[ReviewItem]:
         for key in ("supersedes", "superseded_by"):
             for name in note.names(key):
                 if name in given.unknown:
-                    reason = f"{key} names {name!r}, which is not there"
+                    reason = f"{key} names {name!r}, which does not exist"
                     yield _item("superseded", (note,), reason, "ek", f"{key} {name}")
 
 
@@ -271,7 +271,7 @@ def _broken_links(given: ReviewInput) -> Iterator[ReviewItem]:
     for note in given.notes:
         for target in dict.fromkeys(note.links):
             if resolve(target, note.path) is None and not given.attachments.has(target, note.path):
-                yield _item("broken-link", (note,), f"[[{_short(target)}]] is not there", "ek", target)
+                yield _item("broken-link", (note,), f"[[{_short(target)}]] does not exist", "ek", target)
 
 
 def _oversized(given: ReviewInput) -> Iterator[ReviewItem]:

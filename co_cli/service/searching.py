@@ -66,12 +66,12 @@ class Options:
 def read_request(kb: KnowledgeBase, query: str, options: Options) -> SearchRequest:
     """The request that these options and the settings make."""
     if not 1 <= options.limit <= LARGEST_LIMIT:
-        raise InvalidInputError(f"limit is between 1 and {LARGEST_LIMIT}, not {options.limit}")
+        raise InvalidInputError(f"limit must be between 1 and {LARGEST_LIMIT}, not {options.limit}")
     if not options.words and not options.meaning:
         raise InvalidInputError("words and meaning are both switched off: nothing can be searched")
     backend = options.backend or kb.settings.knowledge_search_backend
     if backend not in BACKENDS:
-        raise InvalidInputError(f"the backend is one of {', '.join(BACKENDS)}, not {backend!r}")
+        raise InvalidInputError(f"the backend must be one of {', '.join(BACKENDS)}, not {backend!r}")
     if not options.words and (backend != "hybrid" or kb.embedders.space is None):
         raise InvalidInputError("words are switched off, and there are no vectors to search by meaning")
     profile = profile_named(options.profile or kb.settings.knowledge_profile)
@@ -258,7 +258,7 @@ def _source(wanted: str, linked: Sequence[Origin]) -> str:
         if wanted in (origin.label, origin.name):
             return origin.label
     known = ", ".join((*SOURCES, *(origin.label for origin in linked)))
-    raise InvalidInputError(f"a kind or source is one of {known}, not {wanted!r}")
+    raise InvalidInputError(f"a kind or source must be one of {known}, not {wanted!r}")
 
 
 def _field_text(value: object) -> str:
@@ -272,5 +272,5 @@ def _moment(name: str, value: object, end: bool = False) -> float | None:
         return None if value is None else float(value)
     moment = read_when(value, time.time(), end=end) if isinstance(value, str) else read_moment(value)
     if moment is None:
-        raise InvalidInputError(f"{name} is a date like 2026-03-01, yesterday, last week or 7d, not {value!r}")
+        raise InvalidInputError(f"{name} must be a date like 2026-03-01, yesterday, last week or 7d, not {value!r}")
     return moment

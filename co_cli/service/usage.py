@@ -71,7 +71,7 @@ def _use(note: NoteUse) -> dict[str, object]:
 def usage_of(kb: KnowledgeBase, days: int, limit: int) -> Usage:
     """Of the last days, today included. Raises ActivityUnavailableError."""
     if not 1 <= days <= MOST_DAYS:
-        raise InvalidInputError(f"days is between 1 and {MOST_DAYS}, not {days}")
+        raise InvalidInputError(f"days must be between 1 and {MOST_DAYS}, not {days}")
     today = int(time.time() // DAY)
     indexes = map(kb.index.of, (kb.index.origin, *kb.index.linked))
     with kb.activity.written().reading() as connection:

@@ -67,9 +67,9 @@ class VaultWriter:
 
     def save(self, draft: Draft) -> Saved:
         if draft.on_related not in ON_RELATED:
-            raise InvalidInputError(f"on_related is one of {', '.join(ON_RELATED)}, not {draft.on_related!r}")
+            raise InvalidInputError(f"on_related must be one of {', '.join(ON_RELATED)}, not {draft.on_related!r}")
         if draft.source not in OWN_SOURCES:
-            raise InvalidInputError(f"the kind of a note is one of {', '.join(OWN_SOURCES)}, not {draft.source!r}")
+            raise InvalidInputError(f"the kind of a note must be one of {', '.join(OWN_SOURCES)}, not {draft.source!r}")
         superseded = [draft.supersedes] if isinstance(draft.supersedes, str) else list(draft.supersedes)
         if draft.tier is not None and draft.tier != tier_of(self.kb.settings):
             refs = [self._ref_in_tier(draft.tier, ref) for ref in superseded]
@@ -214,7 +214,7 @@ class VaultWriter:
             return self.store.create(home, new.title, data, taken)
         path = f"{home}/{inside}"
         if UNUSABLE.search(inside) or not may_list(self.kb.root, path, None):
-            raise InvalidInputError(f"{new.path!r} is no path in {home}/ that can be used, such as people/mara.md")
+            raise InvalidInputError(f"{new.path!r} cannot be a path in {home}/: choose one such as people/mara.md")
         if new.path.endswith("/"):
             self._require_included(f"{path}/{slugify(new.title)}.md")
             return self.store.create(path, new.title, data, taken)

@@ -90,7 +90,7 @@ def place_of(settings: Settings, tier: str) -> str:
         raise InvalidInputError("there is no team vault: set team_vault (CO_TEAM_VAULT) to its folder")
     if tier == "project":
         raise InvalidInputError("this folder is not in a project: `co init` makes a vault here")
-    raise InvalidInputError(f"a tier is one of {', '.join(TIERS)}, not {tier!r}")
+    raise InvalidInputError(f"a tier must be one of {', '.join(TIERS)}, not {tier!r}")
 
 
 def open_tier(kb: KnowledgeBase, tier: str) -> KnowledgeBase:

@@ -175,7 +175,7 @@ class WebPages:
             url = read_url(ref)
             path = self.find(url)
             if path is None:
-                raise InvalidInputError(f"{url} is not kept here: `co add {url}` fetches it")
+                raise InvalidInputError(f"{url} is not saved here: `co add {url}` saves it")
             return path
         note = self.kb.note(ref)
         if not note.metadata.get("source_url"):
@@ -206,9 +206,9 @@ class WebPages:
             return self._renew(url, note, on_conflict, ask_loader=True)
         if on_conflict == "error":
             raise NoteConflictError(
-                f"{url} is kept already, as {note.ref}; `co source refresh {note.ref}` fetches it again"
+                f"{url} is saved already, as {note.ref}; `co source refresh {note.ref}` fetches it again"
             )
-        return self._receipt(note, url, "skipped", "kept already; `co source refresh` fetches it again")
+        return self._receipt(note, url, "skipped", "saved already; `co source refresh` fetches it again")
 
     def _refresh(self, path: str, on_conflict: str) -> PageReceipt:
         try:
@@ -257,7 +257,7 @@ class WebPages:
             )
         fetched = self.fetcher.fetch(url)
         if fetched is None:
-            raise PageRefusedError("the server says that nothing changed, though nothing was asked of it")
+            raise PageRefusedError("the server answered 304 (not modified) to a plain request")
         remark = f"by plain HTTP, because {answer.trouble}" if answer.trouble else ""
         return _Arrived(self._read(fetched), fetched.validators, remark=remark)
 
@@ -313,7 +313,7 @@ class WebPages:
 def _counting_masked(on_conflict: str, work: Callable[[], PageReceipt]) -> PageReceipt:
     """The receipt, with the number of secrets that were masked in what was written."""
     if on_conflict not in ON_CONFLICT:
-        raise InvalidInputError(f"on_conflict is one of {', '.join(ON_CONFLICT)}, not {on_conflict!r}")
+        raise InvalidInputError(f"on_conflict must be one of {', '.join(ON_CONFLICT)}, not {on_conflict!r}")
     with count_masked() as masked:
         receipt = work()
     return receipt._replace(masked=len(masked)) if receipt.outcome in ("created", "updated") else receipt

@@ -182,11 +182,11 @@ def _entry(table: dict[str, object], file: str) -> Added:
     if lacking:
         problem = f"a source lacks {' and '.join(lacking)}; add it, or delete the table"
     elif kind not in KINDS:
-        problem = f"the kind of a source is {', '.join(KINDS)}, not {kind!r}"
+        problem = f"the kind of a source must be one of {', '.join(KINDS)}, not {kind!r}"
     elif not os.path.isabs(path):
-        problem = f"the path of a source is absolute, not {path!r}"
+        problem = f"the path of a source must be absolute, not {path!r}"
     elif "/" in name or ":" in name:
-        problem = f"the name of a source is a word such as handbook, not {name!r}"
+        problem = f"the name of a source must be a word such as handbook, not {name!r}"
     else:
         return Added(values["vault"], Origin(kind, path, name, values.get("only", "")), values.get("added", ""))
     raise SettingsError(f"{file}: {problem}")

@@ -204,7 +204,7 @@ class TeamVault:
         except IndexUnavailableError:
             return  # whoever needs the index says why
         except (GitError, NoteFileError, OSError) as error:  # such as a full disk; a save says so
-            log.warning("the folder stays behind: %s", error)
+            log.warning("the folder could not be updated: %s", error)
 
     def sync(self, progress: Progress | None = None, seconds: float | None = None) -> SyncReport:
         """Catch up. Every save indexes its change, so files are compared only with an index that is new."""

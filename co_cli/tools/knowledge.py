@@ -190,7 +190,7 @@ def render(
     hits, lines, cut = fitting(ctx, worth_showing(found), most, ctx.budget - estimate_tokens(head) - CUT_TOKENS)
     if cut:
         refs, left_out = within(", ".join(map(one_line, cut)), CUT_TOKENS - PART_TOKENS)
-        lines.append(f"Found too, left out to keep this short: {refs}{' …' if left_out else ''} read_note opens them.")
+        lines.append(f"Also found, left out to keep this short: {refs}{' …' if left_out else ''} read_note opens them.")
     return ToolResult(
         "\n".join((head, *lines)),
         Found(state, found.searched._asdict(), degraded, found.confidence, hits, cut, [*dropped], found.meta),
@@ -282,7 +282,7 @@ def _headline(found: SearchResult, state: str, searched: str, degraded: list[str
         case "found":
             word = confidence_word(found)
             sure = f", {word} confidence" if word else ""
-            wider = f" None with {dropped}: this is what there is without." if dropped else ""
+            wider = f" Nothing matches {dropped}: these are results without it." if dropped else ""
             return f"found{sure}: {len(found.hits)} hit{'s' * (len(found.hits) != 1)}; {scope}.{wider}{problems}"
         case "absent":
             nearest = "The nearest notes follow; try" if found.hits else "Try"

@@ -272,5 +272,5 @@ def _says(note: Note, content: str) -> bool:
 
 def _none_tagged(what: str, tags: list[str], known: list[str]) -> str:
     close = [tag for one in unused_tags(tags, known) for tag in close_tags(one, known)] or known[:MOST_TAGS]
-    there = f"; there is {', '.join(map(_short, close))}" if close else ""
+    there = f"; known tags: {', '.join(map(_short, close))}" if close else ""
     return f"0 {what} have {'the tag' if len(tags) == 1 else 'all of the tags'} {_short(', '.join(tags))}{there}"

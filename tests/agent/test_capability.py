@@ -180,7 +180,7 @@ def test_wrong_settings_are_an_error_at_first_use(monkeypatch: pytest.MonkeyPatc
     with_tools = Agent(Script([("recall_memory", {"query": "oaks"})]).model, toolsets=[knowledge_toolset()])
 
     for wrong in (with_context, with_tools):
-        with pytest.raises(UserError, match=r"cannot be opened: .*knowledge_search_backend is one of grep, fts5"):
+        with pytest.raises(UserError, match=r"cannot be opened: .*knowledge_search_backend must be one of grep, fts5"):
             wrong.run_sync("Hello!")
 
 

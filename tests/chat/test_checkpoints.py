@@ -117,7 +117,7 @@ def test_a_chat_continues_from_a_checkpoint_and_saves_another(
     listed = {one["ref"] for one in co("checkpoint", "list", "--json").json}
     assert listed == {"checkpoint:waiting", "checkpoint:plan-the-deploy"}
     unknown = co("chat", "--from", "nowhere", "And then?")
-    assert (unknown.code, "there is plan-the-deploy, waiting" in unknown.err) == (2, True)
+    assert (unknown.code, "the checkpoints are plan-the-deploy, waiting" in unknown.err) == (2, True)
 
 
 def test_a_model_finds_where_to_continue_and_ratings_count(co: Co, knowledge: Knowledge, server: ChatServer) -> None:

@@ -54,7 +54,7 @@ def test_each_result_is_printed_and_the_worst_one_decides_the_exit_code(co: Co, 
     ran = co("add", good, "ftp://example.org/x")
     assert (ran.code, ran.out) == (
         2,
-        f"{good}  skipped article:oaks: kept already; `co source refresh` fetches it again\n",
+        f"{good}  skipped article:oaks: saved already; `co source refresh` fetches it again\n",
     )
     assert ran.err == "failed: ftp://example.org/x: only http:// and https:// pages can be fetched\n"
 
@@ -76,7 +76,7 @@ def test_mistakes_are_one_line_and_nothing_is_fetched(co: Co, vault: Vault, home
         ("source", "refresh"): "or give --all",
         ("source", "refresh", "article:x", "--all"): "--all alone",
         ("source", "refresh", "article:nowhere"): "no note",
-        ("source", "refresh", "http://127.0.0.1:9/"): "is not kept here",
+        ("source", "refresh", "http://127.0.0.1:9/"): "is not saved here",
     }
 
     ran = {arguments: co(*arguments) for arguments in expected}

@@ -82,7 +82,7 @@ def test_absent_compares_answerable_with_unanswerable_questions(co: Co, vault: V
     [
         (["nowhere"], "corpus.jsonl: No such file"),
         (["--method", "magic"], "there is no method 'magic'; there are co, co:grep"),
-        (["--sample", "0"], "--sample is at least 1"),
+        (["--sample", "0"], "--sample must be at least 1"),
         (["trees", "--absent"], "has no unanswerable questions"),
     ],
 )

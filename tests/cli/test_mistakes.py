@@ -23,19 +23,19 @@ WRONG_USAGE = {
     ("search", "x", "--frob"): "--frob",
     ("search", "x", "-x"): "write -- before words that begin with a dash",
     ("search", "x", "--tga", "tree"): "did you mean --tag?",
-    ("search", "x", "--limit", "0"): "--limit is at least 1, not 0",
-    ("list", "--limit", "9" * 5_000): "--limit has at most 9 digits",
-    ("search", "x", "--limit", "many"): "--limit is a number, not many",
-    ("search", "x", "--min-score", "high"): "--min-score is a number, not 'high'",
-    ("web", "--port", "http"): "--port is a number, not 'http'",
-    ("feedback", "tune", "--apply", "--reset"): "--reset and --apply exclude each other",
-    ("note", "extract", "--tokens", "0"): "--tokens is at least 1, not 0",
-    ("search", "x", "--since", "soon"): "since is a date like",
-    ("search", "x", "--where", "wood"): "--where takes KEY=VALUE, not 'wood'",
-    ("search", "x", "--backend", "google"): "--backend is one of grep, fts5, hybrid, not 'google'",
+    ("search", "x", "--limit", "0"): "--limit must be at least 1, not 0",
+    ("list", "--limit", "9" * 5_000): "--limit must have at most 9 digits",
+    ("search", "x", "--limit", "many"): "--limit must be a number, not many",
+    ("search", "x", "--min-score", "high"): "--min-score must be a number, not 'high'",
+    ("web", "--port", "http"): "--port must be a number, not 'http'",
+    ("feedback", "tune", "--apply", "--reset"): "--reset and --apply cannot be combined",
+    ("note", "extract", "--tokens", "0"): "--tokens must be at least 1, not 0",
+    ("search", "x", "--since", "soon"): "since must be a date like",
+    ("search", "x", "--where", "wood"): "--where must be KEY=VALUE, not 'wood'",
+    ("search", "x", "--backend", "google"): "--backend must be one of grep, fts5, hybrid, not 'google'",
     ("search", "x", "--profile", "google"): "google",
-    ("search", "x", "--source", "book"): "a kind or source is one of memory,",
-    ("search", "x", "--weights", "words"): "weights are NAME=NUMBER",
+    ("search", "x", "--source", "book"): "a kind or source must be one of memory,",
+    ("search", "x", "--weights", "words"): "weights must be NAME=NUMBER",
     ("search", "x", "--weights", "vector=0.5"): "weight",
     ("search", "x", "--weights", "words=2"): "weight",
     ("search", "x", "--weights", "words=0,meaning=0"): "words and meaning",
@@ -48,11 +48,11 @@ WRONG_USAGE = {
     ("note", "article", "add", "a.md", "--title", "T"): "--title: only for standard input (-)",
     ("note", "article", "remove", "x"): "remove",
     ("remember",): "nothing to remember",
-    ("remember", "x", "--importance", "nan"): "importance is a number between 0 and 1, not nan",
-    ("remember", "x", "--url", "arch.es"): "url is an address such as https://example.org, not 'arch.es'",
-    ("remember", "x", "--set", "updated=foo"): "updated is a date such as 2026-03-01, not 'foo'",
+    ("remember", "x", "--importance", "nan"): "importance must be a number between 0 and 1, not nan",
+    ("remember", "x", "--url", "arch.es"): "url must be an address such as https://example.org, not 'arch.es'",
+    ("remember", "x", "--set", "updated=foo"): "updated must be a date such as 2026-03-01, not 'foo'",
     ("mcp", "--print-config"): "--print-config needs a value",
-    ("remember", "x", "--set", "domain"): "--set takes KEY=VALUE",
+    ("remember", "x", "--set", "domain"): "--set must be KEY=VALUE",
     ("remember", "x", "--set", "bad key: x=1"): "bad key: x",
     ("remember", "x", "--ask"): "--on-related",
     ("show",): "ref",
@@ -107,7 +107,7 @@ def test_an_empty_list_is_a_failure_only_if_a_filter_or_a_source_was_named(co: C
 def test_fields_that_no_search_could_use_are_refused(co: Co, vault: Vault) -> None:
     before = vault.write("memories/oak.md", "---\ncreated: 2026-01-02\n---\nOaks live long.\n").read_bytes()
     for field in ("importance=7", "importance=high", "importance=true", "created=foo", "valid_until=soon"):
-        assert f"{field.partition('=')[0]} is a " in complaint(co("edit", "oak", "--set", field))
+        assert f"{field.partition('=')[0]} must be a " in complaint(co("edit", "oak", "--set", field))
     assert vault.path("memories/oak.md").read_bytes() == before
 
     assert co("edit", "oak", "--set", "importance=0.7", "--set", "created=").code == 0

@@ -55,4 +55,4 @@ def test_without_a_provider_or_without_notes_there_is_nothing_to_embed(
     ran = co("index", "reembed")
 
     assert (ran.code, ran.out) == (0, "Nothing to embed: the embedding provider is `none`.\n")
-    assert "vectors none: search goes by words\n" in co("index", "status").out
+    assert "vectors none: search by words only\n" in co("index", "status").out

@@ -68,8 +68,8 @@ def test_expired_notes_and_chains_that_lead_nowhere_are_found(co: Co, vault: Vau
     ]
     chains = findings(co, "--only", "superseded")
     assert [one["reason"] for one in chains] == [
-        "supersedes names 'gone', which is not there",
-        "superseded_by names 'memory:nowhere', which is not there",
+        "supersedes names 'gone', which does not exist",
+        "superseded_by names 'memory:nowhere', which does not exist",
     ]
 
 
@@ -81,8 +81,8 @@ def test_a_link_to_a_picture_that_is_there_is_not_broken(co: Co, vault: Vault) -
     co("index", "sync")
 
     assert [one["reason"] for one in findings(co, "--only", "broken-link")] == [
-        "[[gone.png]] is not there",
-        "[[../../outside.png]] is not there",
+        "[[gone.png]] does not exist",
+        "[[../../outside.png]] does not exist",
     ]
     links = {one["target"]: one["there"] for one in co("show", "article:plan", "--json").json["links"]}
     assert links == {"map.png": True, "gone.png": False, "img/tide.svg": True, "../../outside.png": False}
@@ -194,7 +194,7 @@ def test_everything_else_is_reviewed_where_activity_db_cannot_be_used(co: Co, va
     ran = co("note", "review")
 
     assert ran.code == 0, ran.err
-    assert "[[elm]] is not there" in ran.out
+    assert "[[elm]] does not exist" in ran.out
     assert "proposed was skipped" in ran.out + ran.err
     assert found(co, "broken-link") == [["memory:oak"]]
 

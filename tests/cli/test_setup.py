@@ -135,7 +135,7 @@ def test_config_set_writes_one_line_of_the_file_that_counts(
     assert shared.read_text() == '# ours\nsecrets = "refuse"  # not "allow" # ever\n'
     for name, value, problem in (
         ("secrets", "allow", "a project may set secrets to refuse, redact only"),
-        ("half_life_days", "soon", "half_life_days is a number, not 'soon'"),
+        ("half_life_days", "soon", "half_life_days must be a number, not 'soon'"),
         ("half_life", "1", "unknown setting 'half_life': did you mean half_life_days?"),
     ):
         ran = no_vault("config", "set", name, value)

@@ -232,7 +232,7 @@ def test_a_mistake_is_one_line(co: Co, home: Path) -> None:
         ("obsidian", "one.md"): "this is one file: name its folder or the zip",
         ("obsidian", "../vault/articles"): "is the vault, a folder in it, or a folder around it",
         ("notion", "x"): "not 'notion'",
-        ("chatgpt", "one.md", "--trust"): "what chatgpt wrote is not your own words",
+        ("chatgpt", "one.md", "--trust"): "basic-memory, co: what chatgpt wrote is not your own words",
     }.items():
         ran = co("data", "import", *arguments)
 

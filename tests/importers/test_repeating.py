@@ -89,8 +89,8 @@ def test_two_imports_at_once_write_each_note_once(co: Co, vault: Vault, tmp_path
 @pytest.mark.parametrize(
     ("request_", "problem"),
     [
-        (ImportRequest("evernote", []), "the format is one of obsidian, .*, not 'evernote'"),
-        (ImportRequest("mem0", [], on_conflict="replace"), "on_conflict is one of skip, .*, not 'replace'"),
+        (ImportRequest("evernote", []), "the format must be one of obsidian, .*, not 'evernote'"),
+        (ImportRequest("mem0", [], on_conflict="replace"), "on_conflict must be one of skip, .*, not 'replace'"),
     ],
 )
 def test_an_unknown_format_or_policy_is_refused(kb: KnowledgeBase, request_: ImportRequest, problem: str) -> None:

@@ -84,8 +84,8 @@ def test_rank_fusion_counts_places_and_not_scores() -> None:
 
 def test_weights_and_profiles_that_do_not_exist_are_refused_with_those_that_do() -> None:
     cases: list[tuple[dict[str, Any], str]] = [
-        ({"vector": 0.5}, "weights are of meaning, words"),
-        ({"name": 0.5}, "weights are of meaning, words"),
+        ({"vector": 0.5}, "a weight must be for one of meaning, words"),
+        ({"name": 0.5}, "a weight must be for one of meaning, words"),
         ({"words": 1.5}, "from 0 to 1, not 1.5"),
         ({"words": -0.1}, "from 0 to 1"),
         ({"words": float("nan")}, "from 0 to 1"),
@@ -129,7 +129,7 @@ def test_a_reranker_that_fails_is_reported_and_the_order_stays() -> None:
     cases: list[tuple[Any, str]] = [
         (RuntimeError("the model\n is gone"), r"failed \(the model is gone\)"),
         ([1.0, 2.0], "2 scores for 3 texts"),
-        ([1.0, 2.0, float("nan")], "no number"),
+        ([1.0, 2.0, float("nan")], "not a number"),
         (None, "failed"),
         (["a", "b", "c"], "failed"),
     ]

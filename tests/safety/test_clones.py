@@ -137,7 +137,7 @@ def test_no_threshold_or_weight_of_a_clone_makes_unrelated_notes_related_or_ever
     co = Co(clone)
     co("remember", "Kites fly high above the sea.")
     for settings, told in (
-        ("knowledge_duplicate_threshold = 0", "is between 0.5 and 1, not 0"),
+        ("knowledge_duplicate_threshold = 0", "must be between 0.5 and 1, not 0"),
         ("knowledge_hybrid_vector_weight = 0\nknowledge_hybrid_text_weight = 0", "words and meaning are both 0"),
     ):
         (clone / ".co-cli" / "settings.toml").write_text(settings)

@@ -44,8 +44,8 @@ def test_filters_narrow_a_search(api: TestClient) -> None:
     assert all(tag in hit["tags"] for hit in tagged)
     assert articles
     assert {hit["source"] for hit in articles} == {"article"}
-    assert "since is a date" in ask(api, "GET", "/search", 400, q="bell", since="someday")["error"]["message"]
-    assert "source is one of" in ask(api, "GET", "/search", 400, q="bell", source=["nowhere"])["error"]["message"]
+    assert "since must be a date" in ask(api, "GET", "/search", 400, q="bell", since="someday")["error"]["message"]
+    assert "source must be one of" in ask(api, "GET", "/search", 400, q="bell", source=["nowhere"])["error"]["message"]
 
 
 def test_why_follows_a_note_through_the_search(api: TestClient) -> None:

@@ -103,7 +103,7 @@ def test_a_page_is_saved_once_and_another_page_of_its_title_separately(
     again = pages.add(url.replace("http://", "HTTP://") + "/../oaks#top")
 
     assert (again.outcome, again.ref, len(server.asked)) == ("skipped", "article:oaks", 1)
-    with pytest.raises(NoteConflictError, match="kept already, as article:oaks"):
+    with pytest.raises(NoteConflictError, match="saved already, as article:oaks"):
         pages.add(url, "error")
     assert pages.add(server.page("/other", OAKS)).outcome == "created"
     assert vault.notes() == ["articles/oaks-2.md", "articles/oaks.md"]

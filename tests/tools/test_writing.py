@@ -49,11 +49,11 @@ def test_a_memory_is_saved_where_and_for_as_long_as_the_model_says(vault: Vault,
     assert (saved.data["ref"], inbox.data["ref"]) == ("memory:people/mara", "memory:people/jonas-is-away")
     assert "valid_until: 2999-03-01" in vault.read("memories/people/mara.md").replace("'", "")
     for path in ("../mara", "/etc/../../x", ".git/config", "people/.hidden", "a:b", "a//b", "con\x00"):
-        with pytest.raises(InvalidInputError, match=r"is no path in memories/"):
+        with pytest.raises(InvalidInputError, match=r"cannot be a path in memories/"):
             toolbox.call("save_memory", {"content": f"Mara likes {path!r}.", "path": path})
     past = toolbox.call("save_memory", {"content": "Mara was away.", "valid_until": "2020-03-01"})
     assert "left out of searches: no longer valid" in past.text
-    with pytest.raises(InvalidInputError, match="valid_until is a date such as 2026-03-01"):
+    with pytest.raises(InvalidInputError, match="valid_until must be a date such as 2026-03-01"):
         toolbox.call("save_memory", {"content": "Mara is away.", "valid_until": "soon"})
 
 

@@ -97,7 +97,7 @@ export async function open(main, { signal, session, setKeys, complain, onChange 
         ["Passages", status.passages.toLocaleString("en")], ["Updated", when(status.synced_at)],
         ["Size", size(status.search_db_bytes)], ["Trash", count(status.trashed, "note")], ["Version", version]])}
       ${facts("Models", [
-        ["Vectors", status.space ?? "none: search goes by words"], ...(status.building ? [["Building", status.building]] : []),
+        ["Vectors", status.space ?? "none: search by words only"], ...(status.building ? [["Building", status.building]] : []),
         ["Waiting", count(status.unembedded, "passage")], ["Cache", `${count(status.cache_entries, "text")}${
           !status.cache_hit_rate ? "" : `, ${Math.round(100 * status.cache_hit_rate)} % found`}`],
         ["Reader", value("knowledge_reader")], ["Chat", value("model")]])}

@@ -270,7 +270,7 @@ def _content_type(header: str) -> tuple[str, str]:
         raise PageRefusedError("it is a PDF, not a web page; download it, then `co add FILE.pdf`")
     if media_type and media_type not in TYPES:
         shown = media_type if media_type.isprintable() and len(media_type) < 80 else "something else"
-        raise PageRefusedError(f"it is {shown}, not a web page; HTML, Markdown and plain text can be kept")
+        raise PageRefusedError(f"it is {shown}, not a web page; only HTML, Markdown and plain text can be saved")
     charset = re.search(r"charset\s*=\s*[\"']?([\w.:-]+)", parameters)
     return media_type, charset[1] if charset else ""
 
