@@ -292,6 +292,20 @@ def masked_text(count: int) -> str:
     return f"{count:,} secret{'' if count == 1 else 's'} masked"
 
 
+class UseCount(NamedTuple):
+    """How often a note was found and opened, and how often somebody rated it good or bad."""
+
+    recalls: int = 0
+    opens: int = 0
+    good: int = 0
+    bad: int = 0
+
+    @property
+    def rating(self) -> float:
+        """From -1 to 1; 0 if nobody rated it. One rating alone is worth a half."""
+        return (self.good - self.bad) / (self.good + self.bad + 1)
+
+
 class NoteSummary(NamedTuple):
     """One row of a listing."""
 

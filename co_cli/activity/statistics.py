@@ -14,7 +14,7 @@ import apsw
 from co_cli.activity.database import FILE_NAME, ActivityDatabase
 from co_cli.errors import KnowledgeError
 from co_cli.index.sqlite.connection import fetch
-from co_cli.values import DAY
+from co_cli.values import DAY, UseCount
 
 if TYPE_CHECKING:
     from co_cli.index.engine import StoredNote
@@ -48,10 +48,14 @@ join documents on documents.id = document_id join vaults on vaults.id = vault_id
 where root in (select value from json_each(:roots)) and recalls > 0 order by recalls desc, recalled desc, path
 """
 USES = """
-select root, path, recalls, opens from json_each(:places) as place
+select vaults.root, documents.path, ifnull(recalls, 0), ifnull(opens, 0),
+    count(iif(good, 1, null)), count(iif(good, null, how))
+from json_each(:places) as place
 cross join vaults on vaults.root = place.value ->> 0
 cross join documents on documents.vault_id = vaults.id and documents.path = place.value ->> 1
-cross join uses on uses.document_id = documents.id
+left join uses on uses.document_id = documents.id
+left join judgements on judgements.document_id = documents.id and how in ('said', 'heard')
+group by documents.id
 """
 
 
@@ -184,8 +188,8 @@ def quantile(values: Sequence[float], share: float) -> float | None:
     return round(sorted(values)[ceil(len(values) * share) - 1], 1) if values else None
 
 
-def use_counts(data_dir: str, places: Collection[tuple[str, str]]) -> dict[tuple[str, str], tuple[int, int]]:
-    """How often documents, given by root and path, were recalled and opened. Nothing if activity.db cannot be read."""
+def use_counts(data_dir: str, places: Collection[tuple[str, str]]) -> dict[tuple[str, str], UseCount]:
+    """How documents, given by root and path, were used and rated. Nothing if activity.db cannot be read."""
     if not os.path.exists(os.path.join(data_dir, FILE_NAME)):
         return {}
     database = ActivityDatabase(data_dir)
@@ -196,4 +200,4 @@ def use_counts(data_dir: str, places: Collection[tuple[str, str]]) -> dict[tuple
         return {}
     finally:
         database.close()
-    return {(root, path): (recalls, opens) for root, path, recalls, opens in rows}
+    return {(root, path): UseCount(*counts) for root, path, *counts in rows}

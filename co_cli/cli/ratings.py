@@ -27,8 +27,10 @@ def add_give(parser: argparse.ArgumentParser) -> None:
 
 def run_give(options: argparse.Namespace) -> int:
     """
-    The note does not change. After 30 ratings, `co feedback tune` suggests other
-    weights of words and meaning if the rated questions rank better with them.
+    The note does not change. A good one is added to prompts more easily, a bad
+    one less.
+    After 30 ratings, `co feedback tune` suggests other weights of words and
+    meaning if the rated questions rank better with them.
 
     examples:
       co feedback give memory:blue-pool-first good

@@ -43,7 +43,7 @@ SIGNALS = {
     "words": "bm25 divided by the best bm25, less if only a few of the words occur",
     "reader": "the score of a model that read query and passage",
     "recency": "how new it is, or how far into its validity window",
-    "importance": "its importance field, or how many notes mention it",
+    "importance": "its importance field, or how many notes mention it; and ratings",
     "severity": "its severity field",
     "tags": "tags that the query and the note share",
     "domain": "the query names its domain",

@@ -22,18 +22,19 @@ from co_cli.index.engine import (
     Scope,
     SourceCount,
     StoredNote,
+    StoredPassage,
     StoredSpace,
     StoredVault,
 )
 from co_cli.index.links import Backlink, Link, links_from, links_to
 from co_cli.index.tokens import fold
 from co_cli.sources.origin import Origin, kind_of
-from co_cli.values import Filters, to_utf8
+from co_cli.values import Filters, UseCount, to_utf8
 
 T = TypeVar("T")
 Place = tuple[str, str]
 """The root and the path of a note."""
-UseCounts = Callable[[Collection[Place]], Mapping[Place, tuple[int, int]]]
+UseCounts = Callable[[Collection[Place]], Mapping[Place, UseCount]]
 
 
 class Tiers(NamedTuple):
@@ -76,7 +77,7 @@ class IndexedNotes:
         self.space_hint: VectorSpace | None = None
         """The space that answered last, most likely the one that answers now."""
         self.use_counts: UseCounts | None = None
-        """How often notes, given by root and path, were recalled and opened."""
+        """How notes, given by root and path, were used and rated."""
 
     # -- this origin alone ---------------------------------------------------------------------------------------------
 
@@ -182,8 +183,8 @@ class IndexedNotes:
             unready=[vault.origin.label for vault in vaults if space and vault.active != space],
         )
 
-    def uses(self, notes: Mapping[int, StoredNote]) -> Mapping[int, tuple[int, int]]:
-        """How often these notes were recalled and opened."""
+    def uses(self, notes: Mapping[int, StoredNote | StoredPassage]) -> Mapping[int, UseCount]:
+        """How these notes were used and rated."""
         if self.use_counts is None:
             return {}
         places = {(note.root, note.path): number for number, note in notes.items()}

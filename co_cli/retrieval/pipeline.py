@@ -30,7 +30,7 @@ from co_cli.retrieval.results import (
     read_text,
 )
 from co_cli.retrieval.score import Scored, best_first, trust
-from co_cli.retrieval.signals import NEED_LINKS, VALUES, Material, add_signals
+from co_cli.retrieval.signals import NEED_LINKS, NEED_USES, VALUES, Material, add_signals
 from co_cli.retrieval.spelling import respell, suggest
 from co_cli.values import Hit, Searched, SearchResult, State, moment_text
 
@@ -197,7 +197,7 @@ class _Work:
             self.material,
             facts=facts,
             links=links_around(reader, facts) if asked & NEED_LINKS else (),
-            uses=self.index.uses(facts) if "use" in asked else {},
+            uses=self.index.uses(facts) if asked & NEED_USES else {},
             tiers={note: self.view.tiers.get(one.vault, 0.0) for note, one in facts.items()},
         )
         self.standings = reader.standings(notes, self.now)

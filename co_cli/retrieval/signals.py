@@ -14,7 +14,7 @@ from math import isfinite, log1p, nan
 from co_cli.index.engine import Standing, StoredNote
 from co_cli.notes.dates import read_moment
 from co_cli.retrieval.score import Scored, best_first
-from co_cli.values import DAY, members_of
+from co_cli.values import DAY, UseCount, members_of
 
 NEUTRAL = 0.5
 """The importance of a note that nobody rated, and few mention."""
@@ -38,8 +38,8 @@ class Material:
     facts: Mapping[int, StoredNote] = field(default_factory=dict[int, StoredNote])
     links: Sequence[tuple[int, int]] = ()
     """Links of the candidates' notes: from, to."""
-    uses: Mapping[int, tuple[int, int]] = field(default_factory=dict[int, tuple[int, int]])
-    """How often each note was recalled and opened."""
+    uses: Mapping[int, UseCount] = field(default_factory=dict[int, UseCount])
+    """How each note was used and rated."""
     tiers: Mapping[int, float] = field(default_factory=dict[int, float])
     """How much the vault of each note counts."""
 
@@ -74,13 +74,14 @@ def _freshness(facts: StoredNote, material: Material) -> float:
 
 
 def _importance(material: Material, ranked: Sequence[Scored]) -> dict[int, float]:
-    """As the note says; else by how many other notes mention it."""
+    """As the note says; else by how many other notes mention it. Ratings raise or lower it."""
     mentions = Counter(target for _, target in material.links)
     found: dict[int, float] = {}
     for note, facts in material.facts.items():
         said = _number(facts.frontmatter.get("importance"))
-        mentioned = max(NEUTRAL, min(1.0, log1p(mentions[note]) / log1p(MENTIONED)))
-        found[note] = mentioned if said is None else min(1.0, max(0.0, said))
+        mentioned = max(NEUTRAL, log1p(mentions[note]) / log1p(MENTIONED))
+        own = min(1.0, max(0.0, mentioned if said is None else said))
+        found[note] = min(1.0, max(0.0, own + material.uses.get(note, UseCount()).rating / 2))
     return found
 
 
@@ -113,8 +114,8 @@ def _domain(material: Material, ranked: Sequence[Scored]) -> dict[int, float]:
 def _use(material: Material, ranked: Sequence[Scored]) -> dict[int, float]:
     """How often a note was found and opened, each time counting less than the one before."""
     return {
-        note: min(1.0, log1p(recalls + OPENED * opens) / log1p(MUCH_USED))
-        for note, (recalls, opens) in material.uses.items()
+        note: min(1.0, log1p(use.recalls + OPENED * use.opens) / log1p(MUCH_USED))
+        for note, use in material.uses.items()
     }
 
 
@@ -163,4 +164,4 @@ VALUES: dict[str, Callable[[Material, Sequence[Scored]], Mapping[int, float]]] =
     "use": _use,
     "tier": lambda material, _: material.tiers,
 }
-NEED_LINKS = frozenset(("links", "importance"))
+NEED_LINKS, NEED_USES = frozenset(("links", "importance")), frozenset(("use", "importance"))

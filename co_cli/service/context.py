@@ -2,8 +2,9 @@
 
 Notes marked `loading: always`; notes marked `loading: contextual` that are about the prompt; and unmarked memories when
 the evidence is strong. Evidence is absolute: how far the cosine is above what unrelated texts reach in this space, plus
-the share of the sentence's words in the passage, rare words counting more. It is never a rank, because the best of a
-bad lot ranks first. Only vaults that the user trusts can add notes. Nothing is written or fenced here.
+the share of the sentence's words in the passage, rare words counting more, and a little for how the note was rated. It
+is never a rank, because the best of a bad lot ranks first. Only vaults that the user trusts can add notes. Nothing is
+written or fenced here.
 """
 
 from __future__ import annotations
@@ -24,13 +25,15 @@ from co_cli.retrieval.candidates import Ask, gather
 from co_cli.retrieval.query import Query, parse
 from co_cli.service.server_client import ServerKnowledgeBase
 from co_cli.service.vaults import vaults_for_prompts, why_untrusted
-from co_cli.values import OWN_SOURCES, Filters
+from co_cli.values import OWN_SOURCES, Filters, UseCount
 
 STRONG = 0.8
 """Evidence for an unmarked memory. In the sample vault none of 80 everyday prompts reaches it, and most questions in a
 memory's own words do; at 0.7 one prompt in forty does."""
 RELATED = 0.55
 """Evidence for a note marked `contextual`: 3 of the 80 prompts add one of four such notes."""
+RATED = 0.1
+"""What ratings of a note add to its evidence at most, or take from it."""
 MAX_RECALLED, MAX_CONTEXTUAL, MAX_ALWAYS = 2, 3, 50
 MIN_WORDS, MIN_WORDS_OF_LESSER = 2, 3
 """Content words of a sentence, and of one that is the smaller part of a prompt: greetings match too many notes."""
@@ -80,7 +83,7 @@ class Context(NamedTuple):
 
 
 def always_notes(kb: KnowledgeBase) -> Context:
-    """Notes marked `loading: always`: by importance, then newest first."""
+    """Notes marked `loading: always`: by importance and ratings, then newest first."""
     if isinstance(kb, ServerKnowledgeBase):
         return kb.ask("POST", "/context", Context)
     allowed, _ = vaults_for_prompts(kb.settings, kb.root, kb.index.linked)
@@ -89,11 +92,14 @@ def always_notes(kb: KnowledgeBase) -> Context:
     except KnowledgeError as error:
         return Context([], [f"no notes were added: {error}"])
     untrusted = [row.ref for row in rows if row.root not in allowed]
-    refs = [row.ref for row in rows if row.root in allowed]
-    notes = [note for ref in refs[:MAX_ALWAYS] if (note := _open(kb, ref))]
-    notes.sort(key=_importance, reverse=True)
+    trusted = [row for row in rows if row.root in allowed]
+    newest = {row.id: row for row in trusted[:MAX_ALWAYS]}
+    uses = kb.index.uses(newest)
+    order = {row.ref: RATED * uses.get(number, UseCount()).rating for number, row in newest.items()}
+    notes = [note for ref in order if (note := _open(kb, ref))]
+    notes.sort(key=lambda note: _importance(note) + order.get(note.ref, 0.0), reverse=True)
     degraded: list[str] = []
-    if len(refs) > MAX_ALWAYS:
+    if len(trusted) > MAX_ALWAYS:
         degraded.append(f"more than {MAX_ALWAYS} notes are `loading: always`: older ones were left out")
     if untrusted:
         degraded.append(f"{untrusted[0]} is `loading: always` but you do not trust its vault: `co config trust`")
@@ -181,8 +187,11 @@ class _Matcher:
         """The notes with the strongest evidence, each once, read from its file."""
         least, most = (RELATED, MAX_CONTEXTUAL) if why == "contextual" else (STRONG, MAX_RECALLED)
         evidence = self._evidence(filters)
+        stored = self._reader.passages([one for one in evidence if evidence[one] >= least - RATED])
+        uses = self._kb.index.uses({passage.note: passage for passage in stored.values()})
+        for one, passage in stored.items():
+            evidence[one] += RATED * uses.get(passage.note, UseCount()).rating
         enough = sorted((one for one in evidence if evidence[one] >= least), key=lambda one: -evidence[one])
-        stored = self._reader.passages(enough)
         prefixes = self._kb.index.view(self._reader, Filters()).prefixes
         chosen: dict[str, ContextNote] = {}
         for passage in (stored[one] for one in enough if one in stored):

@@ -33,6 +33,20 @@ def test_searches_of_the_command_line_are_counted(co: Co) -> None:
     assert found["days"][-1]["searches"] == 3
 
 
+def test_a_note_that_was_found_and_opened_often_ranks_higher_where_use_has_weight(co: Co, vault: Vault) -> None:
+    for name in ("ash", "elm"):
+        vault.write(f"memories/{name}.md", "A tree in the park.")
+    for _ in range(3):
+        co("search", "tree in the park path:elm")
+        co("show", "memory:elm")
+    co("feedback", "stats")  # what was spooled is counted
+
+    hits = co("search", "tree in the park", "--weights", "use=0.5", "--json").json["hits"]
+
+    assert [hit["ref"] for hit in hits][:2] == ["memory:elm", "memory:ash"]
+    assert hits[0]["signals"]["use"] > hits[1]["signals"].get("use", 0.0)
+
+
 def test_the_setting_keeps_words_out_of_every_file(co: Co, data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for setting, counted in (("off", 0), ("no-text", 1)):
         monkeypatch.setenv("CO_QUERY_LOG", setting)

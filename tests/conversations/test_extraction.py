@@ -398,7 +398,7 @@ def test_only_conversations_that_were_captured_here_are_read_unless_asked_for_al
 
 
 @pytest.mark.parametrize(("query_log", "question"), [("on", "Which pool takes traffic first?"), ("no-text", None)])
-def test_feedback_rates_the_notes_that_were_given_for_the_answer(
+def test_feedback_lowers_the_notes_that_were_given_for_the_answer(
     open_vault: OpenVault, server: ChatServer, vault: Vault, query_log: str, question: str | None
 ) -> None:
     vault.write("memories/blue.md", "---\nloading: always\n---\nBlue takes traffic first.")
@@ -422,6 +422,8 @@ def test_feedback_rates_the_notes_that_were_given_for_the_answer(
         (noted,) = extracted.facets(connection, kb.root, "noted")
     assert (rated.ref, rated.good, rated.query) == ("memory:blue", False, question)
     assert noted.detail.get("question") == question, "the setting keeps questions out of activity.db"
+    importance = kb.search("blue traffic", profile="agent").hits[0].signals["importance"]
+    assert importance == pytest.approx(0.1 * 0.25), "agents are given it later: it had 0.5 of the weight"
 
 
 def test_an_agent_that_goes_on_talking_has_its_turns_read_meanwhile(

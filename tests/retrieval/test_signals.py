@@ -11,6 +11,7 @@ import pytest
 from co_cli.index.engine import StoredNote
 from co_cli.retrieval.score import Scored
 from co_cli.retrieval.signals import Material, add_signals
+from co_cli.values import UseCount
 
 DAY = 86_400.0
 NOW = 1_790_000_000.0
@@ -114,8 +115,17 @@ def test_importance_falls_back_to_how_often_a_note_is_mentioned() -> None:
     assert found[4] == pytest.approx(0.1), "what it says itself counts more"
 
 
+def test_ratings_raise_and_lower_importance() -> None:
+    known = {number: facts() for number in range(1, 5)} | {5: facts(importance=0.9)}
+    uses = {2: UseCount(good=1), 3: UseCount(bad=1), 4: UseCount(good=2, bad=9), 5: UseCount(good=20)}
+
+    found = added("importance", Material("", NOW, 365, known, uses=uses), dict.fromkeys(known, 0.5))
+
+    assert found == pytest.approx({1: 0.5, 2: 0.75, 3: 0.25, 4: 0.5 - 7 / 24, 5: 1.0})
+
+
 def test_use_counts_recalls_and_more_so_openings_up_to_a_point() -> None:
-    uses = {1: (0, 0), 2: (3, 0), 3: (0, 3), 4: (500, 500)}
+    uses = {1: UseCount(), 2: UseCount(3, 0), 3: UseCount(0, 3), 4: UseCount(500, 500)}
 
     found = added("use", Material("", NOW, 365, uses=uses), dict.fromkeys(uses, 0.5))
 

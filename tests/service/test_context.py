@@ -12,6 +12,7 @@ import pytest
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.paths import sample_vault
 from co_cli.service.context import always_notes, matching_notes
+from co_cli.service.feedback import judge
 from tests.service.everyday_prompts import HELD_OUT, TUNED_ON, with_chatter
 from tests.vault import Vault
 
@@ -72,6 +73,26 @@ def test_always_notes_are_ordered_by_importance(kb: KnowledgeBase, vault: Vault)
     kb.sync()
 
     assert [note.title for note in always_notes(kb).notes] == ["Great", "Plain", "Small"]
+
+
+def test_ratings_decide_between_notes_that_fit_alike(kb: KnowledgeBase, vault: Vault) -> None:
+    names = ("first", "second", "third")
+    for name in names:
+        vault.write(f"memories/{name}.md", "Oaks live for a thousand years in this forest.")
+        vault.write(f"memories/always-{name}.md", f"---\nloading: always\n---\nThe {name} rule.")
+    kb.sync()
+
+    def added() -> list[str]:
+        return [note.ref for note in matching_notes(kb, "Do oaks live for a thousand years in this forest?", ()).notes]
+
+    before = added()
+    (left_out,) = {f"memory:{name}" for name in names} - {*before}
+    judge(kb, before[0], good=False)
+    judge(kb, left_out, good=True, how="heard")
+    judge(kb, "memory:always-second", good=False, how="heard")
+
+    assert added() == [left_out, before[1]]
+    assert [note.ref for note in always_notes(kb).notes][-1] == "memory:always-second"
 
 
 def test_the_matching_section_of_a_contextual_article_is_added(kb: KnowledgeBase, vault: Vault) -> None:
