@@ -110,7 +110,7 @@ class Activity:
     def injected(
         self, notes: Sequence[Mapping[str, Any]], conversation: str | None = None, run: str | None = None
     ) -> None:
-        """Notes, each with `ref`, `why` and `tokens`, were added to an agent's prompt unasked."""
+        """Notes, each with `ref`, `why` and `tokens`, were added to an agent's prompt."""
         if notes and self.query_log != "off":
             named = tuple((to_utf8(note["ref"]), str(note["why"]), int(note["tokens"])) for note in notes)
             turn = AgentTurn(self.root, self.clock(), self.actor, conversation, run, len(named))

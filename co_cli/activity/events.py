@@ -68,7 +68,7 @@ class Cited(NamedTuple):
 
 
 class AgentTurn(NamedTuple):
-    """A turn of an agent: notes that were added to its prompt unasked, or that its answer cites."""
+    """A turn of an agent: notes that were added to its prompt, or that its answer cites."""
 
     root: str
     at: float

@@ -1,4 +1,4 @@
-"""What happened lately in a vault, newest first: searches, what agents were given unasked, and saves."""
+"""What happened lately in a vault, newest first: searches, notes added to agents' prompts, and saves."""
 
 from __future__ import annotations
 

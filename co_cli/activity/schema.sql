@@ -62,7 +62,7 @@ create table searches (
 
 create index searches_by_time on searches (vault_id, at);
 
--- What agents were given unasked, and what their answers cite: a row for each turn with either. Bounded like the log.
+-- Notes added to agents' prompts, and those that their answers cite: a row for each turn with either. Bounded like the log.
 create table turns (
     id integer primary key,
     vault_id integer not null references vaults (id),

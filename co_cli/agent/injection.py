@@ -41,7 +41,7 @@ TOOL_NAMES = tuple(tool.name for tool in TOOLS)
 SURE, AHEAD = 0.3, 0.05
 """Minimum confidence of a search for skills, and distance to the score of the next skill. Measured on 144 tasks with
 1,000 skills: 58 get their skill at once and none a wrong one; 12 of 93 everyday prompts get one."""
-SKILL_HEAD = "<skills>\nA skill that may fit, added unasked: use it if it does, and do not mention it if it does not."
+SKILL_HEAD = "<skills>\nA skill that may fit: use it if it does, and do not mention it if it does not."
 SKILL_NAME = re.compile(r'^<skill name="([^"]+)"', re.MULTILINE)
 
 
@@ -75,7 +75,7 @@ class Seen:
     refs: frozenset[str]
     """These, and notes that a tool showed in full or wrote."""
     skills: frozenset[str]
-    """Skills that were added unasked, or loaded by a tool."""
+    """Skills that were added automatically, or loaded by a tool."""
 
     @classmethod
     def in_messages(cls, history: Sequence[ModelMessage]) -> Seen:

@@ -144,7 +144,7 @@ def _lines(usage: Usage, query_log: str) -> Iterator[str]:
         yield f"{usage.total('unanswered'):,} found nothing. {took}"
     if usage.turns.turns:
         given = f"{count_of(usage.turns.notes, 'note')}, about {usage.turns.tokens:,} tokens"
-        yield f"Agents were given {given}, unasked, in {count_of(usage.turns.turns, 'turn')}."
+        yield f"Added to agents' prompts: {given}, in {count_of(usage.turns.turns, 'turn')}."
     if usage.saves:
         yield f"Notes changed by: {', '.join(f'{name} {n:,}' for name, n in usage.saves.items())}."
     extraction = usage.extraction

@@ -194,7 +194,7 @@ class Elsewhere:
     linked = ()
 
     def injected(self, *_: object) -> None:
-        """What agents are given unasked is recorded only next to the files."""
+        """Notes added to prompts are recorded only next to the files."""
 
     cited = injected
 

@@ -1,4 +1,4 @@
-"""What agents are given unasked, what they cite and who saves what is recorded, as far as the settings allow."""
+"""Which notes are added to prompts, which are cited and who saves what is recorded, as far as the settings allow."""
 
 from __future__ import annotations
 

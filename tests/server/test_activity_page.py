@@ -49,7 +49,7 @@ def test_activity_shows_what_was_asked_given_and_saved_and_what_to_write(
     for text in (
         "zygomorphic quasar",
         "2 times",
-        "Given unasked: 2 notes, about 149 tokens",
+        "Added to the prompt: 2 notes, about 149 tokens",
         "cited",
         "Plant oaks in autumn",
     ):

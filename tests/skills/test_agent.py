@@ -57,7 +57,7 @@ def test_the_skill_that_is_clearly_meant_is_added_to_the_users_turn_once(kb: Kno
     told = script.told
     asked.run_sync(PROMPT, message_history=first.all_messages(), capabilities=[reports])
 
-    assert "<skills>\nA skill that may fit, added unasked" in told
+    assert "<skills>\nA skill that may fit" in told
     assert "Flatten only when asked." in told
     assert "Flatten" not in script.instructions
     assert script.everything.count("Flatten only when asked.") == 1

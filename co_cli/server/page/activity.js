@@ -71,7 +71,7 @@ function describe(entry, titles) {
       ${badge(...OUTCOMES[outcome] ?? [outcome])}`;
   }
   if (kind === "given" && outcome === "cited") return html`An answer cited ${entry.notes.length === 1 ? "a note" : "notes"}`;
-  if (kind === "given") return html`Given unasked: ${count(total, "note")}, about ${entry.tokens.toLocaleString("en")} tokens`;
+  if (kind === "given") return html`Added to the prompt: ${count(total, "note")}, about ${entry.tokens.toLocaleString("en")} tokens`;
   const what = outcome[0].toUpperCase() + outcome.slice(1), [note] = entry.notes;
   return html`${what} ${total > 1 ? count(total, "note") : noteLink(note.ref, titles[note.ref] ?? text)}`;
 }
@@ -120,7 +120,7 @@ export async function open(main, { signal, onChange }) {
       <div class="cards tiles">
         ${tile(stats.searches, "questions", byFrontEnd(stats.front_ends) || "none yet")}
         ${tile(stats.unanswered, "unanswered", stats.searches ? `${Math.round(100 * stats.unanswered / stats.searches)} % of all questions` : "none yet")}
-        ${tile(stats.given.notes, "notes given unasked", stats.given.turns ? `${count(stats.given.tokens, "token")}, in ${count(stats.given.turns, "turn")} of agents` : "to agents: none yet")}
+        ${tile(stats.given.notes, "notes added to prompts", stats.given.turns ? `${count(stats.given.tokens, "token")}, in ${count(stats.given.turns, "turn")} of agents` : "to agents: none yet")}
         ${tile(Object.values(stats.saves).reduce((sum, one) => sum + one, 0), "changes of notes", byFrontEnd(stats.saves) || "none yet")}
       </div>
       <div class="plots">
