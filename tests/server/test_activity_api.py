@@ -1,4 +1,4 @@
-"""Activity and Given: what was asked, given and saved, and what an agent would be given."""
+"""Activity and context: what was asked, given and saved, and what an agent would be given."""
 
 from __future__ import annotations
 

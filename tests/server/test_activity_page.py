@@ -1,4 +1,4 @@
-"""The pages Activity and Given, as somebody uses them."""
+"""The pages Activity and Context, as somebody uses them."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ import { get, mayWrite } from "./api.js";
 import { badge, bare, count, html, noteLink, nothing, render, svg, when } from "./parts.js";
 
 const DAY = 86400000;
-const KINDS = [["", "Everything"], ["asked", "Asked"], ["given", "Given to agents"], ["saved", "Saved"]];
+const KINDS = [["", "Everything"], ["asked", "Asked"], ["given", "Added to prompts"], ["saved", "Saved"]];
 const SPANS = [[30, "30 days"], [90, "90 days"], [365, "1 year"]];
 const OUTCOMES = { found: ["found", "good"], absent: ["nothing found", "warn"], inconclusive: ["not sure", "warn"] };
 const FRONT_ENDS = { cli: "command line", mcp: "MCP", web: "this page", file: "edited file", python: "Python" };

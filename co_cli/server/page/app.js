@@ -8,7 +8,7 @@ const PAGES = [
   ["/", "search", "Search", "M11 4a7 7 0 1 0 0 14 7 7 0 0 0 0-14m5 12 4.5 4.5"],
   ["/activity", "activity", "Activity", "M3 12h4l3-8 4 16 3-8h4"],
   ["/review", "review", "Review", "M4 6h9M4 12h7M4 18h5m5-2 3 3 5-7"],
-  ["/given", "given", "Given", "M4 5h16v11H9l-5 4z"],
+  ["/given", "given", "Context", "M4 5h16v11H9l-5 4z"],
   ["/map", "map", "Map", "M4 4v16h16M9 15h.01M11 9h.01M16 13h.01M18 6h.01"],
   ["/health", "health", "Health", "M12 20S4 15 4 9a4 4 0 0 1 8-1 4 4 0 0 1 8 1c0 6-8 11-8 11"],
   ["/note/*", "note", "Note"],

@@ -1,4 +1,4 @@
-// Given: exactly what an agent would get for a prompt, what it costs, and why.
+// Context: exactly what an agent would get for a prompt, what it costs, and why.
 
 import { post } from "./api.js";
 import { badge, count, html, noteLink, nothing, problem, render, withCode } from "./parts.js";
@@ -60,7 +60,7 @@ export async function open(main, { query, signal, onChange }) {
   const press = (event) => { if (event.key === "Enter" && !event.shiftKey && !event.isComposing) submit(event); };
 
   function draw() {
-    render(html`<h1>Given</h1>
+    render(html`<h1>Context</h1>
       <p class="soft">What an agent is given for a prompt before it asks for anything. No model is called, and nothing is recorded.</p>
       <form class="card" @submit=${submit}>
         <label for="prompt">The first prompt of a conversation</label>
