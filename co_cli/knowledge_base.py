@@ -402,7 +402,7 @@ class KnowledgeBase:
         return service.doctor.status_of(self)
 
     def doctor(self, fix: bool = False) -> list[service.doctor.Finding]:
-        """Check everything; `fix` applies the cures that cannot do harm."""
+        """Check everything; `fix` applies the safe fixes: to the index, never to notes."""
         return service.doctor.examine(self, fix)
 
     def load_linked_sources(self) -> None:

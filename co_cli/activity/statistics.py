@@ -1,4 +1,4 @@
-"""How a vault is used, counted from activity.db: what was searched, what found nothing, which notes came of it."""
+"""How a vault is used, counted from activity.db: what was searched, what found nothing, and which notes were found."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ class Searches(NamedTuple):
 
 
 class Turns(NamedTuple):
-    """What agents were given unasked."""
+    """Notes added to agents' prompts."""
 
     turns: int
     notes: int

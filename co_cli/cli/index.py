@@ -211,8 +211,8 @@ def add_verify(parser: argparse.ArgumentParser) -> None:
 
 def run_verify(options: argparse.Namespace) -> int:
     """
-    Reads every file again and compares its fields and passages with the index: for
-    the vault, your own and your team's, and the folders searched with it. The two
+    Reads every file again and compares its fields and passages with the index: of
+    this vault, your own, your team's, and the folders that were added. The two
     hashes are made of the path and content of every note, one from the files and
     one from the index: equal hashes mean equal content. The files of a team vault
     are compared with git and with the saves that are not committed yet.
@@ -270,9 +270,9 @@ def run_watch(options: argparse.Namespace) -> int:
 
       12:03:11  2 changed, 1 new: memory:blue-first, article:park, memory:oak
 
-    `co mcp` and `co chat` watch by themselves, and `co search` checks the files
-    each time. So you need this only for programs that read search.db, and to see
-    what changes. Press Ctrl-C to stop.
+    `co mcp`, `co chat`, `co web` and `co serve` watch by themselves, and
+    `co search` checks the files each time. So you need this only for programs
+    that read search.db, and to see what changes. Press Ctrl-C to stop.
 
     examples:
       co index watch

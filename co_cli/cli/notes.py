@@ -239,8 +239,8 @@ def add_open(parser: argparse.ArgumentParser) -> None:
 
 def run_open(options: argparse.Namespace) -> int:
     """
-    Opens the file in the program that your system has for it, a note of an
-    Obsidian vault in Obsidian.
+    Opens the file in the program that your system uses for it; a note of an
+    Obsidian vault opens in Obsidian.
 
     examples:
       co open 2
@@ -385,7 +385,7 @@ def add_restore(parser: argparse.ArgumentParser) -> None:
 
 def run_restore(options: argparse.Namespace) -> int:
     """
-    A ref restores the newest copy in the trash, a path in .trash/ that copy.
+    A ref restores the newest copy in the trash, and a path in .trash/ that copy.
 
     examples:
       co note restore memory:blue-pool-first

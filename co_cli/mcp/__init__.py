@@ -1,1 +1,1 @@
-"""The MCP server: the tools, the notes as resources, and two prompts, for any client that speaks the protocol."""
+"""The MCP server: the tools, the notes as resources, and three prompts, for any client that speaks the protocol."""

@@ -118,7 +118,7 @@ def start_doctor(kb: KnowledgeBase) -> DoctorAnswer:
 
 @route("POST", "/doctor/fix", role="admin")
 def fix_index(kb: KnowledgeBase) -> DoctorAnswer:
-    """Check everything, and apply the cures that cannot do harm: to the index, never to notes."""
+    """Check everything, and apply the safe fixes: to the index, never to notes."""
     return _examine(kb, fix=True)
 
 

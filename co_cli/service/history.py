@@ -1,4 +1,4 @@
-"""What was: the history of a note from activity.db and git, and a search of the vault as it was at a moment.
+"""The history of a note, from activity.db and git; and a search of the vault as it was at a moment.
 
 A vault may be somebody else's clone, so git starts nothing that its configuration names (team/git.py). To search an
 older state, its files are written to a folder below the data folder and indexed there; neither the vault nor its

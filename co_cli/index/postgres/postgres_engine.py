@@ -119,7 +119,7 @@ class PostgresWriter(WordTableWriter, VectorTableWriter):
 
 
 class OpenTransactions(threading.local):
-    """Those of one thread."""
+    """The open transactions of one thread."""
 
     reader: PostgresReader | None = None
     writer: PostgresWriter | None = None
