@@ -54,6 +54,7 @@ def save_checkpoint(
         "description": " ".join((description or asked[0]).split())[:LONGEST_TURN],
         "created": moment_text(time.time()),
         "model": models[-1] if models else None,
+        "session": next((one.conversation_id for one in reversed(messages) if one.conversation_id), None),
         **{key: list(dict.fromkeys(found[key]))[:MOST] for key in LISTS},
     }
     said = [turn._replace(text=turn.text[:LONGEST_TURN]) for turn in turns[-MOST_TURNS:]]

@@ -13,8 +13,14 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from co_cli.activity import judgements
-from co_cli.errors import ActivityUnavailableError, InvalidInputError, KnowledgeError, NoteConflictError
+from co_cli.activity import extracted, judgements
+from co_cli.errors import (
+    ActivityUnavailableError,
+    IndexUnavailableError,
+    InvalidInputError,
+    KnowledgeError,
+    NoteConflictError,
+)
 from co_cli.notes.editing import render_note
 from co_cli.notes.files import create_exclusively, make_folders
 from co_cli.notes.note import Note, NotTextError
@@ -55,7 +61,7 @@ class Checkpoint(NamedTuple):
     """The tools that were used, and the files that they were used on."""
     files: tuple[str, ...]
     quality: float | None
-    """The share of its ratings that are good; None if nobody rated it."""
+    """The share that is good of its ratings and of the feedback in its conversation; None if there is neither."""
     path: str
     score: float | None = None
     """How well it fits a query."""
@@ -150,14 +156,22 @@ class Checkpoints:
         return found
 
     def _ratings(self) -> dict[str, list[bool]]:
+        """By ref, and what was understood as praise, or as the opposite, by the session of its conversation."""
         found: dict[str, list[bool]] = {}
-        with suppress(ActivityUnavailableError), self._kb.activity.written().reading() as connection:
-            for row in judgements.read(connection, self._kb.root):  # without the database nothing is rated
-                found.setdefault(row.ref, []).append(row.good)
+        with suppress(ActivityUnavailableError, IndexUnavailableError):  # without the databases nothing is rated
+            with self._kb.activity.written().reading() as connection:
+                for row in judgements.read(connection, self._kb.root):
+                    found.setdefault(row.ref, []).append(row.good)
+                heard = extracted.facets(connection, self._kb.root, "noted")
+            sessions = self._kb.index.field_values("session") if heard else {}
+            for facet in heard:
+                session = sessions.get(facet.path, "")
+                found.setdefault(session, []).append(facet.detail["feeling"] == "praise")
         return found
 
     def _about(self, note: Note, ratings: Mapping[str, Sequence[bool]]) -> Checkpoint:
-        rated, fields = ratings.get(note.ref, ()), note.metadata
+        fields = note.metadata
+        rated = [*ratings.get(note.ref, ()), *ratings.get(str(fields.get("session")), ())]
         named = [cast("list[object]", value) if isinstance(value := fields.get(key), list) else [] for key in LISTS]
         return Checkpoint(
             note.ref,

@@ -426,6 +426,28 @@ def test_feedback_lowers_the_notes_that_were_given_for_the_answer(
     assert importance == pytest.approx(0.1 * 0.25), "agents are given it later: it had 0.5 of the weight"
 
 
+@pytest.mark.parametrize(("feeling", "quality"), [("praise", 1.0), ("frustration", 0.0)])
+def test_feedback_in_a_conversation_is_the_quality_of_its_checkpoint(
+    open_vault: OpenVault, server: ChatServer, feeling: str, quality: float
+) -> None:
+    kb = open_vault(capture="propose")
+    knowledge = Knowledge(knowledge_base=kb)
+    agent = Agent(load_model("ollama:qwen3"), capabilities=[knowledge])
+    server.play(text("Blue first."), text("Fine."), text("At noon."))
+    planned = agent.run_sync("Plan the deploy.")
+    said = "That plan of the deploy is really something."
+    saved = knowledge.checkpoint(agent.run_sync(said, message_history=planned.all_messages()), "The plan")
+    knowledge.checkpoint(agent.run_sync("When is the soup served?"), "The soup")
+    note = kb.note("conversation:plan-the-deploy")
+    line = next(turn.line + 2 for turn in read_turns(note.body, note.body_line) if turn.text == said)
+    server.play(answers(facet("feedback", said, line, feeling=feeling)), answers())
+
+    read_conversations(kb)
+
+    assert (saved.quality, kb.checkpoints.get("the-plan").quality) == (None, quality)
+    assert kb.checkpoints.get("the-soup").quality is None
+
+
 def test_an_agent_that_goes_on_talking_has_its_turns_read_meanwhile(
     open_vault: OpenVault, server: ChatServer, vault: Vault, monkeypatch: pytest.MonkeyPatch
 ) -> None:
