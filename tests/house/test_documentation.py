@@ -13,6 +13,7 @@ from typing import Any, cast
 import pytest
 
 import co_cli
+from benchmarks.__main__ import BENCHES
 from co_cli.cli.parsing import COMMANDS, main_parser, make_parser, split_command
 from co_cli.settings import SETTINGS
 from tests.command import Co
@@ -89,6 +90,23 @@ def test_the_reference_has_every_setting_and_public_name() -> None:
     assert [name for name in co_cli.__all__ if not re.search(rf"\b{name}\b", python)] == []
 
 
+def test_the_reference_says_which_settings_a_project_may_not_set_or_raise() -> None:
+    text = (REFERENCE / "settings.md").read_text("utf-8")
+    refused, limited = (
+        re.findall(rf"^\| not {rule} \| (.+) \|$", text, re.MULTILINE) for rule in ("set", "go above .+")
+    )
+
+    assert {*re.findall(r"`(\w+)`", *refused)} == {one.name for one in SETTINGS if not one.project_may}
+    assert {*re.findall(r"`(\w+)`", *limited)} == {one.name for one in SETTINGS if one.project_most}
+
+
+def test_every_benchmark_that_the_docs_name_exists() -> None:
+    text = (REPOSITORY / "docs" / "benchmarks.md").read_text("utf-8")
+    named = re.findall(r"(?:python -m benchmarks|`\.\.\.) (\w+)", text)
+
+    assert ({*named} - {*BENCHES}, len({*named}) > 15) == (set(), True)
+
+
 def test_the_reference_has_every_json_key(co: Co) -> None:
     text = (REFERENCE / "json.md").read_text("utf-8")
     (co.folder / "handbook").mkdir()
@@ -113,7 +131,7 @@ def keys_of(value: Any) -> Iterator[str]:
 
 def test_every_link_leads_to_a_file_and_a_heading() -> None:
     broken: list[str] = []
-    for page in (*PAGES, REPOSITORY / "AGENTS.md", REPOSITORY / "SECURITY.md"):
+    for page in (*PAGES, *(REPOSITORY / f"{name}.md" for name in ("AGENTS", "CHANGELOG", "SECURITY"))):
         for link in LINK.findall(page.read_text("utf-8")):
             path, _, anchor = link.partition("#")
             target = (page.parent / path).resolve() if path else page
