@@ -69,7 +69,7 @@ COMMANDS = {
     "data export": Command("data", "export your notes as Markdown or JSONL"),
     "data backup": Command("data", "back up activity.db (history and feedback)"),
     "data restore": Command("data", "restore activity.db from a backup"),
-    "config show": Command("setup", "show every setting and where it came from", "settings"),
+    "config show": Command("setup", "show every setting and where it comes from", "settings"),
     "config set": Command("setup", "write a setting to the file it belongs in"),
     "config trust": Command("setup", "allow a vault's notes to be added to prompts"),
     "config completion": Command("completion", "print shell completion for bash, zsh or fish"),
@@ -203,7 +203,7 @@ def main_parser() -> Parser:
         "Start here": FIRST,
         "Change notes": SECOND,
         "More, as in `co index sync`": [name for name in GROUPS if name not in UNLISTED],
-        "Set up and check": rest,
+        "Agents, servers and setup": rest,
     }
     listing = "\n\n".join(
         f"{title}:\n" + "\n".join(f"  {name:<10}{summaries[name]}" for name in names) for title, names in parts.items()
