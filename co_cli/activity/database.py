@@ -124,7 +124,7 @@ class ActivityDatabase(Database):
                 connection = _connect(self.path)  # another process may have created it
                 if connection is None:
                     if not is_ours(self.path, APPLICATION, or_empty=True):
-                        put_aside(self, "is damaged, or not an activity.db of ours")
+                        put_aside(self, "is damaged, or was not created by co-cli")
                     create_activity(self.path)
                     connection = _connect(self.path)
         if connection is None:

@@ -24,7 +24,7 @@ def write_spool(connection: apsw.Connection, name: str, data: bytes) -> None:
 
 
 def _write_spooled(connection: apsw.Connection, events: Sequence[Event]) -> None:
-    """Write these, but for events that no line of ours has: another version of this program may share the spool."""
+    """Write these, and skip unknown kinds of events: another version of this program may share the spool."""
     try:
         with connection:  # a savepoint
             write_events(connection, events)

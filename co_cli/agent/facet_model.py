@@ -43,9 +43,9 @@ READING = (
 )
 COMPARING = (
     "Each new statement is followed by memories that may be about the same thing. For each statement, in order, say "
-    "what it is to them: `same` if a memory says it already; `changed` if it is newer and replaces a memory, as when "
-    "somebody moved; `contradicts` if both cannot be true and it is not clear which one is; otherwise `new`. Name the "
-    f"ref of the memory, except for `new`. {GUIDE}"
+    "how it relates to them: `same` if a memory says it already; `changed` if it is newer and replaces a memory, as "
+    "when somebody moved; `contradicts` if both cannot be true and it is not clear which one is; otherwise `new`. Name "
+    f"the ref of the memory, except for `new`. {GUIDE}"
 )
 log = logger("extraction")
 
@@ -65,7 +65,7 @@ class FacetAnswer(BaseModel):
 
 
 class RelationAnswer(BaseModel):
-    """What a statement is to a memory."""
+    """How a statement relates to a memory."""
 
     relation: Relation
     ref: str | None = None
@@ -144,7 +144,7 @@ class BackgroundReading:
         self._lock = threading.Lock()
 
     def notice(self, kb: KnowledgeBase, turns: int) -> threading.Thread | None:
-        """So many turns were kept. Returns the thread that reads them, if one was started."""
+        """More turns were kept. Returns the thread that reads them, if one was started."""
         if kb.settings.capture not in ("propose", "save") or kb.settings.model is None:
             return None
         with self._lock:

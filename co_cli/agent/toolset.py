@@ -29,7 +29,7 @@ from co_cli.tools.skill_tools import SKILL_TOOLS
 from co_cli.tools.toolbox import RESULT_TOKENS, select_tools
 
 MAX_RETRIES = 3
-"""Wrong calls in a row before the model must go on without."""
+"""Wrong calls in a row, after which the model has to do without the tool."""
 MAX_TOOLBOXES = 64
 """Kept for runs that bring knowledge bases of their own."""
 
@@ -155,7 +155,7 @@ def model_error(error: KnowledgeError, last_attempt: bool = False) -> ModelRetry
 
 
 def _to_object(value: Any) -> Any:
-    """`null` and an empty text mean no arguments; anything else that is no object is refused with a retry."""
+    """`null` and an empty text mean no arguments; anything else that is not an object is refused with a retry."""
     return {} if value is None or value == "" else value
 
 

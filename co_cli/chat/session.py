@@ -137,7 +137,7 @@ class ChatSession:
         self.messages, self._conversation = load_checkpoint(self.kb, name), "new"
 
     def remember(self, least: int = ENOUGH_TURNS) -> None:
-        """Before the chat ends, read new turns for memories if there are at least so many. Ctrl-C skips it for now."""
+        """Before the chat ends, read new turns for memories if there are at least `least`. Ctrl-C skips it for now."""
         if self.private or self.kb.settings.capture not in ("propose", "save") or self.kb.settings.model is None:
             return
         self.output.status("reading the conversation for memories, Ctrl-C skips it …")

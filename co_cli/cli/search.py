@@ -64,7 +64,7 @@ REASONS = {
     "use": "used often",
 }
 REASON_SHARE = 0.2
-"""Share of a score from which on a signal is a reason."""
+"""Minimum share of a score for a signal to be shown as a reason."""
 LIMIT, SHOWN = 10, 5
 """Results for programs and pipes, and on a terminal."""
 MOST_WORDS = 6

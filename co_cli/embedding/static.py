@@ -48,7 +48,7 @@ COLD_CHARACTERS = 20_000
 BATCH_ROWS = 2_000
 """Rows that numpy sums at a time: fewer pay for the calls, more do not fit into the processor's cache."""
 FEW_WORDS = 200
-"""So many words are found one by one in about the time that a dict of all pieces takes to build, 10 ms."""
+"""Looking up this many words one by one takes as long as building a dict of all pieces, 10 ms."""
 MAX_WORD_LENGTH = 60
 MAX_CACHED_WORDS = 200_000
 WORDS = re.compile(r"[^\W_]+(?:[\u0300-\u036f]+[^\W_]*)*|[^\w\s]|_")

@@ -1,8 +1,9 @@
 """The storage contract: the values that cross it, and what a storage engine must guarantee.
 
-`index/sqlite/` and `index/postgres/` implement it. Ids of vaults, notes, passages and spaces belong to the engine: they are valid within one
-transaction, and callers neither compare nor store them across transactions. Word statistics (term counts, bm25) are
-per vault. Engines index the tokens of `index/tokens.py` and the names of `index/names.py`, so that all of them agree.
+`index/sqlite/` and `index/postgres/` implement it. Ids of vaults, notes, passages and spaces belong to the engine: they
+are valid within one transaction, and callers neither compare nor store them across transactions. Word statistics (term
+counts, bm25) are per vault. Engines index the tokens of `index/tokens.py` and the names of `index/names.py`, so that
+all of them agree.
 """
 
 from __future__ import annotations

@@ -181,7 +181,7 @@ def _in_time(filters: Filters, created: float, said: float | None) -> bool:
 
 
 def admits(filters: Filters, note: Note) -> bool:
-    """The same answer as an engine's filters but for times, for a note in hand that is of a wanted source."""
+    """Whether a note passes the filters, except those on times. The same answer as an engine's filters give."""
     if filters.tags:
         wanted = [fold(tag.lstrip("#")) for tag in filters.tags]
         has = [any(tag == want or tag.startswith(want + "/") for tag in note.tags) for want in wanted]

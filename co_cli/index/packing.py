@@ -9,7 +9,7 @@ from co_cli.embedding.space import Vector
 from co_cli.index.engine import StoredSpace
 
 STEPS, LARGEST = 256, 127
-"""A number is stored as so many 256ths; none of the embedded model's is beyond 115 of them."""
+"""A number is stored in steps of 1/256; those of the embedded model have at most 115 steps."""
 
 
 def stored_form(vector: Vector, space: StoredSpace) -> bytes:

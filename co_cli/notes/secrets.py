@@ -22,7 +22,7 @@ from co_cli.values import INVISIBLE
 SHOWN = 4
 """Characters of a secret that a mask keeps."""
 RECOGNISABLE = 16
-"""So many first characters of a longer secret identify it, for example in a title that was cut."""
+"""The first characters of a longer secret that identify it, for example in a title that was cut."""
 MAX_REPEATED = 100
 """Secrets of one text whose other occurrences are masked as well."""
 BEFORE_KEYWORD = 100
@@ -125,7 +125,7 @@ def count_masked() -> Generator[set[str]]:
 
 
 def _redact(text: str, known: Collection[str]) -> tuple[str, set[str]]:
-    """The text with its secrets masked, but for the known ones, and what was masked."""
+    """The text with its secrets masked, except the known ones; and what was masked."""
     parts: list[str] = []
     place = 0
     masked: set[str] = set()

@@ -215,7 +215,7 @@ class _Work:
         return self._best(self.ranked)
 
     def _score(self) -> list[Scored]:
-        """The formula, with what is called exactly so in front."""
+        """Apply the formula; notes that are named exactly as asked come first."""
         profile, candidates = self.request.profile, self.candidates
         if not candidates.cosines:  # words decide alone, with the weight of both
             self.weights["words"] = self.weights.get("words", 0.0) + self.weights.pop("meaning", 0.0)
@@ -279,7 +279,7 @@ class _Work:
         return result, Trace(self.attempt, self.limit, self.vector, *steps, self.conversations)
 
     def _is_read(self) -> bool:
-        """Whether a model reads the first candidates. What is called exactly so needs no reader."""
+        """Whether a model reads the first candidates. A note that is named exactly as asked needs no reader."""
         read = self.request.reader is not None and not self.candidates.named and not self.attempt.listing
         return self.request.reranker is not None or read
 

@@ -19,7 +19,7 @@ LONGEST_QUERY = 20_000
 LONGEST_EMBEDDED = 4_000
 """Characters that are embedded; what follows hardly moves a vector."""
 WORDS_BESIDE_QUOTES = 2
-"""So many words around a phrase mean a question that quotes, not a search for the phrase."""
+"""With this many words around a phrase, it is a question that quotes, not a search for the phrase."""
 PART = re.compile(
     r"""
     (?<!\S)(?P<operator>tag|path|file):(?:"(?P<quoted_value>[^"]*)"?|(?P<value>[^\s"]+))

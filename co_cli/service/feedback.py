@@ -30,7 +30,7 @@ ENOUGH, ENOUGH_QUESTIONS, EVERY = 30.0, 10, 10
 PARTS, CHANCE = 5, 1.64
 """Of the check. Standard deviations: one time in twenty, as many would get better for no reason."""
 MOST_QUESTIONS, CANDIDATES = 200, 100
-"""The newest questions teach. Each is searched, and its good notes are compared with so many hits."""
+"""The newest questions teach. Each is searched, and its good notes are compared with this many hits."""
 WEIGHTS = {"said": 1.0, "heard": 0.3, "cited": 0.3, "opened": 0.3}
 """What a rating counts: somebody who opens a note may yet find that it is not the answer."""
 DEFAULT_WEIGHTS = {name: DEFAULT.weights[name] for name in ("meaning", "words")}
@@ -154,7 +154,7 @@ def compare(kb: KnowledgeBase, rated: Mapping[str, Judgement]) -> Comparison:
 
 
 def learn(found: Sequence[Comparison], count: float, present: float = DEFAULT_WEIGHTS["meaning"]) -> Lesson:
-    """The weight of meaning that so many ratings of these questions teach; `present` is the one in use."""
+    """The weight of meaning that these ratings teach; `present` is the one in use."""
     found = [one for one in found if one.good and one.others]
     for kind, number, enough in (("ratings", count, ENOUGH), ("questions", len(found), ENOUGH_QUESTIONS)):
         if number < enough:

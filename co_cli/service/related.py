@@ -19,7 +19,7 @@ from co_cli.values import Filters, Related
 CANDIDATES = 10
 MOST_RELATED = 3
 CLOSE = 0.75
-"""The cosine of the embedded model from which on two memories are close in meaning. Chosen with the share of words on
+"""Minimum cosine of the embedded model for two memories to be close in meaning. Chosen with the share of words on
 146 labelled pairs of short memories: see benchmarks/NOTES.md."""
 OPERATORS = re.compile(r'["#:]|(?<!\S)-+')
 """What a search would read as a phrase, a filter or an exclusion."""

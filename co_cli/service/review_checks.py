@@ -1,6 +1,6 @@
 """The checks of `co note review`: notes in, findings out: what is stale, broken or doubled, and what can be done.
 
-Pure, but for files that notes link to.
+Pure, except that it looks for files that notes link to.
 """
 
 from __future__ import annotations

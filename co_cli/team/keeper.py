@@ -36,7 +36,7 @@ LEASE_LOCK = 716_506_475
 EVERY, RETRY = 5.0, 2.0
 """Seconds between two looks at the remote, and after a failure."""
 LEASE_SECONDS = 150
-"""A keeper that says nothing for so long, longer than git may take, loses its lease."""
+"""A keeper that is silent for this long loses its lease. Longer than git may take."""
 LONGEST_NAME = 150
 """Bytes of a file's name that the name of a conflict copy has."""
 MOST_TRIES = 5

@@ -40,7 +40,7 @@ VAULT_LOCK = 716_506_474
 """Advisory locks with this number and the vault's: one save at a time."""
 POLL = 0.05
 MANY = 20
-"""From so many files on, reading all listings of the folder is faster than indexing each."""
+"""With this many files, reading all listings of the folder is faster than indexing each file."""
 log = logger("team")
 
 LOCK = f"set local lock_timeout = '60s'; select pg_advisory_xact_lock({VAULT_LOCK}, {{vault}})"

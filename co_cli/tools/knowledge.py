@@ -24,8 +24,8 @@ SHORT = 150
 MIN_TOKENS, PART_TOKENS = 40, 20
 """Worth showing of a note, else only its ref is given; and what a fence needs to say that it shows a part."""
 SURE, UNSURE = 0.9, 0.3
-"""Confidence from which on it is called high, and below which low. On the sample vault the first hit is right for 62 of
-79 questions with a high one, 16 of 41 in between, and 14 of 96 with a low one."""
+"""Confidence that is called high, and below which it is called low. On the sample vault the first hit is right for 62
+of 79 questions with a high one, 16 of 41 in between, and 14 of 96 with a low one."""
 PROFILE = re.compile(
     r"^(?!\s*(?:how|can|could|should)\b).*\b"
     r"(?:my|mine|(?<!tell )(?<!show )(?<!give )(?<!remind )(?<!help )(?<!let )me|myself|(?:am|do|did|was|have) i)\b",
@@ -200,7 +200,7 @@ def render(
 def fitting(
     ctx: ToolContext, found: Sequence[Hit], most: int, left: int
 ) -> tuple[list[FoundNote], list[str], list[str]]:
-    """The hits that fit into so many tokens, at least one; their fenced texts; and the refs of the others."""
+    """The hits that fit into this many tokens, at least one; their fenced texts; and the refs of the others."""
     hits: list[FoundNote] = []
     lines: list[str] = []
     cut: list[str] = []

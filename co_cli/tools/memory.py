@@ -27,7 +27,7 @@ from co_cli.tools.tool import ToolContext, ToolResult, tool
 from co_cli.values import OwnSource, Saved, masked_text, to_utf8
 
 PROOF_WORDS, CLOSE_ENOUGH = 12, 20
-"""A receipt searches for a note by its longest words; it must be among so many hits."""
+"""A receipt searches for a note by its longest words; it must be among the first 20 hits."""
 WORD = re.compile(r"\w{1,40}")
 LONGEST_TITLE = 120
 """Characters of a title, or of all tags, in a list or receipt."""

@@ -26,7 +26,7 @@ Data = TypeVar("Data")
 
 EMPTY = ("", "null", "none", "undefined")
 """What models write for an argument that they leave out."""
-UNTOLD = ("minimum", "maximum", "additionalProperties")
+OMITTED = ("minimum", "maximum", "additionalProperties")
 """Parts of a schema that are checked, but cost a model more tokens than a mistake would."""
 MAX_ITEMS, MAX_NAME = 100, 60
 """Items of a list that are accepted, and characters of an unknown argument's name that are reported."""
@@ -82,7 +82,7 @@ class Tool:
         self._model = create_model(self.name, __config__=config, **fields)
         schema = self._model.model_json_schema(schema_generator=_LeanSchema)
         self._properties: dict[str, dict[str, Any]] = schema.pop("properties")
-        lean = {name: {key: one[key] for key in one if key not in UNTOLD} for name, one in self._properties.items()}
+        lean = {name: {key: one[key] for key in one if key not in OMITTED} for name, one in self._properties.items()}
         self.parameters = {"type": "object", "properties": lean} | {
             key: schema[key] for key in schema if key == "required"
         }

@@ -10,7 +10,7 @@ from co_cli.errors import IndexUnavailableError
 
 EVERY_SECONDS = 1.0
 LATE_SECONDS = 5.0
-"""It has to have replayed what the primary had written so long ago."""
+"""A replica must have replayed what the primary had written this many seconds ago."""
 REST_SECONDS = 30.0
 """How long one that cannot be reached is left alone."""
 WRITTEN = "select pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')::bigint"

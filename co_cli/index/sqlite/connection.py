@@ -232,7 +232,7 @@ class Database:
             if connection is not None:
                 return connection  # another process made it while we waited
             if not is_ours(self.path, APPLICATION):
-                put_aside(self, "is not a search.db of ours")
+                put_aside(self, "was not created by co-cli")
             swap(_make_fresh(self.path), self.path)
             connection = self._connect()
         if connection is None:

@@ -19,7 +19,7 @@ from co_cli.sources.origin import Origin
 
 CACHE_ENTRIES = 200_000
 EVICT_EVERY = 10_000
-"""After so many new entries of a space the cache is cut back to its limit: counting it for each write is slow."""
+"""After this many new entries of a space, the cache is cut back to its limit: counting it for each write is slow."""
 
 FIND_SPACE = """
 select id from spaces

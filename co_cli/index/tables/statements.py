@@ -34,7 +34,7 @@ class Statements:
         raise NotImplementedError
 
     def take_ids(self, table: str, count: int) -> Sequence[int]:
-        """Ids for so many new rows, in increasing order."""
+        """Ids for this many new rows, in increasing order."""
         raise NotImplementedError
 
     def lock(self, vault: int) -> None:
