@@ -250,7 +250,7 @@ def restore_note(kb: KnowledgeBase, asked: OneNote) -> Saved:
 
 @route("GET", "/history/{ref:path}")
 def show_history(kb: KnowledgeBase, asked: OneNote) -> Past:
-    """Show when a note was changed, how often it was asked for, and which older texts there are."""
+    """Show when a note was changed, how often it was found and opened, and which older texts there are."""
     return Past(note_history(kb, asked.ref, limit=50), kept_copies(kb, asked.ref))
 
 

@@ -31,7 +31,7 @@ def test_a_note_is_read_with_its_links_its_pictures_and_its_history(page: Any, s
     page.wait_for_selector(".prose .lit")
     until(page, "document.querySelector('.prose img').naturalWidth === 1")
     assert page.inner_text(".about").split()[:4] == ["article", "said", "by", "user"]
-    assert "nothing-of-that-name" in page.inner_text("h3:has-text('Not there') + ul")
+    assert "nothing-of-that-name" in page.inner_text("h3:has-text('Broken links') + ul")
     inspect(page, "note")
 
     page.click("button:has-text('Compare')")

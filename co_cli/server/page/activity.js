@@ -120,7 +120,7 @@ export async function open(main, { signal, onChange }) {
       <div class="cards tiles">
         ${tile(stats.searches, "questions", byFrontEnd(stats.front_ends) || "none yet")}
         ${tile(stats.unanswered, "unanswered", stats.searches ? `${Math.round(100 * stats.unanswered / stats.searches)} % of all questions` : "none yet")}
-        ${tile(stats.given.notes, "notes added to prompts", stats.given.turns ? `${count(stats.given.tokens, "token")}, in ${count(stats.given.turns, "turn")} of agents` : "to agents: none yet")}
+        ${tile(stats.given.notes, "notes added to prompts", stats.given.turns ? `${count(stats.given.tokens, "token")}, in ${count(stats.given.turns, "turn")} of agents` : "none yet")}
         ${tile(Object.values(stats.saves).reduce((sum, one) => sum + one, 0), "changes of notes", byFrontEnd(stats.saves) || "none yet")}
       </div>
       <div class="plots">

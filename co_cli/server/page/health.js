@@ -110,12 +110,12 @@ export async function open(main, { signal, session, setKeys, complain, onChange 
 
   function freshness(one) {
     const waiting = health.waiting[one.path];
-    if (!one.there) return badge("not there now", "bad");
+    if (!one.there) return badge("missing", "bad");
     return waiting ? badge(`${count(waiting, "file")} changed`, "warn") : badge("up to date", "good");
   }
 
   const sources = () => html`<h2 id="sources">Sources</h2><div class="scroll card" tabindex="0" role="region" aria-labelledby="sources"><table>
-    <thead><tr><th>Source</th><th class="number">Notes</th><th class="number">Skipped</th><th>State</th><th>Read</th></tr></thead>
+    <thead><tr><th>Source</th><th class="number">Notes</th><th class="number">Skipped</th><th>State</th><th>Last read</th></tr></thead>
     <tbody>${health.sources.map((one) => html`<tr><td>${one.source}<br><span class="small soft path">${one.path}</span></td>
       <td class="number">${one.notes.toLocaleString("en")}</td><td class="number">${one.skipped + one.missing}</td>
       <td>${freshness(one)}</td><td>${one.synced_at ? when(one.synced_at) : "never"}</td></tr>`)}</tbody></table></div>`;

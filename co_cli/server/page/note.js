@@ -225,7 +225,7 @@ export async function open(main, { rest, query, signal, go, toast, complain, set
     const list = (name, notes) => notes.length ? html`<h3>${name}</h3><ul>${notes.map((one) => html`<li>${noteLink(one.ref, one.title)}</li>`)}</ul>` : nothing;
     return html`<section class="card"><h2>Links</h2>${out.length + back.length ? ring(note.title, [...out, ...back], go) : html`<p class="soft small">No note is linked with this one.</p>`}
       ${list("Links to", out)}${list("Linked from", back)}${list("Named in", note.mentions)}
-      ${broken.length ? html`<h3>Not there</h3><ul>${broken.map((one) => html`<li class="soft">${one.target}</li>`)}</ul>` : nothing}</section>`;
+      ${broken.length ? html`<h3>Broken links</h3><ul>${broken.map((one) => html`<li class="soft">${one.target}</li>`)}</ul>` : nothing}</section>`;
   };
 
   const outline = () => {
@@ -243,7 +243,7 @@ export async function open(main, { rest, query, signal, go, toast, complain, set
   const used = () => {
     const { history, copies } = past;
     return html`<section class="card"><h2>History</h2>
-      <p class="small">Asked for ${count(history.recalls, "time")}${history.recalled ? html`, last ${when(history.recalled)}` : nothing};
+      <p class="small">Found ${count(history.recalls, "time")}${history.recalled ? html`, last ${when(history.recalled)}` : nothing};
         opened ${count(history.opens, "time")}.</p>
       <ul class="plain small">${history.changes.map(change)}
         ${copies.map((path) => html`<li>Kept in the trash <button class="quiet small" @click=${() => compare(path, "the kept text")}>Compare</button></li>`)}</ul>

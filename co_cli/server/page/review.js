@@ -6,7 +6,7 @@ import { badge, count, html, noteLink, nothing, notePath, problem, render, when 
 const SHOWN = 50, LONGEST = 900, POLL = 400, LONG = 8; // looking for secrets takes as long as all the rest
 const NAMES = {
   "secret": "Secrets", "proposed": "Proposed", "conflict": "Conflicts", "near-duplicate": "Duplicates", "possible-conflict": "Possible conflicts", "expired": "Expired",
-  "superseded": "Broken succession", "broken-link": "Broken links", "oversized": "Too long", "orphan": "Stale, unlinked",
+  "superseded": "Broken references", "broken-link": "Broken links", "oversized": "Too long", "orphan": "Stale, unlinked",
   "never-recalled": "Stale, linked",
 };
 const ACTIONS = {
