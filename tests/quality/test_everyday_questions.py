@@ -14,7 +14,6 @@ from tests.command import Co
 from tests.vault import Vault
 
 NOTES = Path(__file__).parent / "everyday"
-TODAY = f"daily/{date.today()}.md"
 FIRST = {
     "when do we deploy": "memories/deploy-window.md",
     "why was the disk full": "incidents/2026-09-14-shop-down.md",
@@ -22,7 +21,6 @@ FIRST = {
     "ADR12": "adr/ADR-012-sqlite-at-the-edge.md",
     "ADR-012": "adr/ADR-012-sqlite-at-the-edge.md",
     "notes from 2026-11-10": "daily/2026-11-10.md",
-    "today": TODAY,
     "idempotncy key": "runbooks/payments-retry.md",
     "TP557": "parts/thermal-printer.md",
     "ZX 81": "parts/scanner.md",
@@ -32,12 +30,14 @@ FIRST = {
 
 def test_the_right_note_comes_first_for_everyday_questions(co: Co, vault: Vault) -> None:
     shutil.copytree(NOTES, vault.root, dirs_exist_ok=True)
-    vault.write(TODAY, "Bought stamps, and read the lease again.")
+    today = f"daily/{date.today()}.md"
+    vault.write(today, "Bought stamps, and read the lease again.")
+    first = {"today": today, **FIRST}
 
-    hits = {query: co("search", query, "--json").json["hits"][0] for query in FIRST}
+    hits = {query: co("search", query, "--json").json["hits"][0] for query in first}
 
     found = {query: Path(hit["path"]).relative_to(vault.root).as_posix() for query, hit in hits.items()}
-    assert found == FIRST
+    assert found == first
     assert hits["what went wrong with the bells"]["heading"] == "Why"  # and not "What went well"
 
 
