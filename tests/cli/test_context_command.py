@@ -7,6 +7,7 @@ from pydantic_ai import Agent
 
 from co_cli.agent import Knowledge
 from co_cli.knowledge_base import KnowledgeBase
+from tests.agent.conftest import offline_and_patient as offline_and_patient
 from tests.agent.scripted import Script
 from tests.command import Co
 from tests.vault import Vault

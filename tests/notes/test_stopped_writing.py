@@ -90,6 +90,6 @@ def test_wherever_ctrl_c_strikes_the_same_thread_can_take_the_lock_again(tmp_pat
                     pass
             finally:
                 sys.settrace(None)
-        signal.alarm(5)  # ends the test if the lock was left closed
+        signal.alarm(60)  # ends the test if the lock was left closed
         with files.locked(target):
             signal.alarm(0)

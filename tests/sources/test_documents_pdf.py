@@ -73,11 +73,12 @@ def test_what_is_not_a_pdf_is_refused() -> None:
 
 
 def test_a_page_that_never_ends_costs_only_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker, "SECONDS_A_PART", 1.0)
-    worker.end_worker()
+    read(pdf(lines_of("The reader is started and imported.")))
     started = time.monotonic()
 
-    document = read(endless())
+    with monkeypatch.context() as hasty:
+        hasty.setattr(worker, "SECONDS_A_PART", 1.0)
+        document = read(endless())
 
     assert time.monotonic() - started < 40
     assert document.text == "## Page 1\n\nBefore.\n"
