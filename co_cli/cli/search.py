@@ -146,7 +146,7 @@ def _add_ranking(parser: argparse.ArgumentParser, backends: tuple[str, ...]) -> 
     parser.add_argument("--min-score", type=float, metavar="S", help="leave out hits with a lower score")
     parser.add_argument("--no-words", action="store_true", help="search by meaning alone")
     parser.add_argument("--no-meaning", action="store_true", help="search by words alone")
-    parser.add_argument("--read", action="store_true", help="let the reader model order the first results")
+    parser.add_argument("--read", action="store_true", help="let a small model read and reorder the first results")
     parser.add_argument("--prefix", action="store_true", help="the last word may be the beginning of a word")
     add_filters(parser)
     group = parser.add_argument_group("time")

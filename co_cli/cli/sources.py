@@ -49,7 +49,7 @@ def add_add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-t", "--tag", action="append", metavar="TAG", help="a tag for the pages (repeatable)")
     parser.add_argument("--as", dest="kind", choices=tuple(KINDS), help="the kind of a folder (default: detected)")
     parser.add_argument("--name", help="its name in refs: folder:NAME/file.md")
-    parser.add_argument("--prompt-addition", default="", metavar="TEXT", help="more instructions for the loading agent")
+    parser.add_argument("--prompt-addition", default="", metavar="TEXT", help="more instructions for loading_model")
     _add_on_conflict(parser, "something that was added before")
 
 
