@@ -164,6 +164,8 @@ class BackgroundReading:
                 found = read_conversations(own, ENOUGH_TURNS)
             if found.problem:
                 log.warning("reading conversations stopped: %s", found.problem)
+            if found.unsaved:
+                log.warning("%d memories cannot be saved now: `co note extract` says why", len(found.unsaved))
         except KnowledgeError as error:
             log.warning("conversations were not read: %s", error)
 

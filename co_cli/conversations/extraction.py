@@ -95,6 +95,8 @@ class Extraction(NamedTuple):
     requests: int = 0
     problem: str = ""
     """Why it stopped early."""
+    unsaved: Sequence[str] = ()
+    """Memories that cannot be written now, each with the reason."""
 
 
 def extract(
@@ -111,8 +113,8 @@ def extract(
         kb.sync()
         with kb.activity.written().writing() as connection:
             extracted.drop_gone(connection)
-        save_waiting(kb)
         reading = _Reading(kb, model, tokens)
+        reading.unsaved = save_waiting(kb)
         for path in _conversations(kb, everything):
             if not reading.read(path, least):
                 break
@@ -128,6 +130,7 @@ def extract(
         reading.tokens,
         reading.requests,
         reading.problem,
+        reading.unsaved,
     )
 
 
@@ -137,7 +140,7 @@ class _Reading:
     def __init__(self, kb: KnowledgeBase, model: Extractor, budget: int) -> None:
         self.kb, self.model = kb, model
         self.tokens = self.requests = self.refused = 0
-        self.problem = ""
+        self.problem, self.unsaved = "", list[str]()
         with kb.activity.written().reading() as connection:
             spent = extracted.cost(connection, kb.root, time.time() - DAY).tokens
         self.budget = max(0, min(budget, DAILY_BUDGET - spent))
@@ -189,7 +192,7 @@ class _Reading:
             added = extracted.put(connection, self.kb.root, note.path, after, rows)
             about = {"model": self.model.name, "tokens": self.tokens - before, "facets": len(added)}
             extracted.log(connection, self.kb.root, at=time.time(), refused=refused, problem=problem, **about)
-        save_waiting(self.kb)
+        self.unsaved = save_waiting(self.kb)
         if after.line == reached.line:
             self.problem = problem or ""
             return False

@@ -8,7 +8,7 @@ from typing import Any
 
 from co_cli.activity import extracted
 from co_cli.activity.extracted import FacetRow
-from co_cli.errors import InvalidInputError, UnknownRefError
+from co_cli.errors import InvalidInputError, KnowledgeError, NoteMissingError, UnknownRefError
 from co_cli.index.names import fold_name
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.note import Note
@@ -61,16 +61,24 @@ def source_of_facet(facet: FacetRow) -> str:
     return f"{source_ref(facet.path)}#L{facet.first_line}-{facet.last_line}"
 
 
-def save_waiting(kb: KnowledgeBase) -> None:
-    """Write the memories that were decided on, and those that a killed process did not get to."""
+def save_waiting(kb: KnowledgeBase) -> list[str]:
+    """Write the memories that were decided on, and those that a killed process did not get to.
+
+    Returns a line for each that cannot be written now: it goes on waiting.
+    """
     with kb.activity.written().reading() as connection:
         waiting = extracted.facets(connection, kb.root, "waiting")
+    unsaved: list[str] = []
     for facet in waiting:
-        if facet.kind == "feedback":
-            _rate(kb, facet)
-            _decide(kb, facet.id, "noted")
-        else:
-            _save(kb, facet)
+        try:
+            if facet.kind == "feedback":
+                _rate(kb, facet)
+                _decide(kb, facet.id, "noted")
+            else:
+                _save(kb, facet)
+        except KnowledgeError as error:
+            unsaved.append(f"{facet.text} ({error})")
+    return unsaved
 
 
 def entities_named(kb: KnowledgeBase, name: str | None) -> list[Note]:
@@ -94,8 +102,12 @@ def _save(kb: KnowledgeBase, facet: FacetRow) -> Saved:
     fields |= {"source": source_of_facet(facet), "facet": facet.id}
     replaced: list[str] = []
     if detail["relation"] in ("changed", "contradicts") and "known" in detail:
-        with contextlib.suppress(UnknownRefError):  # forgotten meanwhile: then there is nothing to supersede
+        try:
             replaced.append(kb.note(detail["known"]).ref)
+        except NoteMissingError:
+            raise  # once its drive is mounted, it must not count as valid
+        except UnknownRefError:
+            pass  # forgotten meanwhile: then there is nothing to supersede
     if "name" in detail and replaced == [one.ref for one in entities_named(kb, detail["name"])]:
         about: dict[str, Any] = {"title": detail["name"], "source": "entity", "fields": {"type": "person", **fields}}
     else:
