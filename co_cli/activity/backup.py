@@ -6,6 +6,7 @@ the file that it replaces.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from typing import NamedTuple
@@ -72,17 +73,18 @@ def back_up(settings: Settings, path: str, overwrite: bool = False) -> Copy:
     if folder != os.path.join(data_dir, FOLDER) and not os.path.isdir(folder):
         raise InvalidInputError(f"there is no folder {folder}: is its drive mounted? Create it, or name another")
     temporary = temporary_name(folder)
-    with Activity(settings, "") as activity, explained(path):
-        connection = activity.written().borrow()
-        try:
-            make_folders(folder)
-            _copy(connection, temporary)
-            found = look_at(temporary)
-            os.replace(temporary, path)
-            sync_folder(folder)
-        finally:
-            connection.close()
-            remove_database(temporary)
+    with Activity(settings, "") as activity:
+        with explained(source):
+            connection = activity.written().borrow()
+        with contextlib.closing(connection), explained(path, "name a file in another folder"):
+            try:
+                make_folders(folder)
+                _copy(connection, temporary)
+                found = look_at(temporary)
+                os.replace(temporary, path)
+                sync_folder(folder)
+            finally:
+                remove_database(temporary)
     return found._replace(path=path)
 
 

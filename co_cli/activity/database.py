@@ -173,7 +173,7 @@ def _connect(path: str) -> FileConnection | None:
 
 
 @contextlib.contextmanager
-def explained(path: str) -> Generator[None]:
+def explained(path: str, fix: str = "check its folder, or move it away to start a new one") -> Generator[None]:
     """Turn errors into ActivityUnavailableError with the fix, so that nobody rebuilds search.db because of them."""
     try:
         yield
@@ -187,5 +187,5 @@ def explained(path: str) -> Generator[None]:
         elif isinstance(cause, apsw.BusyError):
             text = f"{path} was locked by another program for {BUSY_MS // 1000} s; try again"
         else:
-            text = f"{path} cannot be used ({cause or error}): check its folder, or move it away to start a new one"
+            text = f"{path} cannot be used ({getattr(cause, 'strerror', None) or cause or error}): {fix}"
         raise ActivityUnavailableError(text) from error

@@ -5,13 +5,14 @@ Exit codes: 0 success, 1 nothing found, 2 wrong usage or bad input, 3 something 
 
 from __future__ import annotations
 
+import errno
 import gc
 import os
 import sys
 import time
 from typing import TYPE_CHECKING
 
-from co_cli.cli.parsing import COMMANDS, GROUPS, make_parser, print_help, split_command, unknown_command
+from co_cli.cli.parsing import COMMANDS, GROUPS, SERVED, make_parser, print_help, split_command, unknown_command
 from co_cli.cli.terminal import logbook, printable
 from co_cli.errors import KnowledgeError, SecretError
 from co_cli.index.sqlite.database_files import no_room
@@ -21,6 +22,8 @@ from co_cli.settings import this_process
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import NoReturn
+
+REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 
 def run() -> NoReturn:
@@ -54,8 +57,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if error.filename is None:
             sys.stdout = None  # type: ignore[assignment]  # it cannot be flushed at the end either
             return _complain(f"the output cannot be written: {error.strerror}", 3)
-        full = no_room(os.fsdecode(error.filename), error)
-        return _complain(f"it cannot be written: {full}; free some space" if full else logbook().crashed(error), 3)
+        path = os.fsdecode(error.filename)
+        if full := no_room(path, error):
+            return _complain(f"it cannot be written: {full}; free some space", 3)
+        if error.errno in REFUSED:
+            return _complain(f"{path} cannot be used: {error.strerror}; check the disk and the rights of its folder", 3)
+        return _complain(logbook().crashed(error), 3)
     except KeyboardInterrupt:
         discard_unfinished()
         return _complain("stopped; nothing is broken, run it again to finish", 130)
@@ -83,6 +90,8 @@ def _run(arguments: list[str]) -> int:
     # argparse cannot mix options and words after `--`, and without options there is nothing to mix
     plain = name == "config completion" or "--" in rest or not any(word.startswith("-") for word in rest)
     options = parser.parse_args(rest) if plain else parser.parse_intermixed_args(rest)
+    if options.server and name not in SERVED:
+        return _complain(f"`co {name}` does not work with --server: run it where the vault is", 2)
     this_process.vault, this_process.data_dir, this_process.verbose = options.vault, options.data_dir, options.verbose
     this_process.chatty = this_process.verbose
     if sys.stdout is None:

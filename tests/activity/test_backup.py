@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import stat
+import sys
 import threading
 from pathlib import Path
 
@@ -73,7 +74,7 @@ def test_nothing_is_overwritten_unless_asked(used: Co, tmp_path: Path, file: str
 
     for arguments, says in (
         ((str(mine),), "--overwrite"),
-        ((file, "--overwrite"), "in use"),
+        ((file, "--overwrite"), "is the database itself"),
         ((str(tmp_path),), "is a folder"),
         ((str(tmp_path / "pipe"), "--overwrite"), "not a regular file"),
         ((str(drive / "activity.db"),), f"there is no folder {drive}: is its drive mounted?"),
@@ -81,6 +82,11 @@ def test_nothing_is_overwritten_unless_asked(used: Co, tmp_path: Path, file: str
         ran = used("data", "backup", *arguments)
         assert (ran.code, ran.err.count("\n")) == (2, 1), arguments
         assert says in ran.err
+    if sys.platform == "linux":  # nobody can create a file there, root neither
+        ran = used("data", "backup", "/proc/activity.db")
+        assert ran.err == (
+            "co: /proc/activity.db cannot be used (No such file or directory): name a file in another folder\n"
+        )
     assert mine.read_text() == "somebody's"
     assert not drive.parent.exists()
 

@@ -131,6 +131,11 @@ def test_what_may_not_be_read_or_written_is_one_line_and_the_rest_is_found(
     (tmp_path / "my data").mkdir(mode=0o500)
     listed = co.process("list", "--data-dir", str(tmp_path / "my data"), before=obey_permissions)
     refused[f"the data folder {tmp_path}/my data cannot be written: `chmod u+rwx '{tmp_path}/my data'`"] = listed.err
+    for command in (("token", "create", "--role", "read"), ("add", str(tmp_path))):
+        ran = co.process(*command, "--data-dir", str(tmp_path / "my data"), before=obey_permissions)
+        assert (ran.code, ran.out, one_line(ran.err)) == (3, "", True), command
+        assert f"{tmp_path}/my data" in ran.err, command
+        assert "unexpected" not in ran.err, command
 
     assert f"skipped  memories/my secret.md: cannot be read: Permission denied; `{cure}`\n" in synced.out
     assert f"memories/my secret.md cannot be read: no permission\n    fix: {cure}\n" in checked.out
