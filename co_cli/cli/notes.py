@@ -135,7 +135,9 @@ def add_list(parser: argparse.ArgumentParser) -> None:
         metavar="SOURCE",
         help="memory, article, entity, or another one that `co source list` lists",
     )
-    parser.add_argument("--kind", action="append", metavar="SOURCE", help="the same as SOURCE (repeatable)")
+    parser.add_argument(
+        "--kind", "--source", dest="kind", action="append", metavar="SOURCE", help="the same as SOURCE (repeatable)"
+    )
     add_limit(parser, None)
     add_no_sync(parser)
     parser.add_argument("--sort", choices=tuple(SORTS), help="the order (default: newest first)")
@@ -153,6 +155,8 @@ def run_list(options: argparse.Namespace) -> int:
     """
     if options.trash:
         return _list_trash(options)
+    if options.server and options.sort == "changed":
+        raise InvalidInputError("--sort changed needs the files, which the server has: choose another order")
     with open_synced(options) as kb:
         wanted = [*filter(None, [options.source]), *(options.kind or ())] or SOURCES
         notes = kb.notes(wanted, limit=None if options.sort else options.limit, **filters_of(options))
@@ -161,9 +165,11 @@ def run_list(options: argparse.Namespace) -> int:
             notes = sorted(notes, key=SORTS[options.sort])[: options.limit]
 
         def show(screen: Screen) -> None:
-            for note in notes:
-                _print_row(screen, note)
-            if not notes:
+            if notes:
+                with paged():
+                    for note in notes:
+                        _print_row(screen, note)
+            else:
                 screen.wrapped(f"No notes with {filters}." if filters else "No notes." if options.source else NO_NOTES)
                 show_unused_tags(screen, kb, options.tag)
 

@@ -34,14 +34,12 @@ LAST_SEARCH = "last-search.json"
 
 
 def settings_of(options: Any) -> Settings:
-    if options.server:
-        raise InvalidInputError("this command does not work with --server: run it where the vault is")
     return load_settings({"vault": options.vault, "data_dir": options.data_dir})
 
 
 def open_knowledge_base(options: Any, front_end: str = "cli", settings: Settings | None = None) -> KnowledgeBase:
     """Open the vault that the options name. Front ends other than commands are long-lived."""
-    if options.server and front_end == "cli":
+    if options.server:
         return KnowledgeBase.connect(options.server)
     kb = KnowledgeBase.open(settings=settings or settings_of(options))
     kb.front_end, kb.short_lived = front_end, front_end == "cli"

@@ -83,6 +83,8 @@ COMMANDS = {
     "doctor": Command("index", "check everything, and name a fix for each problem"),
     "eval": Command("eval", "measure how well questions are answered"),
 }
+SERVED = ("search", "remember", "show", "list", "edit", "forget", "note restore", "note recall", "note tags")
+"""These work with --server. The others need the files."""
 GROUPS = {
     "note": "history, tags, review and more of your notes",
     "source": "folders, files and web pages that are searched",
@@ -159,7 +161,7 @@ def make_parser(name: str) -> Parser:
         add_options(parser)
     parser.set_defaults(run=run)
     everywhere = parser.add_argument_group("everywhere")
-    _add_places(everywhere)
+    _add_places(everywhere, served=name in SERVED)
     everywhere.add_argument("--json", action="store_true", help="print JSON, for programs")
     everywhere.add_argument("--verbose", action="store_true", help="log details to stderr")
     return parser
@@ -229,7 +231,8 @@ def group_help(group: str) -> str:
     return f"{title}\n\n{lines}\n\n`co COMMAND --help` explains a command with examples."
 
 
-def _add_places(group: Any) -> None:
+def _add_places(group: Any, served: bool = True) -> None:
     group.add_argument("--vault", metavar="DIR", help="the folder of notes (else CO_VAULT, the project's, your own)")
     group.add_argument("--data-dir", metavar="DIR", help="where search.db lives (else CO_DATA_DIR, your data folder)")
-    group.add_argument("--server", metavar="URL", help="a `co serve` instead of a folder; the token is in CO_TOKEN")
+    server = "a `co serve` instead of a folder; the token is in CO_TOKEN"
+    group.add_argument("--server", metavar="URL", help=server if served else argparse.SUPPRESS)

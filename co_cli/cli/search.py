@@ -185,6 +185,8 @@ def query_of(words: list[str]) -> str:
 
 def _answer(options: argparse.Namespace, sources: list[str] | None, full: bool = False) -> int:
     query, ranking = query_of(options.query), _ranking_of(options)
+    if options.server and (options.paths or options.null):
+        raise InvalidInputError("--paths: the files are on the server; `co show REF` prints a note of it")
     with open_synced(options, options.backend) as kb:
         found = kb.search(query, limit=options.limit or LIMIT, sources=sources, **ranking, **filters_of(options))
         if options.json:

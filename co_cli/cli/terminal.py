@@ -119,7 +119,7 @@ class Screen:
 
     def titled(self, title: str, ref: str, path: str = "", indent: str = "  ") -> None:
         """A title and its ref, on one line if they fit. The title links to the file, if the terminal can."""
-        url = note_url(path) if path and self.links else ""
+        url = note_url(path) if self.links and os.path.exists(path) else ""  # a server's files are not here
         lines = self._lines(title, self.width - len(indent))
         shown = [self._linked(self.paint(printable(title[start:end]), "bold"), url) for start, end in lines]
         if self.fits(title, ref):

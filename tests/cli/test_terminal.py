@@ -86,11 +86,14 @@ def test_titles_are_links_in_terminals_that_show_links(co: Co, vault: Vault) -> 
 
 
 @pytest.mark.usefixtures("trees")
-def test_show_is_paged_on_a_terminal_only(co: Co) -> None:
-    assert plain(on_terminal(co.folder, "show", "sakura", PAGER="sed s/^/paged:/")).startswith(
-        "paged:桜  memory:sakura"
-    )
+def test_notes_and_lists_are_paged_on_a_terminal_only(co: Co) -> None:
+    shown = plain(on_terminal(co.folder, "show", "sakura", PAGER="sed s/^/paged:/"))
+    listed = plain(on_terminal(co.folder, "list", PAGER="sed s/^/paged:/"))
+
+    assert shown.startswith("paged:桜  memory:sakura")
+    assert "paged:memory:sakura" in listed
     assert co("show", "sakura").out.startswith("桜  memory:sakura")
+    assert "paged:" not in co("list").out
 
 
 @pytest.mark.usefixtures("trees")

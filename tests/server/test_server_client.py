@@ -163,11 +163,24 @@ def test_commands_work_over_a_server(
     assert "grey" in vault.read("memories/ashes-are-grey.md")
     assert co(*server, "forget", ref).code == 0
     assert co(*server, "note", "restore", ref).code == 0
-    for command in (("doctor",), ("index", "rebuild"), ("note", "why", "oaks", "memory:oak"), ("show", "oak", "--raw")):
+    ran = co(*server, "show", "oak", "--raw")
+    assert (ran.code, ran.out) == (2, "")
+    assert "where the vault is" in ran.err
+    for command in (("search", "oaks", "--paths"), ("search", "oaks", "-0"), ("list", "--sort", "changed")):
         ran = co(*server, *command)
-        assert (ran.code, ran.out) == (2, ""), command
-        assert "server" in ran.err, command
-        assert "where the vault is" in ran.err, command
+        assert (ran.code, ran.out, "the server" in ran.err) == (2, "", True), command
+    for name, *given in (
+        ("doctor",),
+        ("index rebuild",),
+        ("index watch",),
+        ("init",),
+        ("token list",),
+        ("chat", "hello"),
+        ("note why", "oaks", "memory:oak"),
+        ("data export", "--to", "copy"),
+    ):
+        ran = co(*server, *name.split(), *given)
+        assert ran == (2, "", f"co: `co {name}` does not work with --server: run it where the vault is\n")
 
 
 def test_recalled_memories_are_shown_in_full_with_one_more_request(
