@@ -89,7 +89,8 @@ def _mean(name: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
 def _show(rows: list[dict[str, Any]], heads: bool = False) -> None:
     for number, row in enumerate(rows):
         figures = {name: row[name] for name in row if name not in ("set", "kind", "marks")}
+        widths = {name: max(9 if name == "method" else 7, len(name)) for name in figures}  # 9: `co:hybrid`
         if heads and number == 0:
-            print(f"{'set':<18}" + "".join(f" {name:>{max(7, len(name))}}" for name in figures))
+            print(f"{'set':<18}" + "".join(f" {name:>{widths[name]}}" for name in figures))
         label = printable(row["set"] if row.get("kind", "all") == "all" else f"  {row['kind']}")
-        print(f"{label[:17]:<18}" + "".join(f" {value:>{max(7, len(name))}}" for name, value in figures.items()))
+        print(f"{label[:17]:<18}" + "".join(f" {value:>{widths[name]}}" for name, value in figures.items()))
