@@ -185,6 +185,9 @@ def _memory(value: object, place: str) -> Entry:
     """The memory that a JSON value is; else a failure."""
     found = as_object(value) or {"text": value}
     text, state = first_text(found, *TEXT_KEYS), first_text(found, "state")
+    for service, key in (("chatgpt", "mapping"), ("claude", "chat_messages")):
+        if key in found:
+            return items.failed(place, f"it is a conversation of another service: use `co data import {service}`")
     if not text:
         return items.failed(place, f"no conversation, and no memory with a text ({', '.join(TEXT_KEYS)})")
     if state in ("deleted", "archived") or found.get("deleted_at"):

@@ -110,8 +110,14 @@ def test_a_wrong_file_is_reported_on_one_line(import_data: ImportData, vault: Va
     assert vault.notes() == []
 
 
-def test_an_export_of_another_service_does_not_flood_the_terminal(import_data: ImportData, tmp_path: Path) -> None:
+def test_an_export_of_another_service_names_the_format_and_does_not_flood_the_terminal(
+    import_data: ImportData, tmp_path: Path
+) -> None:
     path = tmp_path / "conversations.json"
+    path.write_text(json.dumps([talk("a", "First")]), "utf-8")
+    assert import_data("claude", path).err == (
+        "co: conversations.json, item 1: it is a conversation of another service: use `co data import chatgpt`\n"
+    )
     path.write_text(json.dumps([{"uuid": str(number)} for number in range(300)]), "utf-8")
 
     lines = import_data("chatgpt", path).err.splitlines()
