@@ -74,7 +74,8 @@ def run_remove(options: argparse.Namespace) -> int:
     with open_knowledge_base(options) as kb:
         found = [kb.checkpoints.get(name) for name in options.name]  # if one is unknown, none is removed
         gone = [{"ref": one.ref, "trash": kb.checkpoints.remove(one.ref)} for one in found]
-    return print_result(options, gone, [f"removed {one['ref']}: see {', '.join(one['trash'])}" for one in gone])
+    lines = [f"removed {one['ref']}; to restore it, move {' and '.join(one['trash'])} to .checkpoints/" for one in gone]
+    return print_result(options, gone, lines)
 
 
 def _about(one: Checkpoint) -> str:
