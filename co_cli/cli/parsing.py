@@ -99,6 +99,7 @@ GROUPS = {
 MEANT = {
     "find": "search", "query": "search", "ask": "search", "rm": "forget", "delete": "forget", "new": "remember",
     "save": "remember", "ls": "list", "cat": "show", "trash": "list --trash", "settings": "config show",
+    "version": "--version",
 }  # fmt: skip
 """What people type, and the command that does it."""
 
@@ -218,7 +219,7 @@ def main_parser() -> Parser:
         add_help=False,
     )
     parser.add_argument("-h", "--help", action="store_true", help="show this and exit")
-    parser.add_argument("--version", action="store_true", help="show the version and exit")
+    parser.add_argument("-V", "--version", action="store_true", help="show the version and exit")
     _add_places(parser)
     return parser
 

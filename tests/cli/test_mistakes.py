@@ -14,6 +14,7 @@ WRONG_USAGE = {
     ("serch", "x"): "unknown command 'serch': did you mean `co search`?",
     ("find", "x"): "did you mean `co search`?",
     ("trash",): "did you mean `co list --trash`?",
+    ("version",): "did you mean `co --version`?",
     ("index", "nope"): "unknown command 'index nope'",
     ("frobnicate",): "unknown command 'frobnicate': `co --help` lists the commands",
     ("--frob",): "--frob",
@@ -222,7 +223,7 @@ def test_something_broken_is_exit_code_3(co: Co, tmp_path: Path) -> None:
 
 
 def test_help_is_printed_on_standard_output(co: Co) -> None:
-    for words in ("--help", "-h", "", "help", "help search", "search --help", "--version"):
+    for words in ("--help", "-h", "", "help", "help search", "search --help", "--version", "-V"):
         ran = co(*words.split())
         assert (ran.code, ran.err) == (0, ""), words
         assert ran.out.startswith(("usage: co", "co 0.")), words
