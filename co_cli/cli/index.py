@@ -96,7 +96,7 @@ def _counts(report: SyncReport, gone: list[tuple[int, str]]) -> str:
 
 def _troubles(skipped: Sequence[tuple[str, str]], problems: Sequence[tuple[str, str]]) -> list[str]:
     lines = [f"skipped  {path}: {reason}" for path, reason in skipped]
-    return lines + [f"problem  {path}: {problem} (indexed all the same)" for path, problem in problems]
+    return lines + [f"problem  {path}: {problem} (indexed anyway)" for path, problem in problems]
 
 
 def run_status(options: argparse.Namespace) -> int:

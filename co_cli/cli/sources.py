@@ -328,7 +328,7 @@ class Results:
 
 def _print_troubles(report: SyncReport, parts: Sequence[Part]) -> None:
     texts = [(path, f"skipped {path}: {reason}") for path, reason in report.skipped if reason != BINARY]
-    texts += [(path, f"{path}: {problem} (indexed all the same)") for path, problem in report.problems]
+    texts += [(path, f"{path}: {problem} (indexed anyway)") for path, problem in report.problems]
     lines = [text for path, text in texts if not parts or any(part(path) for part in parts)]
     for line in lines[:MOST_SHOWN]:
         print(f"  {printable(line)}", file=sys.stderr)

@@ -67,7 +67,7 @@ class Match(NamedTuple):
     score: float
 
 
-DERIVATION = 13
+DERIVATION = 14
 """Raise it when the same files would give other rows."""
 
 

@@ -243,7 +243,7 @@ def _unreadable_date(text: str, metadata: dict[str, object]) -> str | None:
         if value not in (None, "") and read_moment(value) is None:
             found = re.search(rf"^{key}:", text, re.M)
             line = text.count("\n", 0, found.start()) + 1 if found else 1
-            return f"line {line}: {key} is a date such as 2026-03-01, not {_line(value)[:40]!r}"
+            return f"line {line}: {key} must be a date such as 2026-03-01, not {_line(value)[:40]!r}"
     return None
 
 

@@ -36,8 +36,8 @@ def test_sync_reports_what_it_could_not_read_with_file_and_line(co: Co, vault: V
 
     out = co("index", "sync").out
 
-    assert "problem  memories/broken.md: line 3: a list that is not closed with `]` (indexed all the same)" in out
-    assert "problem  memories/latin.md: line 1: not valid UTF-8; save it as UTF-8 (indexed all the same)\n" in out
+    assert "problem  memories/broken.md: line 3: a list that is not closed with `]` (indexed anyway)" in out
+    assert "problem  memories/latin.md: line 1: not valid UTF-8; save it as UTF-8 (indexed anyway)\n" in out
     assert "skipped  memories/binary.md: not a text file\n" in out
     assert "skipped  memories/link.md: symbolic link, not followed\n" in out
     for word in ("zebras", "giraffes"):

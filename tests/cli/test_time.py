@@ -66,7 +66,7 @@ def test_a_note_is_found_only_while_it_is_valid(co: Co, vault: Vault) -> None:
 def test_an_invalid_date_is_reported(co: Co, vault: Vault) -> None:
     note(vault, "odd", "Soon.", valid_until="whenever")
 
-    assert "valid_until is a date such as 2026-03-01, not 'whenever'" in co("index", "sync").out
+    assert "valid_until must be a date such as 2026-03-01, not 'whenever'" in co("index", "sync").out
     assert co("search", "soon", "--as-of", "whenever").code == 2
 
 
