@@ -29,8 +29,6 @@ from co_cli.embedding.space import VOCABULARY
 from co_cli.errors import ModelMissingError
 
 if TYPE_CHECKING:
-    from concurrent.futures import Executor
-
     import numpy as np
     from numpy.typing import NDArray
 
@@ -95,7 +93,9 @@ class PassageReader:
 
     def scores(self, question: str, texts: Sequence[str], seconds: float | None = None) -> list[float | None]:
         """A score for each text, more is better; None for those that were not read in time, from the end."""
-        pieces, table, run, threads = self._loaded  # what this takes does not count
+        from concurrent.futures import ThreadPoolExecutor  # slow to import
+
+        pieces, table, run = self._loaded  # what this takes does not count
         deadline = None if seconds is None else time.monotonic() + seconds
         asked = pieces.pieces(question, QUESTION_TOKENS)
         room = PAIR_TOKENS - 3 - len(asked)
@@ -111,29 +111,27 @@ class PassageReader:
             nonlocal longest
             started = time.monotonic()
             if deadline is not None and started + longest > deadline:
-                return []
+                return []  # not in time
             scores = run([table.sums(asked, window) for _, window in group])
             longest = max(longest, time.monotonic() - started)
             return scores
 
-        for group, scores in zip(groups, threads.map(read, groups), strict=True):
-            for (place, _), score in zip(group, scores, strict=False):
-                so_far = found[place]
-                found[place] = score if so_far is None else max(score, so_far)
+        with ThreadPoolExecutor(THREADS) as threads:
+            for group, scores in zip(groups, threads.map(read, groups), strict=True):
+                for (place, _), score in zip(group, scores, strict=False):
+                    so_far = found[place]
+                    found[place] = score if so_far is None else max(score, so_far)
         return found
 
     @cached_property
-    def _loaded(self) -> tuple[WordPieces, Table, Runtime, Executor]:
-        from concurrent.futures import ThreadPoolExecutor
-
+    def _loaded(self) -> tuple[WordPieces, Table, Runtime]:
         stem = os.path.join(self._folder, f"reader-{self.model.name}")
         content = _checked(f"{stem}.bin", self.model.sha256)
         with open(VOCABULARY, encoding="utf-8") as lines:
             pieces = WordPieces(lines.read().splitlines())
         header, arrays = read_arrays(content)
         run: Runtime | None = self._onnx_runtime(stem) if self._onnx else None
-        run = run or NumpyRuntime(header["layers"], header["heads"], arrays)
-        return pieces, Table(arrays), run, ThreadPoolExecutor(THREADS, "co-reader")
+        return pieces, Table(arrays), run or NumpyRuntime(header["layers"], header["heads"], arrays)
 
     def _onnx_runtime(self, stem: str) -> Runtime | None:
         try:
