@@ -187,8 +187,10 @@ def team_gauges(kb: KnowledgeBase) -> list[Gauge]:
         return []
     state = kb.team.state()
     age = 0.0 if state.oldest is None else max(0.0, time.time() - state.oldest)
-    replica = kb.team.engine.replica
-    lag = [Gauge("co_replica_behind_bytes", "What the replica has not replayed.", replica.behind)] if replica else []
+    lag: list[Gauge] = []
+    if replica := kb.team.engine.replica:
+        replica.keeps_up()  # nobody else may have asked
+        lag.append(Gauge("co_replica_behind_bytes", "What the replica has not replayed.", replica.behind))
     return [
         *lag,
         Gauge("co_outbox_changes", "Saved changes that are not pushed yet.", state.outbox),

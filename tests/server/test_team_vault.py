@@ -23,6 +23,7 @@ from co_cli.service.access_tokens import AccessTokens
 from co_cli.team import keeper
 from tests.command import Co
 from tests.mcp_server.talking import over_http
+from tests.postgres import own_server, replica_of
 from tests.server.browser import wait_for
 from tests.server.conftest import Server, client, serving, token
 from tests.team.conftest import team as team
@@ -167,6 +168,29 @@ def test_metrics_and_the_doctor_tell_how_far_git_is_behind(team: Team, servers: 
         wait_for(lambda: saving.get(f"{API}/saves/{saved['seq']}").json()["pushed"])
         wait_for(lambda: said(one)["level"] == "ok")
     assert gauges(one) == {"co_outbox_changes": 0, "co_outbox_age_seconds": 0, "co_commits_behind": 0}
+
+
+def test_metrics_tell_that_a_replica_stopped_replaying_and_searches_find_what_it_lacks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("co_cli.index.postgres.replica.EVERY_SECONDS", 0.0)
+    with own_server() as (folder, address), replica_of(folder) as copy, ExitStack() as stack:
+        team = Team(tmp_path, address)
+        stack.callback(team.close)
+        team.replica = copy
+        server = stack.enter_context(serving(kb := team.server("one"), AccessTokens.of(kb)))
+        asking = stack.enter_context(client(server, token(kb)))
+        standby = stack.enter_context(psycopg.connect(copy, autocommit=True))
+        wait_for(lambda: gauges(server)["co_replica_behind_bytes"] == 0)
+
+        standby.execute("select pg_wal_replay_pause()")
+        saved = asking.post(f"{API}/notes", json={"content": "Elms like water."}).json()
+
+        assert gauges(server)["co_replica_behind_bytes"] > 0
+        found = asking.get(f"{API}/search", params={"q": "what do elms like"}).json()
+        assert found["hits"][0]["ref"] == saved["ref"]
+        standby.execute("select pg_wal_replay_resume()")
+        wait_for(lambda: gauges(server)["co_replica_behind_bytes"] == 0)
 
 
 def test_a_database_that_is_away_makes_the_server_unhealthy_until_it_is_back(

@@ -38,6 +38,7 @@ class Team:
     def __init__(self, place: Path, address: str) -> None:
         self.place, self.address = place, address
         self.remote, self.clone = place / "notes.git", place / "nils"
+        self.replica = ""
         self._open: list[KnowledgeBase] = []
         git(place, "init", "--quiet", "--bare", str(self.remote))
         git(place, "clone", "--quiet", str(self.remote), str(self.clone))
@@ -53,7 +54,7 @@ class Team:
 
     def open(self, folder: Path) -> KnowledgeBase:
         flags = {"vault": str(folder), "data_dir": str(self.place / f"{folder.name}-data")}
-        environ = {"CO_ENGINE": self.address, "CO_KNOWLEDGE_READER": "off"}
+        environ = {"CO_ENGINE": self.address, "CO_ENGINE_REPLICA": self.replica, "CO_KNOWLEDGE_READER": "off"}
         kb = KnowledgeBase.open(settings=load_settings(flags, environ))
         self._open.append(kb)
         kb.sync()

@@ -25,8 +25,9 @@ class Replica:
         self._primary, self._replica = primary, replica
         self._written: deque[tuple[float, int]] = deque()
         self._next = 0.0
+        self._replayed = 0
         self.behind = 0
-        """Bytes of the log, when it was last asked."""
+        """Bytes of the log that it had not replayed when it last answered."""
         self.problem: str | None = None
         """Why the primary answers instead."""
 
@@ -44,12 +45,13 @@ class Replica:
         self._written.append((now, written))
         while len(self._written) > 1 and self._written[1][0] <= now - LATE_SECONDS:
             self._written.popleft()
+        problem = None
         try:
-            replayed = self._replica(REPLAYED)
+            self._replayed = self._replica(REPLAYED)
         except IndexUnavailableError as error:
-            self._next, self.problem = now + REST_SECONDS, str(error)
-            return False
-        self.behind = max(0, written - replayed)
-        late = replayed < self._written[0][1]
-        self.problem = f"the replica is {self.behind:,} bytes behind: the primary answers" if late else None
-        return not late
+            self._next, problem = now + REST_SECONDS, str(error)
+        self.behind = max(0, written - self._replayed)
+        if problem is None and self._replayed < self._written[0][1]:
+            problem = f"the replica is {self.behind:,} bytes behind: the primary answers"
+        self.problem = problem
+        return problem is None
