@@ -371,7 +371,7 @@ def _database_address(raw: object, wrong: str) -> str:
     """Without a password: settings are shown and logged."""
     if not isinstance(raw, str) or not raw.startswith(("postgresql://", "postgres://")):
         raise SettingsError(f"{wrong} sqlite or postgresql://user@host/database")
-    if re.search(r"://[^/?]*:[^/?]*@|password=", raw, re.IGNORECASE):
+    if re.search(r"://[^?@]*:[^?@]*@|password=", raw, re.IGNORECASE):
         raise SettingsError(f"{wrong} an address without a password: put that into PGPASSWORD or ~/.pgpass")
     return raw
 

@@ -201,7 +201,11 @@ def run_backup(options: argparse.Namespace) -> int:
     if os.path.isdir(path):
         raise InvalidInputError(f"{path} is a folder: name the file, such as {os.path.join(path, 'activity.db')}")
     made = back_up(settings, path, options.overwrite)
-    return print_result(options, made, [f"{made.path} ({size_of(made.bytes)}): {_contents(made)}, checked and sound"])
+    lines = [f"{made.path} ({size_of(made.bytes)}): {_contents(made)}, checked and sound"]
+    if settings.engine != "sqlite":
+        dump = f"`pg_dump --schema team {settings.engine}`"
+        lines.append(f"A team's tokens, its history and saves that are not pushed are not in it: {dump} backs them up.")
+    return print_result(options, made, lines)
 
 
 def add_restore(parser: argparse.ArgumentParser) -> None:

@@ -309,9 +309,12 @@ class PostgresEngine:
     def _start(self) -> ConnectionPool[Connection]:
         with self._starting:
             if self._pool is None:
-                with psycopg.connect(self.address, autocommit=True, connect_timeout=WAIT_SECONDS) as connection:
-                    if self._fixed is None:
-                        self._prepare(connection)
+                try:
+                    with psycopg.connect(self.address, autocommit=True, connect_timeout=WAIT_SECONDS) as connection:
+                        if self._fixed is None:
+                            self._prepare(connection)
+                except psycopg.ProgrammingError as error:  # the address cannot be read
+                    raise explain(self.address, error) from error
                 self._pool = ConnectionPool(
                     self.address,
                     min_size=0,
