@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import psycopg
@@ -16,7 +18,9 @@ from co_cli.service.review import review
 from co_cli.service.verification import verify
 from co_cli.team.keeper import Keeper, LeaseLostError
 from tests.command import write_script
-from tests.server.browser import wait_for
+from tests.server.browser import PATIENCE, wait_for
+from tests.soak.runner import Process
+from tests.soak.team import open_server
 from tests.team.servers import Team, commit, git, keep, kept_texts, team_of
 
 LINES = "One\n\nTwo\n\nThree\n"
@@ -188,16 +192,54 @@ def test_a_keeper_that_was_killed_after_its_push_has_pushed_once(team: Team) -> 
     assert team.pushed("memories/elms-like-water.md").endswith("Elms like a lot of water.")
 
 
+def save_and_push(pipe: Connection, folder: str, address: str) -> None:
+    kb = open_server(Path(folder), address)
+    pipe.send(kb.remember("Elms like water.").ref)
+    keep(kb)
+
+
+HOOK = """
+mkdir {place}/pushing 2>/dev/null || exit 0
+while [ ! -e {place}/go-on ]; do sleep 0.05; done
+"""
+
+
+@pytest.mark.parametrize("first", ["the killed one", "the next one"])
+def test_a_keeper_that_is_killed_in_the_middle_of_its_push_loses_and_doubles_nothing(team: Team, first: str) -> None:
+    team.server("one").close()
+    two = team.server("two")
+    write_script(team.remote / "hooks" / "pre-receive", HOOK.format(place=team.place))
+    victim = Process(save_and_push, str(team.place / "one"), team.address)
+    assert victim.says() == "memory:elms-like-water"
+    wait_for((team.place / "pushing").exists)
+    victim.kill()
+    victim.close()
+    if first == "the killed one":  # its git goes on
+        (team.place / "go-on").touch()
+        wait_for(lambda: "elms" in git(team.remote, "log", "--format=%s"))
+    two.update("memory:elms-like-water", "Elms like a lot of water.")
+    keep(two, PATIENCE)
+    (team.place / "go-on").touch()
+
+    assert git(team.remote, "rev-list", "--count", "HEAD") == "3"
+    assert team.pushed("memories/elms-like-water.md").endswith("Elms like a lot of water.")
+    assert [note.ref for note in two.notes() if "conflict" in note.ref] == []
+    assert team_of(two).state().outbox == 0
+    assert verify(two.index).agrees
+
+
 def test_a_keeper_that_lost_its_lease_while_it_paused_writes_nothing(
     team: Team, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("co_cli.team.keeper.LEASE_SECONDS", 1)
     one, two = team.server("one"), team.server("two")
     keeper = Keeper(team_of(one))
-    with keeper.lease() as old:
+    with keeper.lease(), Keeper(team_of(two)).lease() as refused:
+        assert refused is None, "one at a time"
+    with ExitStack() as leases:
+        with monkeypatch.context() as hasty:
+            hasty.setattr("co_cli.team.keeper.LEASE_SECONDS", 1)
+            old = leases.enter_context(keeper.lease())
         assert old
-        with Keeper(team_of(two)).lease() as refused:
-            assert refused is None, "one at a time"
         one.remember("Elms like water.")
         team.push("memories/ash.md", "Ashes burn well.\n")
         keep(two, patience=60)
@@ -222,11 +264,11 @@ def test_the_keeper_runs_until_it_is_stopped_and_wakes_for_every_save(team: Team
     try:
         for number in range(2):
             seq = two.remember(f"Fact {number}.", on_related="keep").seq or 0
-            assert team_of(two).wait_pushed(seq, 20).pushed
+            assert team_of(two).wait_pushed(seq, PATIENCE).pushed
         assert team_of(two).state().keeper
     finally:
         stop.set()
-        running.join(20)
+        running.join(PATIENCE)
     assert not running.is_alive()
 
 
@@ -283,13 +325,13 @@ def test_a_command_of_git_that_fails_is_named(tmp_path: Path, team: Team) -> Non
 def test_a_remote_that_hangs_is_left_with_everything_that_git_had_started(
     team: Team, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("co_cli.team.git.REMOTE_SECONDS", 3)
     repository, pipe = team_of(team.server("one")).repository, tmp_path / "pipe"
     os.mkfifo(pipe)
     hanging = write_script(tmp_path / "ssh", f"exec > {pipe}\necho up\nexec sleep 600")
     git(Path(repository.root), "config", "core.sshCommand", str(hanging))
     git(Path(repository.root), "remote", "set-url", "origin", "ssh://away.example/notes.git")
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    monkeypatch.setattr("co_cli.team.git.REMOTE_SECONDS", 3)
     with pytest.raises(GitError, match=r"git fetch in .* took longer than 3 s"):
         repository.fetch()
 
@@ -417,7 +459,7 @@ def test_a_server_that_does_not_keep_the_vault_follows_the_one_that_does(team: T
             wait_for(lambda: git(team.place / "two", "rev-parse", "HEAD") == git(team.remote, "rev-parse", "HEAD"))
         finally:
             stop.set()
-            other.join(20)
+            other.join(PATIENCE)
 
     assert git(team.place / "two", "status", "--short") == ""
     commits = [change.what for change in note_history(two, ref, limit=10).changes if change.source == "git"]

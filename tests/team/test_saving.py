@@ -15,7 +15,12 @@ from co_cli.activity import acting
 from co_cli.agent.memory_files import MemoryFiles
 from co_cli.errors import IndexUnavailableError, InvalidInputError, NoteConflictError, NoteFileError, VaultError
 from co_cli.importers.note_importer import ImportRequest, import_export
+from co_cli.index.postgres import postgres_engine
+from co_cli.knowledge_base import KnowledgeBase
+from co_cli.service.access_tokens import AccessTokens
 from co_cli.service.verification import verify
+from co_cli.settings import load_settings
+from co_cli.team import team_vault
 from tests.command import Co
 from tests.soak.runner import Process
 from tests.soak.team import open_server
@@ -235,6 +240,53 @@ def test_what_a_server_of_another_version_saved_is_indexed_by_this_one(team: Tea
                 kb.store.create_at("memories/oak.md", b"Oaks.")
             kb.update("memory:oak", "Oaks live very long.")
         assert kb.search("elms").hits[0].ref == "memory:elms-like-water"
+
+
+def test_a_rebuild_and_another_version_make_an_index_of_their_own_and_keep_saves_tokens_and_history(
+    team: Team, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = team.server("one")
+    secret, token = AccessTokens.of(one).create("read", "mara")
+    saved = one.remember("Elms like water.")
+    kept = [team.ask(f"select * from team.{table}") for table in ("changes", "tokens", "audit")]
+    assert secret not in str(kept)
+    one.rebuild()
+    with monkeypatch.context() as later:
+        version = postgres_engine.VERSION + 1
+        for module in (postgres_engine, team_vault):
+            later.setattr(module, "VERSION", version)
+        two = team.server("two")
+        assert two.search("what do elms like").hits[0].ref == saved.ref
+        assert AccessTokens.of(two).find(secret) == token
+
+    assert len(team.ask("select distinct store from co_cli.stores")) == 2
+    assert [team.ask(f"select * from team.{table}") for table in ("changes", "tokens", "audit")] == kept
+    assert one.search("what do elms like").hits[0].ref == saved.ref
+    keep(one)
+    assert "Elms like water." in team.pushed("memories/elms-like-water.md")
+
+
+def test_a_server_that_is_older_than_the_schema_says_so_and_saves_nothing(team: Team) -> None:
+    team.server("one")
+    team.ask("insert into team.migrations values ('999_later.sql', 0)")
+    old = team.server("two")
+
+    with pytest.raises(IndexUnavailableError, match="is of a newer co-cli: `pip install -U co-cli`"):
+        old.remember("Elms like water.")
+    assert team.ask("select path from team.changes") == []
+
+
+def test_on_sqlite_a_save_in_a_git_repository_is_a_file_and_no_commit(team: Team, tmp_path: Path) -> None:
+    head = git(team.clone, "rev-parse", "HEAD")
+    settings = load_settings({"vault": str(team.clone), "data_dir": str(tmp_path / "data")}, {})
+    with KnowledgeBase.open(settings=settings) as kb:
+        kb.remember("Elms like water.")
+        kb.update("memory:oak", "Oaks live very long.")
+
+    assert git(team.clone, "rev-parse", "HEAD") == head
+    assert git(team.clone, "status", "--porcelain", "memories").split() == [
+        "M", "memories/oak.md", "??", "memories/elms-like-water.md",
+    ]  # fmt: skip
 
 
 def test_a_folder_that_is_ahead_of_a_restored_database_starts_again_from_it(team: Team) -> None:
