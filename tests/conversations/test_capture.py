@@ -21,7 +21,7 @@ from co_cli.agent import Knowledge, facet_model
 from co_cli.chat.commands import HISTORY, handle, new_prompt
 from co_cli.chat.screen import Output
 from co_cli.chat.session import CONVERSATION, ChatSession
-from co_cli.conversations.capture import KeptSession, captures, expire, keep_turns
+from co_cli.conversations.capture import KeptSession, captures, keep_turns
 from co_cli.conversations.proposals import proposals
 from co_cli.errors import InvalidInputError, SettingsError
 from co_cli.knowledge_base import KnowledgeBase
@@ -258,9 +258,11 @@ def test_old_conversations_go_to_the_trash_unless_they_are_needed(open_vault: Op
     vault.write("conversations/mine.md", "---\nkind: conversation\ncreated: 2020-01-01\n---\n## User\n\nMine.\n")
     kb.sync()
 
-    gone = expire(kb, now)
+    before = vault.notes()
 
-    assert gone == ["conversation:old-talk"], "the user's own file is not ours to move"
+    keep_turns(kb, KeptSession("new"), [SpokenTurn("User", "new talk", now)])
+
+    assert {*before} - {*vault.notes()} == {"conversations/old-talk.md"}, "the user's own file is not ours to move"
     assert kb.restore("conversation:old-talk").outcome == "restored"
 
 

@@ -59,6 +59,20 @@ def test_import_co_cli_alone_imports_nothing_slow_and_no_module_of_ours() -> Non
     assert {name for name in seen if name.startswith("co_cli")} == {"co_cli"}
 
 
+WITHOUT_POSTGRES = """
+import importlib, pkgutil, sys
+sys.modules["psycopg"] = sys.modules["psycopg_pool"] = None  # importing them fails
+import co_cli
+for module in pkgutil.walk_packages(co_cli.__path__, "co_cli."):
+    if not module.name.startswith(("co_cli.index.postgres.", "co_cli.team.")):
+        importlib.import_module(module.name)
+"""
+
+
+def test_everything_but_a_team_s_part_can_be_imported_without_the_packages_for_postgres() -> None:
+    subprocess.run([sys.executable, "-c", WITHOUT_POSTGRES], check=True)
+
+
 def test_every_public_name_can_be_imported() -> None:
     for name in co_cli.__all__:
         assert getattr(co_cli, name) is not None
