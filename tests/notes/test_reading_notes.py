@@ -152,7 +152,7 @@ def test_what_can_be_read_but_not_as_it_was_meant_is_reported() -> None:
     for text, problem in (
         ("---\ntitle: T\ntags: [a]\ntags: [b]\n---\nBody.", "line 4: `tags` appears twice; the last one is used"),
         ("---\ntitle: T\n\nBody.", "line 1: frontmatter that never ends; put a line `---` after its last field"),
-        ("---\na: b\ncreated: 2026-13-45\n---\n", "line 3: created must be a date such as 2026-03-01, not '2026-13-45'"),
+        ("---\na:\ncreated: 2026-13-45\n---\n", "line 3: created must be a date such as 2026-03-01, not '2026-13-45'"),
         ("---\nupdated: soon\n---\n", "line 2: updated must be a date such as 2026-03-01, not 'soon'"),
     ):
         assert note_of(text).problem == problem

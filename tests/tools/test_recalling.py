@@ -348,8 +348,8 @@ def test_a_filter_that_leaves_nothing_is_dropped_and_the_answer_says_so(vault: V
     vault.write("memories/blue.md", BLUE)
     vault.write("memories/green.md", "Green takes traffic second.")
     dropped: list[tuple[dict[str, object], str]] = [
-        ({"tags": ["deployment"]}, "None with tags=deployment: "),
-        ({"tags": ["deploy"], "category": "fact"}, "None with tags=deploy and category=fact: "),
+        ({"tags": ["deployment"]}, "Nothing matches tags=deployment: "),
+        ({"tags": ["deploy"], "category": "fact"}, "Nothing matches tags=deploy and category=fact: "),
     ]
     for guess, told in dropped:
         for name in ("recall_memory", "search_knowledge"):
