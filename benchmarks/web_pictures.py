@@ -1,4 +1,7 @@
-"""Make the pictures of the page in docs/pictures from the sample vault: `python -m benchmarks.web_pictures`."""
+"""Make the pictures of the page in docs/pictures: `python -m benchmarks.web_pictures`.
+
+They show the sample vault, and how a turn of a conversation becomes a memory.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,16 @@ import base64
 import os
 import shutil
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from benchmarks.web import opened, serving, until
+from co_cli.conversations.capture import KeptSession, keep_turns
+from co_cli.conversations.extraction import KnownMemory, Reply, extract
+from co_cli.conversations.facets import Facet, FacetBatch
+from co_cli.knowledge_base import KnowledgeBase
+from co_cli.notes.transcripts import SpokenTurn
 from co_cli.paths import sample_vault
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "pictures"
@@ -17,6 +26,12 @@ SIZE = {"width": 1280, "height": 800}
 LARGEST = 100_000
 QUESTION = "who decides what ships"
 READY = "document.querySelector('{}')?.innerText && 1"
+SAID = "By the way: I prefer green tea in the morning now."
+FRAME = """
+<style>body { margin: 0; padding: 12px 20px; font: 17px system-ui; background: #fff }
+img, pre { width: 100%; box-sizing: border-box; margin: 0; border: 1px solid #bbb; border-radius: 6px }
+pre { padding: 12px 20px; font-size: 15px } p { margin: 14px 0 8px; font-weight: 600 }</style>
+"""
 
 
 def main() -> None:
@@ -38,6 +53,7 @@ def main() -> None:
             _note(page, url)
             _map(page, url)
             _review(page, url)
+        _memory(home)
 
 
 def _search(page: Any, url: str) -> None:
@@ -67,6 +83,59 @@ def _review(page: Any, url: str) -> None:
     page.goto(f"{url}/review")
     until(page, READY.format("main h2"))
     _keep(page, "review")
+
+
+class OneChange:
+    """A model that understands one thing."""
+
+    name = "one change"
+
+    def extract(self, batch: FacetBatch) -> Reply:
+        turn = next(turn for turn in batch.turns if turn.text == SAID)
+        line, text = turn.line + 2, "The user prefers green tea in the morning."
+        return Reply([Facet("preference", text, line, line, confidence=0.9)], 0)
+
+    def compare(self, pairs: Sequence[tuple[str, Sequence[KnownMemory]]]) -> Reply:
+        return Reply([("changed", pairs[0][1][0].ref)], 0)
+
+
+def _memory(home: str) -> None:
+    """A turn, its proposal in the review, and the memory that it becomes, in one picture."""
+    vault, data = (os.path.join(home, name) for name in ("talk", "talk-data"))
+    os.makedirs(os.path.join(vault, "memories"))
+    Path(vault, "memories", "black-tea.md").write_text("The user prefers black tea in the morning.\n")
+    with KnowledgeBase.open(vault, data) as kb:
+        kb.sync()
+        said = [SpokenTurn("User", SAID), SpokenTurn("Assistant", "Good to know.")]
+        keep_turns(kb, KeptSession("tea", title="Tea"), said)
+        extract(kb, OneChange())
+    environment = {**os.environ, "HOME": home, "CO_VAULT": vault, "CO_DATA_DIR": data}
+    narrow = {"width": 860, "height": 700}
+    with serving(environment, home) as address, opened(viewport=narrow, locale="en-GB") as browser:
+        page = browser.new_page()
+        page.goto(address)
+        until(page, "document.querySelector('nav a') && 1")
+        url, parts = address.partition("/#")[0], list[str]()
+
+        def show(what: str, selector: str) -> None:
+            until(page, READY.format(selector))
+            page.wait_for_timeout(500)
+            taken = base64.b64encode(page.locator(selector).first.screenshot()).decode()
+            parts.append(f"<p>{what}</p><img src='data:image/png;base64,{taken}'>")
+
+        page.goto(f"{url}/note/conversation:tea")
+        show("Propose: a model finds a memory in what you said", "main article")
+        page.goto(f"{url}/review")
+        show("↓ Review: you see what it would replace, and press a", ".finding")
+        page.keyboard.press("a")
+        until(page, READY.format("#toasts div"))
+        text = Path(vault, "memories", "the-user-prefers-green-tea-in-the-morning.md").read_text()
+        parts.append(f"<p>↓ Memory: a file that names the lines it comes from</p><pre>{text}</pre>")
+        page.goto("about:blank")
+        page.set_content(FRAME + "".join(parts))
+        height = page.evaluate("document.documentElement.scrollHeight")
+        page.set_viewport_size({**narrow, "height": height})
+        _keep(page, "memory")
 
 
 def _keep(page: Any, name: str) -> None:
