@@ -584,7 +584,7 @@ def test_a_write_that_fails_leaves_nothing_behind_and_lets_others_write(engine: 
         assert reader.vaults()[0].active is None
     done = threading.Thread(target=oaks, args=(engine, "yew"), daemon=True)
     done.start()
-    done.join(10)
+    done.join(60)
     with engine.reading() as reader:
         assert counted(reader, vault)[0] == 2
 

@@ -104,7 +104,7 @@ def test_two_vaults_in_one_search_db_do_not_mix(index: KnowledgeIndex, tmp_path:
 def another_thread_can_write(index: KnowledgeIndex) -> bool:
     thread = threading.Thread(target=index.forget_files, args=(["memories/elm.md"],), daemon=True)
     thread.start()
-    thread.join(10)
+    thread.join(60)
     return index.state().notes == 2
 
 
