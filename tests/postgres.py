@@ -25,8 +25,8 @@ FOLDER = "POSTGRES_FOR_TESTS"
 """The variable with the server's folder, which the workers of one run share."""
 NOBODY = 65_534
 OPTIONS = "-c listen_addresses= -c max_connections=200 -c unix_socket_directories="
-FAST = "-c fsync=off -c shared_buffers=256MB -c max_wal_size=4GB "
-"""For a server that nobody kills."""
+FAST = "-c fsync=off -c shared_buffers=256MB -c max_wal_size=4GB -c autovacuum=off "
+"""For a server that nobody kills, and that counts and locks nothing by itself."""
 
 
 def choose_folder() -> None:
