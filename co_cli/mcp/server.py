@@ -39,8 +39,6 @@ TEMPLATES = {source: f"{SCHEME}{source}/{{+path}}" for source in OWN_SOURCES}
 MARKDOWN = "text/markdown"
 LISTED = 200
 """Notes in `resources/list`; every other note can be opened by its URI."""
-PATIENCE = 2.0
-"""Seconds that a resource request waits for changed files to be indexed."""
 THREADS = 8
 EXACT = ("ref", "rest", "cut", "path", "trash")
 """Keys of structured output whose values open something, so they are not escaped."""
@@ -150,7 +148,7 @@ class VaultServer(MCPServer[None]):
         ]
 
     def _newest_notes(self) -> list[NoteSummary]:
-        self.toolbox.freshener.ensure(PATIENCE)
+        self.toolbox.freshener.ensure(self.toolbox.patience)
         return self.kb.notes(limit=LISTED)
 
     async def list_resource_templates(self) -> list[types.ResourceTemplate]:
@@ -169,7 +167,7 @@ class VaultServer(MCPServer[None]):
         ref = plain_ref(uri)
         if not uri.startswith(SCHEME):
             raise UnknownRefError(uri, [])
-        self.toolbox.freshener.ensure(PATIENCE)
+        self.toolbox.freshener.ensure(self.toolbox.patience)
         origin, note = self.kb.lookup.open(ref)
         if note.source not in OWN_SOURCES or note.ref not in (ref, without_lines(ref)):
             raise UnknownRefError(ref, [note.ref])  # a URI is exact, and names no skill and no file of a folder
@@ -203,7 +201,7 @@ class VaultServer(MCPServer[None]):
         return await self.ask(self._context, task)
 
     def _context(self, task: str) -> str:
-        self.toolbox.freshener.ensure(PATIENCE)
+        self.toolbox.freshener.ensure(self.toolbox.patience)
         notes = always_notes(self.kb).notes
         notes += matching_notes(self.kb, task, {note.ref for note in notes}).notes
         text, report = render_notes(notes, self.kb.settings.context_tokens)
