@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 NARROWEST, WIDEST = 40, 100
+SCREEN_LINES = 24
+"""Of a terminal that does not say how many it has."""
 SNIPPET_LINES, CODE_LINES = 2, 4
 """Lines of a snippet on a terminal, and of one with code."""
 LINKING = (
@@ -75,16 +77,20 @@ def note_url(path: str) -> str:
 
 @contextmanager
 def paged() -> Generator[None]:
-    """Show what is printed in $PAGER, or in less, if this is a terminal."""
+    """Show what is printed in $PAGER, or in less, if this is a terminal with fewer lines."""
     if not sys.stdout.isatty() or os.environ.get("TERM") == "dumb":
         yield
         return
-    import pydoc  # 30 ms, and only to read on a terminal
-
     with redirect_stdout(io.StringIO()) as printed:
         yield
+    text, width = printed.getvalue(), terminal_width()
+    if sum(1 + len(line) // width for line in text.splitlines()) < (os.get_terminal_size().lines or SCREEN_LINES):
+        print(text, end="")
+        return
+    import pydoc  # 30 ms, and only for a long text on a terminal
+
     os.environ.setdefault("LESS", "FRX")  # as git does: colours, and no pager for less than a screen
-    pydoc.pager(printed.getvalue())
+    pydoc.pager(text)
 
 
 class Screen:

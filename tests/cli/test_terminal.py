@@ -86,14 +86,19 @@ def test_titles_are_links_in_terminals_that_show_links(co: Co, vault: Vault) -> 
 
 
 @pytest.mark.usefixtures("trees")
-def test_notes_and_lists_are_paged_on_a_terminal_only(co: Co) -> None:
-    shown = plain(on_terminal(co.folder, "show", "sakura", PAGER="sed s/^/paged:/"))
-    listed = plain(on_terminal(co.folder, "list", PAGER="sed s/^/paged:/"))
+def test_what_is_longer_than_the_screen_is_paged_on_a_terminal_only(
+    co: Co, vault: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PAGER", "sed s/^/paged:/")
+    vault.write("articles/long.md", "Elms fall ill.\n\n" * 12)
+    for number in range(25):
+        vault.write(f"articles/{number}.md", "Oaks live long.")
 
-    assert shown.startswith("paged:桜  memory:sakura")
-    assert "paged:memory:sakura" in listed
-    assert co("show", "sakura").out.startswith("桜  memory:sakura")
-    assert "paged:" not in co("list").out
+    assert plain(on_terminal(co.folder, "show", "long")).startswith("paged:Long  article:long")
+    assert "\npaged:article:7" in plain(on_terminal(co.folder, "list", "article"))
+    assert plain(on_terminal(co.folder, "show", "sakura")).startswith("桜  memory:sakura")
+    assert plain(on_terminal(co.folder, "list", "memory")).startswith("memory:")
+    assert co("list", "article").out.startswith("article:")
 
 
 @pytest.mark.usefixtures("trees")
