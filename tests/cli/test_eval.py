@@ -80,7 +80,7 @@ def test_absent_compares_answerable_with_unanswerable_questions(co: Co, vault: V
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["nowhere"], "corpus.jsonl: No such file"),
+        (["nowhere"], "name a folder that has corpus.jsonl, queries.jsonl and qrels.tsv"),
         (["--method", "magic"], "there is no method 'magic'; there are co, co:grep"),
         (["--sample", "0"], "--sample must be at least 1"),
         (["trees", "--absent"], "has no unanswerable questions"),

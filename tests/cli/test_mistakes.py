@@ -29,7 +29,6 @@ WRONG_USAGE = {
     ("search", "x", "--limit", "many"): "--limit must be a number, not many",
     ("search", "x", "--min-score", "high"): "--min-score must be a number, not 'high'",
     ("search", "x", "--min-score", "nan"): "the lowest score must be a number such as 0.3, not nan",
-    ("eval", "nowhere"): "nowhere is no question set: name a folder that has corpus.jsonl, queries.jsonl and qrels.tsv",
     ("data", "export", "--to", "x", "--server", "http://a.org"): "`co data export` does not work with --server: run it",
     ("web", "--port", "http"): "--port must be a number, not 'http'",
     ("feedback", "tune", "--apply", "--reset"): "--reset and --apply cannot be combined",
