@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from tests.house.package import REPOSITORY
@@ -12,7 +14,9 @@ def test_the_wheel_has_the_sample_vault_and_the_models() -> None:
     if not (REPOSITORY / "pyproject.toml").exists():
         pytest.skip("an installed package cannot be built again")
 
-    names = {file.distribution_path for file in wheel.WheelBuilder(str(REPOSITORY)).recurse_included_files()}
+    files = list(wheel.WheelBuilder(str(REPOSITORY)).recurse_included_files())
+    sizes = {file.distribution_path: os.path.getsize(file.path) for file in files}
+    names = sizes.keys()
 
     notes = {file.relative_to(REPOSITORY / "knowledge").as_posix() for file in (REPOSITORY / "knowledge").rglob("*.md")}
     assert {f"co_cli/sample_vault/{note}" for note in notes} <= names
@@ -20,8 +24,12 @@ def test_the_wheel_has_the_sample_vault_and_the_models() -> None:
         "co_cli/sample_vault/questions.jsonl",
         "co_cli/embedding/model/co-static-256.bin",
         "co_cli/embedding/model/reader-small.bin",
+        "co_cli/embedding/model/reader-large.bin",
         "co_cli/embedding/model/NOTICE.txt",
         "co_cli/index/sqlite/schema.sql",
         "co_cli/py.typed",
     } <= names
     assert not [name for name in names if name.startswith(("benchmarks/", "tests/", "docs/", ".co-cli/"))]
+    assert sizes["co_cli/embedding/model/reader-small.bin"] <= 13_000_000
+    assert sizes["co_cli/embedding/model/reader-large.bin"] <= 24_000_000
+    assert sum(sizes.values()) < 45_000_000

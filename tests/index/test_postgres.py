@@ -300,7 +300,14 @@ def test_vectors_of_many_passages_are_indexed_and_found(monkeypatch: pytest.Monk
     exact = [hit.ref for hit in index.search("who decides what ships")]
     engine.compact()
 
-    assert [hit.ref for hit in index.search("who decides what ships")] == exact
+    with engine.reading() as reader:
+        assert isinstance(reader, PostgresReader)
+        reader.fetch("set local enable_sort = off")  # comparing each of so few would be faster
+        assert [hit.ref for hit in index.search("who decides what ships")] == exact
+        assert reader.fetch("select pg_stat_get_xact_numscans('docs_vec_hnsw'::regclass)") == [(1,)]
+        assert reader.fetch("select current_setting('hnsw.ef_search'), current_setting('hnsw.iterative_scan')") == [
+            ("200", "relaxed_order")
+        ]
     assert index.search("who decides what ships", tags=["nobody has this"]) == []
     engine.close()
 

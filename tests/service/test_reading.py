@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, cast
@@ -12,8 +11,11 @@ from threadpoolctl import ThreadpoolController
 
 from co_cli.embedding.reader import FOLDER, LARGE, SMALL, Model, PassageReader, choose_windows
 from co_cli.knowledge_base import KnowledgeBase
+from co_cli.server.app import Access, Site
+from co_cli.tools import Toolbox
 from co_cli.values import SearchResult
 from tests.command import Co
+from tests.server.conftest import signed_in
 from tests.vault import Vault
 
 QUESTION = "what drug is our mother on?"
@@ -101,16 +103,24 @@ def test_a_note_that_is_called_exactly_so_is_not_read(reading: KnowledgeBase) ->
     assert found.meta["read"] == 0
 
 
-@pytest.mark.parametrize("damage", ["cut short", "missing"])
+def test_agents_and_the_server_read_by_default(reading: KnowledgeBase) -> None:
+    asked = signed_in(Site(reading, Access(), [])).get("/api/v1/search", params={"q": QUESTION}).json()
+
+    assert (asked["meta"]["reader"], asked["hits"][0]["ref"]) == ("small", ANSWER)
+    for tool in ("recall_memory", "search_knowledge"):
+        assert Toolbox(reading).call(tool, {"query": QUESTION}).data["hits"][0]["ref"] == ANSWER
+
+
+@pytest.mark.parametrize("damage", ["cut short", "one byte changed", "missing"])
 def test_without_its_file_the_search_answers_in_the_order_without_it(
     reading: KnowledgeBase, tmp_path: Path, damage: str
 ) -> None:
     folder = tmp_path / "model"
     folder.mkdir()
-    if damage == "cut short":
-        weights = shutil.copy(Path(FOLDER, "reader-small.bin"), folder)
-        with Path(weights).open("r+b") as file:
-            file.truncate(1_000_000)
+    if damage != "missing":
+        weights = bytearray(Path(FOLDER, "reader-small.bin").read_bytes())
+        weights[-1_000] ^= 1
+        (folder / "reader-small.bin").write_bytes(weights[:1_000_000] if damage == "cut short" else weights)
     reading.reader = PassageReader(SMALL, str(folder))
 
     found = reading.search(QUESTION)
