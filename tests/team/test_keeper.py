@@ -13,6 +13,7 @@ import psycopg
 import pytest
 
 from co_cli.errors import GitError
+from co_cli.server.team_site import team_gauges
 from co_cli.service.note_details import note_history
 from co_cli.service.review import review
 from co_cli.service.verification import verify
@@ -485,14 +486,17 @@ def test_whatever_stops_the_keeper_is_shown(team: Team) -> None:
     one = team.server("one")
     team.ask("create function team.refuse() returns trigger language plpgsql as 'begin raise exception ''full''; end'")
     team.ask("create trigger refuse before insert on team.changes execute function team.refuse()")
-    team.push("memories/elm.md", "Elms like water.\n")
+    for name in ("elm", "ash"):
+        team.push(f"memories/{name}.md", f"About {name}.\n")
     with pytest.raises(psycopg.Error):
         keep(one)
 
     assert "full" in str(team_of(one).state().problem)
+    assert {gauge.name: gauge.value for gauge in team_gauges(one)}["co_commits_behind"] == 2
     team.ask("drop trigger refuse on team.changes")
     keep(one)
-    assert (team_of(one).state().problem, one.note("memory:elm").body) == (None, "Elms like water.\n")
+    assert (team_of(one).state().problem, one.note("memory:elm").body) == (None, "About elm.\n")
+    assert team_of(one).state().behind == 0
 
 
 def test_files_that_are_too_large_for_a_note_are_left_to_git(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
