@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.command import Co
 from tests.vault import Vault
 
@@ -71,14 +73,17 @@ def test_an_entity_that_many_notes_name_is_important_to_agents(co: Co, vault: Va
     for name in ("Ada", "Bea"):
         vault.write(f"entities/{name.lower()}.md", "Leads the bridge team.")
     for number in range(10):
-        vault.write(f"articles/{number}.md", f"Day {number}: Bea called.")
+        vault.write(
+            f"articles/{number}.md",
+            f"Day {number}: " + ("Bea called." if number % 2 else "see [them](../entities/bea.md)."),
+        )
 
     def found(profile: str) -> dict[str, float]:
         hits = co("search", "bridge team", "--kind", "entity", "--profile", profile, "--json").json["hits"]
         return {hit["title"]: hit["signals"].get("importance", 0.0) for hit in hits}
 
     assert list(found("agent")) == ["Bea", "Ada"]
-    assert found("agent")["Bea"] > found("agent")["Ada"] > 0
+    assert found("agent") == pytest.approx({"Bea": 0.1, "Ada": 0.05}, abs=1e-4), "five mentions and five links"
     assert found("default") == {"Ada": 0.0, "Bea": 0.0}
 
 
