@@ -69,7 +69,7 @@ def read_request(kb: KnowledgeBase, query: str, options: Options) -> SearchReque
     if not 1 <= options.limit <= LARGEST_LIMIT:
         raise InvalidInputError(f"limit must be between 1 and {LARGEST_LIMIT}, not {options.limit}")
     if options.min_score is not None and not math.isfinite(options.min_score):
-        raise InvalidInputError(f"the lowest score must be a number such as 0.3, not {options.min_score}")
+        raise InvalidInputError(f"min_score must be a number such as 0.3, not {options.min_score}")
     if not options.words and not options.meaning:
         raise InvalidInputError("words and meaning are both switched off: nothing can be searched")
     backend = options.backend or kb.settings.knowledge_search_backend

@@ -28,7 +28,7 @@ WRONG_USAGE = {
     ("list", "--limit", "9" * 5_000): "--limit must have at most 9 digits",
     ("search", "x", "--limit", "many"): "--limit must be a number, not many",
     ("search", "x", "--min-score", "high"): "--min-score must be a number, not 'high'",
-    ("search", "x", "--min-score", "nan"): "the lowest score must be a number such as 0.3, not nan",
+    ("search", "x", "--min-score", "nan"): "min_score must be a number such as 0.3, not nan",
     ("data", "export", "--to", "x", "--server", "http://a.org"): "`co data export` does not work with --server: run it",
     ("web", "--port", "http"): "--port must be a number, not 'http'",
     ("feedback", "tune", "--apply", "--reset"): "--reset and --apply cannot be combined",
