@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 import os
 import tempfile
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from co_cli.cli.opening import at_least_1, open_knowledge_base, print_json, settings_of
 from co_cli.cli.terminal import ProgressBar, printable
 from co_cli.evaluation.baselines import BASELINES, WITH_VECTORS
-from co_cli.evaluation.running import Evaluation, Marks, mean_marks, method
+from co_cli.evaluation.running import Evaluation, Marks, mean_marks, method, temporary
 from co_cli.evaluation.sets import ABSENT, QUESTIONS, read_set, read_vault
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.paths import sample_vault
@@ -71,13 +71,13 @@ def run_eval(options: argparse.Namespace) -> int:
     return 0
 
 
-def _own_vault(options: argparse.Namespace, work: str) -> KnowledgeBase:
+def _own_vault(options: argparse.Namespace, work: str) -> AbstractContextManager[KnowledgeBase]:
     """Yours, or the sample vault with an index of its own if yours has no questions."""
     kb = open_knowledge_base(options)
     if os.path.exists(os.path.join(kb.root, QUESTIONS)):
         return kb
     kb.close()
-    return KnowledgeBase.open(sample_vault(), work)
+    return temporary(KnowledgeBase.open(sample_vault(), work))
 
 
 def _mean(name: str, rows: list[dict[str, Any]]) -> dict[str, Any]:

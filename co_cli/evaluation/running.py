@@ -7,7 +7,7 @@ import os
 import tempfile
 import time
 from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from statistics import median
 from typing import Any, NamedTuple
 
@@ -67,6 +67,17 @@ def method(name: str) -> Method:
     return lambda desk, text: [without_lines(hit.ref) for hit in desk.kb.search(text, **options).hits]
 
 
+@contextmanager
+def temporary(kb: KnowledgeBase) -> Generator[KnowledgeBase]:
+    """A vault that is closed in the end, and leaves nothing in a database that others use."""
+    with kb:
+        try:
+            yield kb
+        finally:
+            if kb.settings.engine != "sqlite":
+                kb.index.drop_all()
+
+
 class Evaluation:
     """Asks questions in a vault `kb`, or in temporary vaults made of a set's documents, one for each group."""
 
@@ -118,11 +129,11 @@ class Evaluation:
             self._fill(kb, found, group)
             yield kb
 
-    def _vault(self) -> KnowledgeBase:
+    def _vault(self) -> AbstractContextManager[KnowledgeBase]:
         """With a search.db of its own, so that the words of other groups do not count."""
         vault = tempfile.mkdtemp(dir=self._work)
         settings = self._settings._replace(vault=vault, data_dir=f"{vault}-data", knowledge_exclude=())
-        return KnowledgeBase.open(settings=settings)
+        return temporary(KnowledgeBase.open(settings=settings))
 
     def _fill(self, kb: KnowledgeBase, found: QuestionSet, group: str, before: float = math.inf) -> dict[str, str]:
         """Write a group's documents as notes and sync them. Returns the documents' ids by the notes' refs."""

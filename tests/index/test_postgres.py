@@ -25,6 +25,7 @@ from co_cli.settings import load_settings
 from co_cli.sources.origin import Origin
 from co_cli.team.schema import connect_team
 from tests.command import Co
+from tests.evaluation.tiny_set import trees
 from tests.index.contents import contents
 from tests.postgres import new_database, own_server, replica_of
 from tests.test_sample_vault import VAULT
@@ -353,6 +354,16 @@ def test_the_command_works_on_postgres_and_names_it(co: Co, vault: Vault, addres
     assert co("index", "rebuild").code == 0
     assert co("index", "verify").code == 0
     assert not (Path(co("config", "show", "data_dir").out.strip()) / "search.db").exists()
+
+
+def test_an_evaluation_leaves_nothing_in_the_database(co: Co, vault: Vault, address: str, tmp_path: Path) -> None:
+    for places in ((), (str(trees(tmp_path / "trees")),)):
+        assert co("eval", *places, "--method", "co", "--sample", "2").code == 0
+
+    with psycopg.connect(address) as owner:
+        store = store_of(owner)
+        for table in ("docs", "passages", "words", "terms", "docs_vec"):
+            assert owner.execute(f"select count(*) from {store}.{table}".encode()).fetchall() == [(0,)], table
 
 
 def test_a_server_that_cannot_be_reached_is_named_with_the_fix_and_without_the_password(
