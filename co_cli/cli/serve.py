@@ -74,7 +74,9 @@ def run_create(options: argparse.Namespace) -> int:
     with open_knowledge_base(options) as kb:
         secret, token = AccessTokens.of(kb).create(options.role, options.name)
     about = f"{token.name} ({token.role}) opens {token.vault}. This is the only time that the token is shown."
-    return print_result(options, {"token": secret, **token._asdict()}, [secret, about])
+    if not options.json:
+        print(printable(about), file=sys.stderr)  # CO_TOKEN=$(co token create ...) gets the token alone
+    return print_result(options, {"token": secret, **token._asdict()}, [secret])
 
 
 def run_list(options: argparse.Namespace) -> int:

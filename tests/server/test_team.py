@@ -175,9 +175,9 @@ def test_health_is_public_and_metrics_count_requests_by_route_and_status(team: S
 
 def test_tokens_are_created_listed_and_revoked_by_command(co: Co, vault: Vault) -> None:
     made = co("token", "create", "--role", "write", "--name", "mara")
-    secret, about = made.out.splitlines()
-    assert about.startswith(f"mara (write) opens {vault.root}.")
-    assert len(secret) == 43
+    secret = made.out.removesuffix("\n")
+    assert len(secret) == 43, "alone, for CO_TOKEN=$(co token create ...)"
+    assert made.err.startswith(f"mara (write) opens {vault.root}.")
     listed = co("token", "list")
     assert listed.out.startswith(f"mara  write  {vault.root}  since 20")
     assert secret not in listed.out
@@ -247,7 +247,7 @@ def test_the_page_of_a_reader_has_no_button_that_writes(sample: KnowledgeBase, o
             assert bool(page.query_selector("[aria-label='This answers it']")) == (role == "write")
             page.goto(f"{team.url}/note/memory:odalys-has-the-last-word")
             page.wait_for_selector("h1:has-text('Odalys')")
-            buttons = [one.inner_text() for one in page.query_selector_all("main button")]
+            buttons = page.locator("main button").all_inner_texts()
             assert ("Edit" in buttons, "Forget" in buttons) == (role == "write", role == "write"), buttons
-            page.problems.clear()  # Chromium logs the 401 before somebody is signed in
             page.close()  # it would miss the server
+            page.problems.clear()  # Chromium logs the 401 before somebody is signed in
