@@ -61,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if full := no_room(path, error):
             return _complain(f"it cannot be written: {full}; free some space", 3)
         if error.errno in REFUSED:
-            return _complain(f"{path} cannot be used: {error.strerror}; check the disk and the rights of its folder", 3)
+            return _complain(f"{path} cannot be used: {error.strerror}; check the disk and the folder's permissions", 3)
         return _complain(logbook().crashed(error), 3)
     except KeyboardInterrupt:
         discard_unfinished()

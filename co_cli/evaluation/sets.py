@@ -83,7 +83,7 @@ def read_set(folder: str, corpus: str | None = None) -> QuestionSet:
     """`corpus` is the folder of corpus.jsonl for a set that has none of its own."""
     if not os.path.exists(os.path.join(folder, "queries.jsonl")):
         needed = "corpus.jsonl, queries.jsonl and qrels.tsv"
-        raise InvalidInputError(f"{folder} is no question set: name a folder that has {needed}")
+        raise InvalidInputError(f"{folder} is not a question set: name a folder that has {needed}")
     own = os.path.join(folder, "corpus.jsonl")
     documents = _read_documents(os.path.join(corpus, "corpus.jsonl") if corpus and not os.path.exists(own) else own)
     found = QuestionSet(os.path.basename(os.path.abspath(folder)), _read_queries(folder), documents)
