@@ -42,7 +42,7 @@ COST = {
 }
 QUALITY = {
     "year": Bench("a year of facts that change and expire: is the valid one first?"),
-    "feedback": Bench("what judgements of half the questions do for the other half"),
+    "feedback": Bench("what ratings of half the questions do for the other half"),
     "long_texts": Bench("do questions find the right part of a long text?", sets=True),
     "turns": Bench("are turns of conversations found as well as notes?", sets=True),
     "layout": Bench("how many nearest neighbours does the map of the page keep?", sets=True),

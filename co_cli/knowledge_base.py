@@ -122,7 +122,7 @@ class KnowledgeBase:
 
     @staticmethod
     def connect(url: str, token: str | None = None) -> KnowledgeBase:
-        """A vault that `co serve` has at this address. Without a token, the one in CO_TOKEN.
+        """A vault on the server (`co serve`) at this address. Without a token, the one in CO_TOKEN.
 
         It has search, note, notes, remember, update, forget, restore, tags, links and status.
         """

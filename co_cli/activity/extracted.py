@@ -123,7 +123,7 @@ def facets(connection: apsw.Connection, root: str, state: str | None = None, id:
 
 
 def drop_gone(connection: apsw.Connection) -> None:
-    """Delete what was understood from conversations that are gone, except what became memories."""
+    """Delete facets of conversations that are gone, except what became memories."""
     connection.pragma("secure_delete", 1)
     connection.execute(DROP_GONE)
 

@@ -1,4 +1,4 @@
-"""Tell open pages at once what changed: file changes into server-sent events. One watcher for all pages."""
+"""Turn file changes into server-sent events for open pages. One watcher for all pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Work that takes longer than a request may: a function into a job in a thread of its own, with progress."""
+"""Work that takes longer than a request: run a function as a job in a thread of its own, with progress."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The app of `co serve`: the app of `co web` for everybody who has a token, with MCP, limits, health and metrics.
 
-A team vault is kept from here: its saves are committed and pushed, and before each request the folder gets what others
-saved. Several servers may do so at once.
+For a team vault it also runs the keeper, which commits and pushes saves, and before each request it writes to the
+folder what others saved. Several servers may do so at once.
 """
 
 from __future__ import annotations

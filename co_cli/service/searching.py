@@ -1,7 +1,7 @@
 """One search as a front end asks for it: options and settings into a request, and an answer whatever search.db does.
 
-Texts such as `7d` and names such as `handbook` are read here; whatever cannot be is an InvalidInputError that says
-what would be right. If the index cannot be used, the files answer, and the result says why.
+Texts such as `7d` and names such as `handbook` are read here; one that cannot be read is an InvalidInputError with the
+fix. If the index cannot be used, the files answer, and the result says why.
 """
 
 from __future__ import annotations

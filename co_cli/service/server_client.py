@@ -1,6 +1,6 @@
-"""A vault that `co serve` has: the methods of KnowledgeBase that agents and commands need, over the HTTP API.
+"""A vault on a server (`co serve`): the methods of KnowledgeBase that agents and commands need, over the HTTP API.
 
-The server searches, saves and records. What only works next to the files says so.
+The server searches, saves and records. Methods that need the files raise an error.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A tool with which an agent that we do not run hands in what was said: turns into a conversation."""
+"""A tool for agents that we do not run: it keeps the turns of a conversation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How shared statements reach PostgreSQL, and rows with COPY."""
+"""Run the shared SQL on PostgreSQL, and insert rows with COPY."""
 
 from __future__ import annotations
 

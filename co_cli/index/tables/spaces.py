@@ -1,6 +1,6 @@
 """Vaults with their vector spaces, the passages that wait for a vector, and the embedding cache.
 
-The vectors themselves are each engine's own: what has no body here.
+The vectors themselves differ between engines: methods without a body here.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ NOTES_OF = "select id, doc_id from passages where id among (:ids)"
 
 
 class Statements:
-    """One transaction of an engine. What has no body here differs between engines."""
+    """One transaction of an engine. Methods without a body here differ between engines."""
 
     def fetch(self, statement: str, values: Mapping[str, Any] | None = None) -> list[Any]:
         """Every row; the statement says what is in it."""
