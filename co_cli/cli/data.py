@@ -130,6 +130,7 @@ def _show(screen: Screen, receipts: list[ImportReceipt], written: bool) -> None:
         if outcome in ("unchanged", "failed"):
             continue
         found = [receipt for receipt in receipts if receipt.outcome == outcome]
+        found.sort(key=lambda receipt: not receipt.detail)  # what needs attention is among the few that are shown
         screen.line()
         screen.line(screen.paint(f"{names[outcome]}:", "bold"))
         for receipt in found[:SHOWN]:

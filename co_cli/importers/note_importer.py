@@ -169,7 +169,7 @@ class NoteImporter:
         if edited and not overwrite:
             hint = "`--on-conflict overwrite` takes the version of the export and puts a copy of yours in the trash"
             raise NoteConflictError(f"{source_ref(path)} was changed here, and differs in the export; {hint}")
-        details: list[str] = []
+        details = list(filter(None, [_became_text(item, data)]))
         new, body = _split(data)
         taken = {key: new[key] for key in (HASH, "kind", "provenance", "updated") if key in new}
         keep_fields = self.request.origin != OWN
@@ -214,7 +214,7 @@ class NoteImporter:
             folder = f"{FOLDERS[item.source]}/{item.folder}".rstrip("/")
             path = self.store.create(folder, read_note("note.md", data).title, data, self._taken)
             self._names.add(name_key(path))
-        return "created", path if self.request.write else None, ""
+        return "created", path if self.request.write else None, _became_text(item, data)
 
     def _render(self, item: Item, here: bytes = b"") -> bytes:
         """The note to write: with the fields that identify it, secrets masked. `here` is the one it would replace."""
@@ -268,6 +268,14 @@ class NoteImporter:
 
     def _taken(self, path: str) -> bool:
         return name_key(path) in self._names or self.index.taken(path)
+
+
+def _became_text(item: Item, data: bytes) -> str:
+    """Why the frontmatter of a copied file is a part of the text that is written; empty if it is not."""
+    front = read_frontmatter(item.text)
+    if not item.path or not front.problem or read_frontmatter(data.decode("utf-8", "surrogateescape")).problem:
+        return ""
+    return f"line {front.problem_line}: {front.problem}; it stays in the text until you fix it there and import again"
 
 
 def _split(data: bytes) -> tuple[dict[str, object], str]:

@@ -81,6 +81,22 @@ def test_a_note_of_basic_memory_is_identified_by_its_permalink(
     assert vault.notes() == ["articles/main/specs/coffee.md"]
 
 
+def test_frontmatter_that_cannot_be_read_is_named_and_taken_over_once_it_is_fixed(
+    import_data: ImportData, vault: Vault, tmp_path: Path
+) -> None:
+    files = {f"{number}.md": "Oaks." for number in range(9)}
+    root = write_files(tmp_path / "Brain", {**files, "tea.md": "---\ntitle: Tea: green\n---\nGreen tea.\n"})
+
+    ran = import_data("obsidian", root)
+
+    assert "  tea.md: line 2: a second `: ` in one line; put the value in quotes; it stays in the text until" in ran.out
+    assert vault.read("articles/Brain/tea.md").endswith("---\n---\ntitle: Tea: green\n---\nGreen tea.\n")
+    (root / "tea.md").write_text('---\ntitle: "Tea: green"\n---\nGreen tea.\n')
+    assert import_data("obsidian", root, "--json").json["counts"]["updated"] == 1
+    text = vault.read("articles/Brain/tea.md")
+    assert ('title: "Tea: green"\n' in text, text.endswith("---\nGreen tea.\n"), text.count("title")) == (True, True, 1)
+
+
 def test_a_taken_name_is_left_alone(import_data: ImportData, vault: Vault, brain: Path) -> None:
     vault.write("articles/My Brain/start.md", "Mine.")
 
