@@ -50,7 +50,7 @@ class ServerKnowledgeBase(KnowledgeBase):
         token = (token or os.environ.get(TOKEN_VARIABLE, "")).strip()
         if not token or not token.isascii() or " " in token:
             raise InvalidInputError(f"{url} needs a token, which its admin makes with `co token create`: set CO_TOKEN")
-        self.settings, self.root, self._token = load_settings(), url.rstrip("/"), token
+        self.settings, self.root, self._token = load_settings(), url.rstrip("/").removesuffix("/api/v1"), token
         self.front_end, self.short_lived, self.team = "python", False, None
         self._http = httpx2.Client(
             base_url=f"{self.root}/api/v1",

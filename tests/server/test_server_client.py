@@ -156,7 +156,7 @@ def test_commands_work_over_a_server(
     assert str(vault.root) not in shown.out
     assert "links: memory:elm" in shown.out
     assert co(*server, "show", "memory:oak", "--json").json["tags"] == ["tree", "old"]
-    assert co("list", "--tag", "tree", "--json", *server).json[0]["ref"] == "memory:oak"
+    assert co("list", "--tag", "tree", "--json", "--server", f"{team.url}/api/v1/").json[0]["ref"] == "memory:oak"
     assert co(*server, "note", "tags").out.startswith("#")
     ref = co(*server, "remember", "Ashes are grey.", "--json").json["ref"]
     assert co(*server, "edit", ref, "--add-tag", "grey").code == 0
