@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.server.browser import axe, inspect, until
+from tests.server.browser import PHONE, axe, inspect, until
 from tests.server.conftest import Server
 from tests.server.test_search_api import logged
 
@@ -59,6 +59,19 @@ def test_results_appear_while_typing_and_the_verdict_after_a_pause(page: Any, se
     until(page, "location.pathname.startsWith('/note/article:')")
     page.go_back()
     until(page, "document.activeElement === document.querySelectorAll('.hit > a')[1]")  # where you left
+
+
+def test_a_phone_says_why_a_note_was_found(page: Any, server: Server) -> None:
+    page.wait_for_selector("text=Newest notes")
+    page.fill("[type=search]", QUESTION)
+    page.wait_for_selector(".verdict .badge.good")
+    assert not page.is_visible(".hit button"), "the preview has it"
+
+    page.set_viewport_size(PHONE)
+    page.click(".hit:nth-child(2) button:text('Why')")
+
+    page.wait_for_selector("dialog table")
+    assert "Rank 2" in page.inner_text("dialog")
 
 
 def test_what_nothing_answers_can_be_written(page: Any, server: Server) -> None:
