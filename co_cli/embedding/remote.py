@@ -91,21 +91,21 @@ class RemoteEmbedder:
         sent = [add_prompt(self.space, text[:MAX_TEXT], kind) for text in texts if text.strip()]
         if self._outage and (kind == "query" or seconds is not None) and (problem := self._outage.problem):
             raise EmbeddingError(problem)  # somebody is waiting, and would wait in vain
+        if self._call is None:
+            self._call = (_ollama if self.space.provider == "ollama" else _pydantic_ai)(self.space, self._host)
         deadline = math.inf if seconds is None else time.monotonic() + seconds
         vectors: list[Vector] = []
         for at in range(0, len(sent), BATCH_TEXTS):
-            vectors += self._ask(sent[at : at + BATCH_TEXTS], kind, deadline)
+            vectors += self._ask(self._call, sent[at : at + BATCH_TEXTS], kind, deadline)
         received = iter(vectors)
         return [next(received) if text.strip() else None for text in texts]
 
-    def _ask(self, texts: Sequence[str], kind: EmbedKind, deadline: float) -> list[Vector]:
-        if self._call is None:
-            self._call = (_ollama if self.space.provider == "ollama" else _pydantic_ai)(self.space, self._host)
+    def _ask(self, call: Call, texts: Sequence[str], kind: EmbedKind, deadline: float) -> list[Vector]:
         pauses = list(PAUSES) if kind == "document" else []
         while True:
             seconds = min(SECONDS[kind], deadline - time.monotonic())
             try:
-                answer = run_async(self._call(texts, kind), seconds)
+                answer = run_async(call(texts, kind), seconds)
                 if self._outage:
                     self._outage.note(None)
                 return self._unit_vectors(answer, len(texts))

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import builtins
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -148,6 +149,22 @@ def test_a_slow_server_is_left_when_the_time_is_over(remote: Remote) -> None:
         with pytest.raises(EmbeddingError, match=r"did not answer within 0\.3 s"):
             remote.embedder.embed(["blue"], "document", 0.3)
         assert time.monotonic() - started < 20, fault
+
+
+def test_the_seconds_that_importing_a_client_takes_are_not_the_server_s(
+    ollama: OllamaServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock, real, import_ = [0.0], time.monotonic, builtins.__import__
+
+    def import_slowly(name: str, *given: Any) -> Any:
+        clock[0] += 100 if name == "ollama" else 0
+        return import_(name, *given)
+
+    monkeypatch.setattr(time, "monotonic", lambda: real() + clock[0])
+    monkeypatch.setattr(builtins, "__import__", import_slowly)
+
+    assert RemoteEmbedder(remote_space("ollama"), ollama.url).embed(["blue"], "document", 60) != [None]
+    assert clock[0] >= 100
 
 
 def test_a_server_that_is_not_running_is_reported_without_the_password_of_its_address(
