@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -24,6 +25,9 @@ settings.register_profile("roam", deadline=None, max_examples=300)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "house"))
 
 os.environ["CO_KNOWLEDGE_READER"] = "off"  # it takes time; tests of the reader turn it on
+os.environ["TZ"] = "UTC"  # as dates are written here; tests of time zones choose others
+if hasattr(time, "tzset"):
+    time.tzset()
 
 OUTSIDE = ("CO_", "XDG_", "OLLAMA_", "NO_COLOR", "FORCE_COLOR", "CLICOLOR", "COLUMNS", "EDITOR", "VISUAL")
 
