@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -59,6 +60,13 @@ def notes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KnowledgeBase]:
     with KnowledgeBase.open(vault.root, folder / "data") as kb:
         kb.sync()
         yield kb
+
+
+@pytest.fixture(autouse=True)
+def one_moment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two searches that are compared are of the same time: with it, the recency of a note changes."""
+    now = time.time()
+    monkeypatch.setattr(time, "time", lambda: now)
 
 
 @SEARCHES

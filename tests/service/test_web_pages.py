@@ -12,7 +12,7 @@ from co_cli.notes.note import Note, read_note
 from co_cli.service.web_pages import Loaded, LoaderAnswer, LoadFailed, PageReceipt, UseHttp, WebPages
 from co_cli.sources.web.addresses import Exceptions
 from co_cli.sources.web.extract import Page
-from co_cli.sources.web.fetch import Fetcher, Limits
+from co_cli.sources.web.fetch import Fetcher
 from tests.sources.web_server import Names, WebServer, article
 from tests.vault import Vault
 
@@ -40,7 +40,7 @@ class Ready:
 @pytest.fixture
 def fetcher() -> Fetcher:
     """Allowed to fetch from this machine."""
-    return Fetcher(Limits(seconds=5), Exceptions.read(["127.0.0.1"]))
+    return Fetcher(exceptions=Exceptions.read(["127.0.0.1"]))
 
 
 @pytest.fixture
