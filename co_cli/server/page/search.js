@@ -182,7 +182,7 @@ export async function open(main, { query, session, signal, go, toast, complain, 
       <div class="row small soft">${parts.length ? html`<span class="stack" role="img" aria-label=${names}>${parts.map(
         ([name, value]) => html`<i class="part-${name}" .style=${`width:${Math.max(0, 100 * value / best)}%`}></i>`)}</span>` : nothing}
         ${when(one.created)} ${one.tags.slice(0, 4).map((tag) => html`<span>#${tag}</span>`)}
-        ${found ? html`<button class="quiet narrow" @click=${() => why(one.ref)}>Why</button>` : nothing}</div>
+        ${found ? html`<button class="narrow" @click=${() => why(one.ref)}>Why</button>` : nothing}</div>
     </li>`;
   };
 
