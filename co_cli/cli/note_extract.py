@@ -45,9 +45,10 @@ def run_extract(options: argparse.Namespace) -> int:
 def _as_object(found: Extraction) -> dict[str, object]:
     rows = [
         {"kind": one.kind, "text": one.text, "source": source_of_facet(one), "state": one.state, "ref": one.ref}
-        for one in (*found.saved, *found.proposed)
+        for one in (*found.saved, *found.proposed, *found.noted)
     ]
-    return {**found._asdict(), "saved": len(found.saved), "proposed": len(found.proposed), "facets": rows}
+    counts = {name: len(rows) for name, rows in found._asdict().items() if name in ("saved", "proposed", "noted")}
+    return {**found._asdict(), **counts, "facets": rows}
 
 
 def _lines(found: Extraction, everything: bool) -> Iterator[str]:
@@ -59,10 +60,13 @@ def _lines(found: Extraction, everything: bool) -> Iterator[str]:
         yield f"proposed ({one.kind}): {one.text}"
     if found.proposed:
         yield "`co note review --only proposed` asks you about them."
+    for one in found.noted:
+        rated = "raised" if one.detail["feeling"] == "praise" else "lowered"
+        yield f"{rated} {', '.join(one.detail['given']) or 'no note'}: {one.text}"
     if not found.requests and not found.problem:
         yield "Nothing new to read" + ("." if everything else "; `--all` also reads conversations that were imported.")
         return
-    counts = f"{found.known} known already, {found.refused} refused, {found.noted} feedback"
+    counts = f"{found.known} known already, {found.refused} refused"
     yield f"{count_of(found.requests, 'request')}, {found.tokens:,} tokens; {counts}."
     if found.problem:
         yield f"stopped: {found.problem}"

@@ -87,9 +87,9 @@ class Extraction(NamedTuple):
 
     proposed: list[FacetRow]
     saved: list[FacetRow]
+    noted: list[FacetRow]
+    """Feedback."""
     known: int = 0
-    noted: int = 0
-    """Feedback that was recorded."""
     refused: int = 0
     tokens: int = 0
     requests: int = 0
@@ -120,12 +120,14 @@ def extract(
                 break
     with kb.activity.written().reading() as connection:
         found = [row for row in extracted.facets(connection, kb.root) if row.at >= started]
-    states = [row.state for row in found]
+    by_state = {
+        state: [row for row in found if row.state == state] for state in ("proposed", "saved", "noted", "known")
+    }
     return Extraction(
-        [row for row in found if row.state == "proposed"],
-        [row for row in found if row.state == "saved"],
-        states.count("known"),
-        states.count("noted"),
+        by_state["proposed"],
+        by_state["saved"],
+        by_state["noted"],
+        len(by_state["known"]),
         reading.refused,
         reading.tokens,
         reading.requests,

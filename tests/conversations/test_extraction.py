@@ -428,8 +428,15 @@ def test_only_conversations_that_were_captured_here_are_read_unless_asked_for_al
 
 @pytest.mark.parametrize(("query_log", "question"), [("on", "Which pool takes traffic first?"), ("no-text", None)])
 def test_feedback_lowers_the_notes_that_were_given_for_the_answer(
-    open_vault: OpenVault, server: ChatServer, vault: Vault, query_log: str, question: str | None
+    co: Co,
+    open_vault: OpenVault,
+    server: ChatServer,
+    vault: Vault,
+    monkeypatch: pytest.MonkeyPatch,
+    query_log: str,
+    question: str | None,
 ) -> None:
+    monkeypatch.setenv("CO_QUERY_LOG", query_log)
     vault.write("memories/blue.md", "---\nloading: always\n---\nBlue takes traffic first.")
     kb = open_vault(capture="propose", query_log=query_log)
     kb.sync()
@@ -443,9 +450,9 @@ def test_feedback_lowers_the_notes_that_were_given_for_the_answer(
     line = next(turn.line + 2 for turn in turns if turn.text == wrong)
     server.play(answers(facet("feedback", "That is wrong, green takes traffic first.", line, feeling="correction")))
 
-    found = read_conversations(kb)
+    ran = co("note", "extract")
 
-    assert (found.noted, found.proposed) == (1, [])
+    assert "lowered memory:blue: That is wrong, green takes traffic first.\n" in ran.out
     with kb.activity.written().writing() as connection:
         (rated,) = [row for row in judgements.read(connection, kb.root) if row.how == "heard"]
         (noted,) = extracted.facets(connection, kb.root, "noted")
