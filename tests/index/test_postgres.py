@@ -169,6 +169,31 @@ def test_servers_with_folders_of_their_own_share_a_vault_by_its_name(tmp_path: P
         engine.close()
 
 
+def test_writers_of_one_vault_wait_for_each_other_and_not_for_those_of_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("co_cli.index.postgres.postgres_engine.CONFIGURE", "set lock_timeout = '100ms'")
+    first, second = (PostgresEngine(address) for address in [new_database()] * 2)
+    folders = {name: Vault(tmp_path / name) for name in ("one", "two")}
+    for folder in folders.values():
+        folder.write("memories/oak.md", "Oaks live long.")
+        KnowledgeIndex(first, folder.root, embedders=Embedders("none")).sync()
+        folder.write("memories/elm.md", "Elms like water.")
+    one, two = (KnowledgeIndex(second, folder.root, embedders=Embedders("none")) for folder in folders.values())
+
+    with first.writing() as writer:
+        writer.drop_files(writer.add_vault(one.origin), ["memories/oak.md"])
+        two.index_file(None, "memories/elm.md")
+        with pytest.raises(IndexUnavailableError, match="another process is writing: try again"):
+            one.index_file(None, "memories/elm.md")
+    one.index_file(None, "memories/elm.md")
+
+    assert [note.ref for note in one.docs()] == ["memory:elm"]
+    assert sorted(note.ref for note in two.docs()) == ["memory:elm", "memory:oak"]
+    for engine in (first, second):
+        engine.close()
+
+
 TEAM_ROWS = (
     "insert into team.changes (vault_id, path, author, saved_at, version) select id, 'x', 'me', 1, 1 from team.vaults",
     "insert into team.tokens (hash, vault_id, name, role, created) select name, id, 'me', 'read', '' from team.vaults",
