@@ -22,7 +22,7 @@ class FeedAsked(BaseModel):
     front_end: str | None = None
     before: float | None = None
     """Continue here: `next` of the page before."""
-    limit: int = Field(30, ge=1, le=500)
+    limit: int = Field(30, ge=1, le=10_000)
 
 
 class Feed(NamedTuple):

@@ -126,7 +126,8 @@ def _examine(kb: KnowledgeBase, fix: bool) -> DoctorAnswer:
     def work(report: Report) -> list[Finding]:
         return examine(kb, fix, lambda done, total: report("checks", done, total))
 
-    return DoctorAnswer(_doctors.start(kb, work).state)
+    _doctors.start(kb, work)
+    return show_doctor(kb)
 
 
 @route("GET", "/doctor")

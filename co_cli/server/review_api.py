@@ -25,7 +25,7 @@ class ListFindings(BaseModel):
     """Which findings to list."""
 
     kind: Kind | None = None
-    limit: int = Field(50, ge=0, le=1_000)
+    limit: int = Field(default=50, ge=0, le=1_000)
 
 
 class Decide(BaseModel):
@@ -134,15 +134,17 @@ def start_review(kb: KnowledgeBase) -> ReviewAnswer:
         found = review(kb, time.time(), estimate_tokens, progress=report)
         return Reviewed(found, seen)
 
-    return ReviewAnswer(_jobs.start(kb, work).state)
+    _jobs.start(kb, work)
+    return show_review(kb, ListFindings())
 
 
 @route("GET", "/review")
 def show_review(kb: KnowledgeBase, asked: ListFindings) -> ReviewAnswer:
     """Show how far the review is, or what it found."""
     job = _jobs.last(kb)
+    state = job.state if job else JobState()  # before the result, which is there when the state says so
     if job is None or job.result is None:
-        return ReviewAnswer(job.state if job else JobState())
+        return ReviewAnswer(state)
     reviewed = job.result
     with reviewed.lock:
         items = reviewed.undecided()
@@ -152,7 +154,7 @@ def show_review(kb: KnowledgeBase, asked: ListFindings) -> ReviewAnswer:
         changed = kb.index.hashes() != reviewed.seen
     counts, may = Counter(item.kind for item in items), CALLER.get().may("write")
     return ReviewAnswer(
-        job.state,
+        state,
         reviewed.review.notes,
         reviewed.review.dismissed,
         reviewed.review.degraded,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,18 @@ def wait_for(true: Callable[[], Any], what: Callable[[], object] = lambda: "") -
 def until(page: Any, script: str) -> Any:
     """Wait until JavaScript is true. The page's policy forbids playwright's `wait_for_function`."""
     return wait_for(lambda: page.evaluate(script), lambda: f"never true: {script}\n{page.inner_text('body')}")
+
+
+@contextmanager
+def held(page: Any, pattern: str) -> Iterator[list[Any]]:
+    """Requests to these addresses wait until the block ends. There must be one."""
+    waiting: list[Any] = []
+    page.route(pattern, lambda route: waiting.append(route))
+    yield waiting
+    wait_for(lambda: page.evaluate("true") and waiting, lambda: f"never asked: {pattern}")
+    for one in waiting:
+        one.continue_()
+    page.unroute(pattern)
 
 
 def visit(page: Any, path: str) -> None:

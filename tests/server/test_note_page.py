@@ -129,7 +129,7 @@ def test_an_edit_that_conflicts_shows_both_texts_and_loses_neither(page: Any, se
     page.wait_for_selector("#toasts >> text=Forgotten")
     assert not file.exists()
     page.click("#toasts div:has-text('Forgotten') >> text=Undo")
-    page.wait_for_selector(".prose em")
+    page.wait_for_selector(".note .prose em")
     assert "Mine is *better*." in file.read_text()
 
     server.kb.forget(ref)

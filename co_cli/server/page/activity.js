@@ -1,9 +1,9 @@
 // Activity: what was asked, given to agents and saved, with plots and unanswered questions.
 
 import { get, mayWrite } from "./api.js";
-import { badge, bare, count, html, noteLink, nothing, render, svg, when } from "./parts.js";
+import { badge, bare, count, html, inTurn, noteLink, nothing, render, svg, when } from "./parts.js";
 
-const DAY = 86400000;
+const DAY = 86400000, SHOWN = 20;
 const KINDS = [["", "Everything"], ["asked", "Asked"], ["given", "Added to prompts"], ["saved", "Saved"]];
 const SPANS = [[30, "30 days"], [90, "90 days"], [365, "1 year"]];
 const OUTCOMES = { found: ["found", "good"], absent: ["nothing found", "warn"], inconclusive: ["not sure", "warn"] };
@@ -90,18 +90,17 @@ const tile = (number, label, about) => html`<div class="card tile"><b>${number.t
 const byFrontEnd = (counts) => Object.entries(counts).map(([name, number]) => `${nameOf(name)} ${number}`).join(", ");
 
 export async function open(main, { signal, onChange }) {
-  let kind = "", frontEnd = "", days = 30, year = 0;
+  let kind = "", frontEnd = "", days = 30, year = 0, limit = SHOWN;
   let feed, stats, memories;
 
-  const readFeed = async (before) => {
-    const found = await get("/activity", { kind, front_end: frontEnd, before, limit: 20 }, signal);
-    feed = before ? { ...found, entries: [...feed.entries, ...found.entries], titles: { ...feed.titles, ...found.titles } } : found;
-  };
-  const readStats = async () => { stats = await get("/activity/stats", { days, limit: 20 }, signal); };
-  const update = async (...reads) => {
-    await Promise.all(reads.map((read) => read()));
-    if (!signal.aborted) draw();
-  };
+  const load = inTurn(async () => {
+    [feed, stats, memories] = await Promise.all([
+      get("/activity", { kind, front_end: frontEnd, limit }, signal),
+      get("/activity/stats", { days, limit: 20 }, signal),
+      get("/activity/memories", {}, signal),
+    ]);
+    draw();
+  });
   const choose = (options, value, set, label) => html`<select aria-label=${label} @change=${(event) => set(event.target.value)}>
     ${options.map(([one, text]) => html`<option value=${one} ?selected=${String(one) === String(value)}>${text}</option>`)}</select>`;
 
@@ -114,7 +113,7 @@ export async function open(main, { signal, onChange }) {
     const name = `${count(stats.searches, "question")} in ${days} days, ${stats.unanswered} of them unanswered`;
     render(html`
       <div class="row head"><h1 class="grow">Activity</h1>
-        ${choose(SPANS, days, (value) => { days = +value; update(readStats); }, "Days")}</div>
+        ${choose(SPANS, days, (value) => { days = +value; load(); }, "Days")}</div>
       ${feed.query_log === "on" ? nothing : html`<p class="card">The setting <code>query_log</code> is
         <b>${feed.query_log}</b>: ${feed.query_log === "off" ? "nothing more" : "no text"} is recorded.</p>`}
       <div class="cards tiles">
@@ -136,19 +135,18 @@ export async function open(main, { signal, onChange }) {
           <span class="small soft">${one.times === 1 ? "once" : `${one.times} times`}</span>
           ${!mayWrite() ? nothing : html`<a class="button" href="/note/?title=${encodeURIComponent(one.text)}" aria-label="Write it: ${one.text}">Write it</a>`}</li>`)}</ul></section>` : nothing}
       <div class="row filters"><h2 class="grow">What happened</h2>
-        ${choose(KINDS, kind, (value) => { kind = value; update(readFeed); }, "Kind")}
-        ${choose([["", "All front ends"], ...ends.map((one) => [one, nameOf(one)])], frontEnd, (value) => { frontEnd = value; update(readFeed); }, "Front end")}</div>
+        ${choose(KINDS, kind, (value) => { [kind, limit] = [value, SHOWN]; load(); }, "Kind")}
+        ${choose([["", "All front ends"], ...ends.map((one) => [one, nameOf(one)])], frontEnd, (value) => { [frontEnd, limit] = [value, SHOWN]; load(); }, "Front end")}</div>
       <div aria-live="polite">
         ${groups.length ? groups.map(([day, entries]) => html`
           <h3>${day === today ? "Today" : day === yesterday ? "Yesterday" : dateText(day)}</h3>
           <ul class="card feed">${entries.map((entry) => feedItem(entry, feed.titles))}</ul>`)
         : html`<p class="empty">Nothing here yet. Ask something on the <a href="/">search page</a>, or connect an agent with <code>co mcp</code>.</p>`}
       </div>
-      ${feed.next ? html`<button @click=${() => update(() => readFeed(feed.next))}>Show older</button>` : nothing}`, main);
+      ${feed.next ? html`<button @click=${() => { limit += 5 * SHOWN; load(); }}>Show older</button>` : nothing}`, main);
   }
 
-  const readMemories = async () => { memories = await get("/activity/memories", {}, signal); };
+  onChange(load);
+  await load();
   narrow.addEventListener("change", draw, { signal });
-  onChange(() => update(readFeed, readStats, readMemories));
-  await update(readFeed, readStats, readMemories);
 }

@@ -31,7 +31,7 @@ export async function signIn() {
   localStorage.setItem(TOKEN, token);
 }
 
-// How often something was sent that may have changed notes.
+// How often notes may have changed: something was sent, or the server said so.
 export const changes = { count: 0 };
 
 async function ask(method, path, { body, signal } = {}) {
@@ -76,13 +76,12 @@ export async function blobUrl(path, signal) {
   return url;
 }
 
-// Calls fn(event, data) for each event of the server. Connects again when the connection breaks; then anything may have changed.
-export async function events(fn, signal) {
-  for (let again = false, connected = false; !signal?.aborted; again = true) {
+// Calls fn(event, data) for each event of the server. Connects again when the connection breaks; until then, anything may change.
+export async function events(fn) {
+  for (let connected = false; ;) {
     try {
-      const response = await ask("GET", "/events", { signal });
+      const response = await ask("GET", "/events");
       connected = true;
-      if (again) fn("changed", { refs: [], many: true });
       const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
       for (let text = ""; ;) {
         const { value, done } = await reader.read();
@@ -92,10 +91,11 @@ export async function events(fn, signal) {
         for (const one of parts) {
           const found = /^event: (.*)\ndata: (.*)$/s.exec(one);
           if (found) fn(found[1], JSON.parse(found[2]));
+          if (one === ": connected") fn("changed", { refs: [], many: true });
         }
       }
     } catch (error) {
-      if (error.name === "AbortError" || error.status === 401) return;
+      if (error.status === 401) return;
       if (error.status === 0 && connected) {
         connected = false;
         fn("notice", { text: error.message });

@@ -1,7 +1,7 @@
 // The frame: sign-in, menu, router, keys, toasts and live updates.
 
-import { ApiError, TOKEN, events, get, mayWrite, onSignedOut, rights, sample, signIn } from "./api.js";
-import { dialog, html, nothing, problem, render, svg } from "./parts.js";
+import { ApiError, TOKEN, changes, events, get, mayWrite, onSignedOut, rights, sample, signIn } from "./api.js";
+import { closeDialog, dialog, html, nothing, problem, render, svg } from "./parts.js";
 
 // [path, module, title, icon in the menu]; a path ending in /* has a rest. A module has `open`, which draws its page.
 const PAGES = [
@@ -15,7 +15,7 @@ const PAGES = [
 ];
 const THEMES = ["auto", "light", "dark"];
 const main = document.getElementById("main");
-let session, current, leave = new AbortController(), keys = {}, listeners = [];
+let session, current, live, leave = new AbortController(), keys = {}, follow;
 
 // -- menu, theme and toasts -----------------------------------------------------------------------------------------
 
@@ -45,12 +45,12 @@ function menu() {
   document.getElementById("top"));
 }
 
-async function leaveSample() {
+function leaveSample() {
   sample.on = false;
-  await start("/");
+  return start("/");
 }
 
-export function toast(text, undo) {
+function toast(text, undo) {
   const box = document.createElement("div");
   const remove = () => box.remove();
   const back = () => { remove(); undo(); };
@@ -62,10 +62,12 @@ export function toast(text, undo) {
   setTimeout(remove, undo ? 10000 : 4000);
 }
 
-// For requests that were not cut off by leaving the page: says what went wrong.
-function complain(error) {
-  if (error.name !== "AbortError") toast(error.message);
-}
+// What no page catches. A request that was cut off by leaving its page does not matter.
+addEventListener("unhandledrejection", (event) => {
+  const { reason } = event;
+  if (reason instanceof ApiError || reason.name === "AbortError") event.preventDefault();
+  if (reason.name !== "AbortError") toast(reason.message);
+});
 
 // -- router ---------------------------------------------------------------------------------------------------------
 
@@ -78,7 +80,7 @@ function find(path) {
   }
 }
 
-export function go(path) {
+function go(path) {
   history.pushState(null, "", path);
   scrollTo(0, 0);
   return open();
@@ -89,8 +91,9 @@ async function open() {
   leave = new AbortController();
   const { signal } = leave;
   const found = find(location.pathname);
-  listeners = [];
+  follow = undefined;
   keys = {};
+  closeDialog();
   current = found?.module;
   menu();
   if (!found) return show(html`<h1>Not found</h1><p>There is no page ${location.pathname}. <a href="/">Search instead</a></p>`);
@@ -98,15 +101,19 @@ async function open() {
     const page = await import(`./${found.module}.js`);
     if (signal.aborted) return;
     document.title = `${found.title} · co`;
-    const fresh = document.createElement("div");
-    fresh.className = `page ${found.module}`;
-    main.replaceChildren(fresh);
-    await page.open(fresh, {
+    let busy = false;
+    await page.open(emptied(found.module), {
       rest: decodeURIComponent(found.rest),
       query: new URLSearchParams(location.search),
-      session, signal, go, toast, complain,
+      session, signal, go, toast,
       setKeys: (chosen) => { if (!signal.aborted) keys = chosen; },
-      onChange: (fn) => { if (!signal.aborted) listeners.push(fn); },
+      onChange: (fn) => { if (!signal.aborted) follow = fn; }, // before the first request
+      // What is pressed twice happens once.
+      attempt: (fn) => async (...args) => {
+        if (busy) return;
+        busy = true;
+        await fn(...args).finally(() => { busy = false; });
+      },
     });
   } catch (error) {
     if (signal.aborted || error.name === "AbortError" || error.status === 401) return;
@@ -115,12 +122,14 @@ async function open() {
   }
 }
 
-function show(content) {
-  const fresh = document.createElement("div");
-  fresh.className = "page";
-  main.replaceChildren(fresh);
-  render(content, fresh);
+function emptied(kind = "") {
+  const page = document.createElement("div");
+  page.className = `page ${kind}`;
+  main.replaceChildren(page);
+  return page;
 }
+
+const show = (content) => render(content, emptied());
 
 addEventListener("popstate", open);
 addEventListener("click", (event) => {
@@ -172,6 +181,7 @@ function enter(event) {
 
 onSignedOut(() => {
   leave.abort();
+  if (main.querySelector("#token")) return;
   document.getElementById("top").replaceChildren();
   show(html`<h1>Sign in</h1><p>Open the newest address that <code>co web</code> printed; if it has ended, start it again.
     What you typed and did not save is kept in this browser.</p>
@@ -183,12 +193,14 @@ onSignedOut(() => {
 async function start(path) {
   session = await get("/session");
   rights.role = session.role;
+  live ??= events(changed);
   await (path ? go(path) : open());
 }
 
 function changed(event, data) {
-  if (event === "notice") toast(data.text);
-  if (event === "changed") for (const fn of listeners) fn(data.refs, data.many);
+  if (event === "notice") return toast(data.text);
+  changes.count++;
+  follow?.(data.refs, data.many);
 }
 
 theme();
@@ -196,7 +208,6 @@ let refused; // a used code does not matter if this browser is signed in
 try {
   await signIn().catch((error) => { refused = error; });
   await start();
-  events(changed);
 } catch (error) {
   if (refused || error.status !== 401) show(html`<h1>Sign in</h1>${problem(refused ?? error)}`);
 }

@@ -1,7 +1,7 @@
 // Context: exactly what an agent would get for a prompt, what it costs, and why.
 
 import { post } from "./api.js";
-import { badge, count, html, noteLink, nothing, problem, render, withCode } from "./parts.js";
+import { badge, count, html, inTurn, noteLink, nothing, render, withCode } from "./parts.js";
 
 const about = (tokens) => html`<span class="small soft">about ${count(tokens, "token")}</span>`;
 
@@ -39,24 +39,19 @@ function result(given) {
 }
 
 export async function open(main, { query, signal, onChange }) {
-  let given, error, busy = false;
-  const ask = async () => {
-    const form = main.querySelector("form");
-    busy = true;
+  let given, asked = { prompt: query.get("prompt") ?? "", tokens: null };
+  const load = inTurn(async () => {
+    given = await post("/given", asked, signal);
     draw();
-    try {
-      const tokens = form.tokens.value ? +form.tokens.value : null;
-      [given, error] = [await post("/given", { prompt: form.prompt.value, tokens }, signal), undefined];
-      const text = form.prompt.value.trim();
-      history.replaceState(null, "", text ? `/given?prompt=${encodeURIComponent(text)}` : "/given");
-    } catch (caught) {
-      if (signal.aborted) return;
-      error = caught;
-    }
-    busy = false;
-    draw();
+  });
+  const submit = (event) => {
+    event.preventDefault();
+    const { prompt, tokens } = main.querySelector("form");
+    asked = { prompt: prompt.value, tokens: tokens.value ? +tokens.value : null };
+    const text = prompt.value.trim();
+    history.replaceState(null, "", text ? `/given?prompt=${encodeURIComponent(text)}` : "/given");
+    load();
   };
-  const submit = (event) => { event.preventDefault(); ask(); };
   const press = (event) => { if (event.key === "Enter" && !event.shiftKey && !event.isComposing) submit(event); };
 
   function draw() {
@@ -68,12 +63,12 @@ export async function open(main, { query, signal, onChange }) {
           placeholder="Plan the next deploy"></textarea>
         <div class="row end"><label for="tokens">Room for notes, in tokens</label>
           <input id="tokens" name="tokens" type="number" min="1" step="1" placeholder=${given?.report.budget ?? "1000"}>
-          <button class="primary" ?disabled=${busy}>Show</button></div>
+          <button class="primary">Show</button></div>
       </form>
-      <div aria-live="polite" aria-busy=${busy}>${error ? problem(error) : given ? result(given) : html`<p class="empty">Collecting what an agent would be given…</p>`}</div>`, main);
+      <div aria-live="polite">${given ? result(given) : html`<p class="empty">Collecting what an agent would be given…</p>`}</div>`, main);
   }
 
   draw();
-  onChange(() => { if (given) ask(); });
-  await ask();
+  onChange(load);
+  await load();
 }

@@ -1,7 +1,7 @@
 // Health: checks, sources, index, settings, and one query ranked in two ways.
 
 import { get, post } from "./api.js";
-import { badge, bare, count, html, noteLink, nothing, problem, render, when, withCode } from "./parts.js";
+import { badge, bare, count, html, inTurn, noteLink, nothing, problem, render, when, withCode } from "./parts.js";
 
 const POLL = 400, EAGER = 2000; // with more notes, the checks start when you say so
 const LEVELS = { ok: ["✓", "good"], warning: ["!", "warn"], error: ["✕", "bad"] };
@@ -28,23 +28,25 @@ function moved(hit, place, others) {
   return badge(before > place ? `▲ ${before - place}` : `▼ ${place - before}`, before > place ? "good" : "bad");
 }
 
-export async function open(main, { signal, session, setKeys, complain, onChange }) {
+export async function open(main, { signal, session, attempt, setKeys, onChange }) {
   let health, doctor, both, error, asking = false, timer, all = false;
   const asked = { q: "", left: {}, right: { backend: "fts5" } };
 
-  async function load() {
-    health = await get("/health", {}, signal);
+  // While checks run, only how far they are.
+  const load = inTurn(async () => {
+    doctor = await get("/doctor", {}, signal);
+    const running = doctor.job.state === "running";
+    if (!running || !health) health = await get("/health", {}, signal);
     CHOICES.profile = Object.keys(health.profiles);
-    draw();
-  }
-
-  async function check(path) {
-    doctor = path ? await post(path, {}, signal) : await get("/doctor", {}, signal);
     clearTimeout(timer);
-    if (doctor.job.state === "running") timer = setTimeout(() => signal.aborted || check().catch(complain), POLL);
-    else if (path !== undefined || doctor.job.state === "done") load().catch(complain);
+    if (running) timer = setTimeout(load, POLL);
     draw();
-  }
+  });
+
+  const check = attempt(async (path) => {
+    await post(path, {}, signal);
+    await load();
+  });
 
   async function compare(event) {
     event.preventDefault();
@@ -69,12 +71,12 @@ export async function open(main, { signal, session, setKeys, complain, onChange 
       ${one.check === "secrets" && one.level !== "ok" ? html`<a class="small" href="/review?kind=secret">Review</a>` : nothing}</div></li>`;
 
   function doctorCard() {
-    const { job, findings } = doctor ?? { job: { state: "none" }, findings: [] };
+    const { job, findings } = doctor;
     const wrong = findings.filter((one) => one.level !== "ok"), fine = findings.filter((one) => one.level === "ok");
     const running = job.state === "running", open = wrong.filter((one) => !one.fixed);
     return html`<section class="card" aria-labelledby="checks"><div class="row"><h2 id="checks" class="grow">Checks</h2>
-        ${session.role === "admin" && open.some((one) => FIXABLE.test(one.cure)) ? html`<button @click=${() => check("/doctor/fix").catch(complain)}>Apply safe fixes</button>` : nothing}
-        <button ?disabled=${running} @click=${() => check("/doctor").catch(complain)}>${job.state === "none" ? "Check" : "Check again"} <kbd>r</kbd></button></div>
+        ${session.role === "admin" && open.some((one) => FIXABLE.test(one.cure)) ? html`<button @click=${() => check("/doctor/fix")}>Apply safe fixes</button>` : nothing}
+        <button ?disabled=${running} @click=${() => check("/doctor")}>${job.state === "none" ? "Check" : "Check again"} <kbd>r</kbd></button></div>
       ${job.problem ? problem({ message: job.problem }) : nothing}
       ${running ? html`<label for="progress">Reading every file</label>
         <progress id="progress" max=${job.progress?.total ?? 1} .value=${job.progress?.done ?? 0}></progress>` : nothing}
@@ -156,14 +158,12 @@ export async function open(main, { signal, session, setKeys, complain, onChange 
   }
 
   function draw() {
-    if (!health || signal.aborted) return;
     render(html`<h1>Health</h1>${doctorCard()}${cards(health)}${sources()}${comparison()}${settings()}`, main);
   }
 
-  setKeys({ r: ["Check again", () => check("/doctor").catch(complain)] });
-  onChange(() => load().catch(complain));
+  setKeys({ r: ["Check again", () => check("/doctor")] });
+  onChange(load);
   render(html`<h1>Health</h1><p class="empty">Reading the state of ${count(session.notes, "note")} …</p>`, main);
   await load();
-  await check();
   if (doctor.job.state === "none" && session.notes <= EAGER) await check("/doctor");
 }

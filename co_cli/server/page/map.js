@@ -1,7 +1,7 @@
 // Notes by meaning: points to look at on a canvas, and the same notes as a list.
 
 import { get } from "./api.js";
-import { count, html, noteLink, notePath, nothing, problem, render, when } from "./parts.js";
+import { count, html, inTurn, noteLink, notePath, nothing, problem, render, when } from "./parts.js";
 
 const DAY = 86400000;
 const AGES = [["this week", 7], ["this month", 31], ["this quarter", 92], ["this year", 366], ["older", Infinity]];
@@ -58,7 +58,7 @@ export async function open(main, { query, signal, go, onChange, setKeys }) {
   }
 
   function draw() {
-    if (signal.aborted || !canvas()) return;
+    if (!canvas()) return;
     const { area, width, height, at } = frame();
     const ratio = devicePixelRatio || 1, ink = area.getContext("2d"), style = getComputedStyle(area);
     area.width = width * ratio;
@@ -143,6 +143,7 @@ export async function open(main, { query, signal, go, onChange, setKeys }) {
   }
 
   function zoom(times, event) {
+    if (!placed().length) return;
     const { area, width, height, scale } = frame();
     const box = area.getBoundingClientRect();
     const next = Math.min(40, Math.max(1, view.zoom * times));
@@ -157,7 +158,7 @@ export async function open(main, { query, signal, go, onChange, setKeys }) {
   let drag;
   const hold = (event) => { drag = { moved: 0 }; canvas().setPointerCapture(event.pointerId); };
   const move = (event) => {
-    if (!drag) return point(nearest(event));
+    if (!drag || !placed().length) return point(nearest(event));
     const { scale } = frame();
     view.x -= event.movementX / scale;
     view.y -= event.movementY / scale;
@@ -182,7 +183,6 @@ export async function open(main, { query, signal, go, onChange, setKeys }) {
   }
 
   function show() {
-    if (signal.aborted) return;
     const found = chosen(), [legend] = groups();
     const state = filter ? `${found.length.toLocaleString("en")} of ${count(notes.length, "note")}` : count(notes.length, "note");
     const waiting = working && !placed().length;
@@ -215,19 +215,19 @@ export async function open(main, { query, signal, go, onChange, setKeys }) {
     draw();
   }
 
-  async function load() {
+  const load = inTurn(async () => {
     clearTimeout(timer);
     try {
       ({ notes, working } = await get("/map", {}, signal));
       failed = undefined;
     } catch (error) {
-      if (signal.aborted) return;
+      if (signal.aborted) throw error;
       [failed, working] = [error, false];
     }
     pointed = undefined;
     show();
     if (working) timer = setTimeout(load, 500 + notes.length / 4);
-  }
+  });
 
   setKeys({
     f: ["Filter", () => main.querySelector("input").focus()],
@@ -241,5 +241,5 @@ export async function open(main, { query, signal, go, onChange, setKeys }) {
   resized.observe(canvas());
   themed.observe(document.documentElement, { attributes: true });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw, { signal });
-  signal.addEventListener("abort", () => { clearTimeout(timer); resized.disconnect(); themed.disconnect(); });
+  signal.addEventListener("abort", () => { resized.disconnect(); themed.disconnect(); });
 }

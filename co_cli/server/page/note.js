@@ -1,7 +1,7 @@
 // One note: read it, edit it with a preview, see its links and its history, forget it.
 
-import { ApiError, del, get, mayWrite, part, post, put, sample } from "./api.js";
-import { badge, count, dialog, html, light, noteLink, notePath, nothing, problem, render, showBody, svg, when, withCode } from "./parts.js";
+import { del, get, mayWrite, part, post, put, sample } from "./api.js";
+import { badge, count, dialog, html, inTurn, light, noteLink, notePath, nothing, problem, render, showBody, svg, when, withCode } from "./parts.js";
 
 const MOST_IN_RING = 14;
 const KINDS = [["memory", "short"], ["article", "long"], ["entity", "who or what"], ["resource", "a link"]];
@@ -21,44 +21,44 @@ function ring(title, around, go) {
 const diffLine = (line) => html`<span class=${{ "+": "added", "-": "removed", "@": "soft" }[line[0]] ?? ""}>${line}
 </span>`;
 
-export async function open(main, { rest, query, signal, go, toast, complain, setKeys, onChange }) {
-  let ref = rest, note, shown, past, edit, changed = false, timer;
+export async function open(main, { rest, query, signal, go, toast, attempt, setKeys, onChange }) {
+  let ref = rest, opened = !sample.on, note, shown, past, edit, timer;
   const isNew = !rest;
 
   // -- reading
 
-  async function load(opened) {
-    [note, shown] = await Promise.all([
-      get(`/notes/${part(ref)}`, opened && !sample.on ? { opened } : {}, signal),
-      get(`/rendered/${part(ref)}`, {}, signal),
-    ]);
-    ref = shown.ref;
-    document.title = `${note.title} · co`;
-  }
-
+  // Draws the text. What is lit stays so; at first it is what the address names.
   function drawBody() {
     draw();
+    const body = main.querySelector(".prose"), lit = [...body.querySelectorAll(".lit")];
     const wanted = /^#L(\d+)(?:-L?(\d+))?$/.exec(location.hash);
-    const lines = wanted ? [+wanted[1], +(wanted[2] ?? wanted[1])] : shown.lines;
-    const lit = showBody(main.querySelector(".prose"), shown, lines, signal);
-    lit?.scrollIntoView({ block: "center" });
+    const lines = lit.length ? [+lit[0].dataset.line, +lit.at(-1).dataset.end] : wanted ? [+wanted[1], +(wanted[2] ?? wanted[1])] : shown.lines;
+    const first = showBody(body, shown, lines, signal);
+    if (!lit.length) first?.scrollIntoView({ block: "center" });
     draw();
   }
 
   // The note as it is now, then its history; it can be forgotten between the two.
-  async function showNow(opened) {
+  const load = inTurn(async () => {
     try {
-      await load(opened);
-      if (!edit) drawBody();
+      [note, shown] = await Promise.all([
+        get(`/notes/${part(ref)}`, opened ? { opened } : {}, signal),
+        get(`/rendered/${part(ref)}`, {}, signal),
+      ]);
+      [ref, opened] = [shown.ref, false];
+      document.title = `${note.title} · co`;
+      if (edit) return draw();
+      drawBody();
       past = await get(`/history/${part(ref)}`, {}, signal);
       if (!edit) draw();
     } catch (error) {
       if (error.status !== 404) throw error;
-      changed = Boolean(edit);
-      if (edit) draw();
-      else missing(error);
+      shown = undefined; // nothing to edit or to forget
+      if (!edit) return missing(error);
+      draw();
+      throw error;
     }
-  }
+  });
 
   function jump(line) {
     const body = main.querySelector(".prose");
@@ -66,44 +66,48 @@ export async function open(main, { rest, query, signal, go, toast, complain, set
   }
 
   async function compare(version, name) {
-    const found = await get(`/versions/${part(ref)}`, { version }, signal).catch(complain);
-    if (found) dialog(`From ${name} to now`, found.diff.length ? html`<pre class="diff" tabindex="0">${found.diff.slice(2).map(diffLine)}</pre>` : html`<p>Nothing changed since.</p>`);
+    const { diff } = await get(`/versions/${part(ref)}`, { version }, signal);
+    dialog(`From ${name} to now`, diff.length ? html`<pre class="diff" tabindex="0">${diff.slice(2).map(diffLine)}</pre>` : html`<p>Nothing changed since.</p>`);
   }
 
-  function forget() {
+  const forget = attempt(async () => {
     if (!shown?.writable || sample.on || edit) return;
-    del(`/notes/${part(ref)}`, {}, signal).then(() => go("/")).then(() => toast(`Forgotten: ${note.title}`, restore), complain);
-  }
+    await del(`/notes/${part(ref)}`);
+    toast(`Forgotten: ${note.title}`, restore);
+    if (!signal.aborted) go("/");
+  });
 
-  const restore = () => post("/restored", { ref }).then(() => go(notePath(ref)), complain);
+  async function restore() {
+    await post("/restored", { ref });
+    go(notePath(ref));
+  }
 
   // A note that is not there, or no longer.
   function missing(error) {
-    shown = undefined; // nothing to edit or to forget
     render(html`<h1>Not found</h1>${problem(error)}<div class="row">
-      ${error.kind === "note_forgotten" && mayWrite() ? html`<button class="primary" @click=${restore}>Restore it</button>` : nothing}
+      ${error.kind === "note_forgotten" && mayWrite() ? html`<button class="primary" @click=${attempt(restore)}>Restore it</button>` : nothing}
       <a class="button" href="/">Search</a></div>`, main);
   }
 
   // -- writing
 
   // Of a note whose frontmatter cannot be read, the whole file is edited.
-  async function startEdit() {
+  const startEdit = attempt(async () => {
     if (edit || !isNew && (!shown?.writable || sample.on)) return;
-    const whole = note?.problem && await get(`/whole/${part(ref)}`, {}, signal).catch(complain);
-    if (note?.problem && !whole) return;
+    const wrong = note?.problem, whole = wrong && await get(`/whole/${part(ref)}`, {}, signal);
+    if (!isNew && !shown) return; // forgotten meanwhile
     const fresh = isNew ? { title: query.get("title") ?? "", tags: "", text: "", source: "memory", url: "" }
-      : { title: note.title, tags: shown.own_tags.join(", "), text: note.body, version: note.version, ...whole, whole };
+      : { title: note.title, tags: shown.own_tags.join(", "), text: note.body, version: note.version, wrong, ...whole };
     const draft = JSON.parse(localStorage.getItem(draftKey(ref)) ?? "null");
     edit = { before: fresh, ...fresh, ...draft };
     if (draft) toast("Your unsaved text is back", () => replaceText(fresh));
     draw();
     preview();
     const first = main.querySelector(isNew && !edit.title ? "#title" : "#text");
-    const lines = edit.text.split("\n"), bad = whole ? Math.max(/\d+/.exec(note.problem) - 1, 0) : 0, start = lines.slice(0, bad).join("\n").length + (bad > 0);
-    first.setSelectionRange(start, start + (whole ? lines[bad]?.length : 0));
+    const lines = edit.text.split("\n"), bad = wrong ? Math.max(/\d+/.exec(wrong) - 1, 0) : 0, start = lines.slice(0, bad).join("\n").length + (bad > 0);
+    first.setSelectionRange(start, start + (wrong ? lines[bad]?.length : 0));
     first.focus();
-  }
+  });
 
   function replaceText(values) {
     if (!edit) return;
@@ -129,93 +133,100 @@ export async function open(main, { rest, query, signal, go, toast, complain, set
   }
 
   async function preview() {
-    if (!edit || edit.whole || edit.present !== undefined) return;
-    const text = edit.text, found = await post("/rendered", { text, ref: ref || null }, signal).catch(complain);
+    if (!edit || edit.wrong || edit.present !== undefined) return;
+    const text = edit.text, found = await post("/rendered", { text, ref: ref || null }, signal);
     const pane = main.querySelector(".edit .prose");
-    if (found && pane && edit?.text === text) showBody(pane, { html: found.html, ref, title: "" }, undefined, signal);
+    if (pane && edit?.text === text) showBody(pane, { html: found.html, ref, title: "" }, undefined, signal);
   }
 
   function stopEdit() {
     localStorage.removeItem(draftKey(ref));
     clearTimeout(timer);
     edit = undefined;
-    changed = false;
   }
 
   // Without a version the present text is replaced, and kept in the trash.
-  async function save(event, version = edit.version) {
-    event?.preventDefault();
-    const { title, tags, text, source, url, before } = edit;
+  const save = attempt(async (version = edit?.version) => {
+    if (!edit) return;
+    Object.assign(edit, { saving: true, error: undefined });
+    draw();
+    let saved;
     try {
-      if (isNew) {
-        const fields = source === "resource" && url.trim() ? { url: url.trim() } : {};
-        const saved = await post("/notes", { content: text, title: title.trim() || null, tags: tagsOf(tags), source, fields }, signal);
-        stopEdit();
-        await go(notePath(saved.ref));
-        toast(saved.outcome === "duplicate" ? `Nothing was written: ${saved.detail}`
-          : saved.related.length ? `Saved. Similar: ${saved.related.map((one) => one.title).join(", ")}` : "Saved");
-        return;
-      }
-      if (edit.whole) {
-        await put(`/whole/${part(ref)}`, { text, version }, signal);
-        return stopEdit(), go(location.pathname);
-      }
-      const change = { version: version ?? null };
-      if (text !== before.text) change.content = text;
-      if (title !== before.title) change.title = title;
-      if (tags !== before.tags) change.tags = tagsOf(tags);
-      const saved = await put(`/notes/${part(ref)}`, change, signal);
-      stopEdit();
-      toast(saved.detail && !version ? "Saved; the other text is in the trash" : "Saved");
+      saved = await send(version);
     } catch (error) {
-      if (signal.aborted) return;
-      if (!(error instanceof ApiError)) throw error;
+      edit.saving = false;
+      if (signal.aborted) throw error;
       if (error.status === 409 && error.data.present !== null) edit.present = error.data.present;
       else edit.error = error;
       return draw();
     }
-    await showNow().catch(complain);
+    stopEdit();
+    toast(saved.outcome === "duplicate" ? `Nothing was written: ${saved.detail}`
+      : saved.related?.length ? `Saved. Similar: ${saved.related.map((one) => one.title).join(", ")}`
+      : saved.detail && version === null ? "Saved; the other text is in the trash" : "Saved");
+    if (signal.aborted) return;
+    if (isNew) go(notePath(saved.ref));
+    else await load();
+  });
+
+  function send(version) {
+    const { title, tags, text, source, url, before, wrong } = edit;
+    if (isNew) {
+      const fields = source === "resource" && url.trim() ? { url: url.trim() } : {};
+      return post("/notes", { content: text, title: title.trim() || null, tags: tagsOf(tags), source, fields });
+    }
+    if (wrong) return put(`/whole/${part(ref)}`, { text, version });
+    const change = { version: version ?? null };
+    if (text !== before.text) change.content = text;
+    if (title !== before.title) change.title = title;
+    if (tags !== before.tags) change.tags = tagsOf(tags);
+    return put(`/notes/${part(ref)}`, change);
   }
 
-  async function takeTheirs() {
+  const takeTheirs = attempt(async () => {
     const { text, version, present, before } = edit;
     await load();
-    changed = false;
     replaceText({ text: note.body, version: note.version, present: undefined, before: { ...before, text: note.body } });
     toast("This is the other text now", () => replaceText({ text, version, present, before }));
-  }
+  });
 
   function cancel() {
     const draft = localStorage.getItem(draftKey(ref)), again = `${notePath(ref)}?edit=1`;
     stopEdit();
     if (draft) toast("Discarded what you typed", () => { localStorage.setItem(draftKey(ref), draft); go(again); });
     if (isNew) return go("/");
-    drawBody();
+    if (shown) drawBody();
+    return load();
+  }
+
+  function submit(event) {
+    event.preventDefault();
+    save();
   }
 
   function keyInEditor(event) {
-    if ((event.ctrlKey || event.metaKey) && (event.key === "Enter" || event.key === "s")) save(event);
+    if ((event.ctrlKey || event.metaKey) && (event.key === "Enter" || event.key === "s")) submit(event);
   }
 
   // -- drawing
 
   const editor = () => html`<h1>${isNew ? "New note" : `Edit: ${note.title}`}</h1>
-    ${changed && edit.present === undefined ? html`<p class="problem" role="status">This note was just changed elsewhere. If you save, you will see both texts.</p>` : nothing}
+    ${!isNew && !edit.saving && edit.present === undefined && edit.version !== (shown && note.version) ? html`<p class="problem" role="status">This note was just changed elsewhere. If you save, you will see both texts.</p>` : nothing}
     ${edit.error ? problem(edit.error) : nothing}
-    <form class="edit" @submit=${save} @keydown=${keyInEditor}>
-      ${edit.whole ? html`<p class="problem">${withCode(note.problem)}</p>` : html`<div class="row"><div class="grow field"><label for="title">Title</label><input id="title" .value=${edit.title} @input=${(event) => type("title", event)} placeholder=${isNew ? "made from the first sentence" : ""}></div>
-        <div class="field"><label for="tags">Tags</label><input id="tags" .value=${edit.tags} @input=${(event) => type("tags", event)} placeholder="deploy, ops"></div>
+    <form class="edit" @submit=${submit} @keydown=${keyInEditor}>
+      ${edit.wrong ? html`<p class="problem">${withCode(edit.wrong)}</p>` : html`<div class="row"><div class="grow field"><label for="title">Title</label><input id="title" .value=${edit.title} ?readonly=${edit.saving} @input=${(event) => type("title", event)} placeholder=${isNew ? "made from the first sentence" : ""}></div>
+        <div class="field"><label for="tags">Tags</label><input id="tags" .value=${edit.tags} ?readonly=${edit.saving} @input=${(event) => type("tags", event)} placeholder="deploy, ops"></div>
         ${isNew ? html`<div class="field"><label for="kind">Kind</label><select id="kind" @change=${(event) => type("source", event)}>${KINDS.map(([kind, about]) => html`<option value=${kind} .selected=${kind === edit.source}>${kind} (${about})</option>`)}</select></div>` : nothing}
-        ${isNew && edit.source === "resource" ? html`<div class="field"><label for="url">Link</label><input id="url" type="url" .value=${edit.url} @input=${(event) => type("url", event)} placeholder="https://example.org"></div>` : nothing}</div>`}
+        ${isNew && edit.source === "resource" ? html`<div class="field"><label for="url">Link</label><input id="url" type="url" .value=${edit.url} ?readonly=${edit.saving} @input=${(event) => type("url", event)} placeholder="https://example.org"></div>` : nothing}</div>`}
       ${edit.present === undefined ? nothing : html`<div class="problem" role="alert"><strong>This note was changed while you edited it.</strong> Nothing was written, and both texts are here.</div>`}
       <div class="split"><div class="field"><label for="text">${edit.present === undefined ? "Text" : "Your text"}</label>
-          <textarea id="text" .value=${edit.text} @input=${(event) => type("text", event)} required></textarea></div>
-        ${edit.whole ? nothing : edit.present === undefined
+          <textarea id="text" .value=${edit.text} ?readonly=${edit.saving} @input=${(event) => type("text", event)} required></textarea></div>
+        ${edit.wrong ? nothing : edit.present === undefined
           ? html`<div class="field"><span class="soft small" id="preview-name">Preview</span><section class="card prose" tabindex="0" aria-labelledby="preview-name"></section></div>`
           : html`<div class="field"><label for="present">The text as it is now</label><textarea id="present" readonly .value=${edit.present}></textarea></div>`}</div>
       <div class="row">${edit.present === undefined ? html`<button class="primary">Save</button>`
-        : html`<button type="button" class="primary" @click=${() => save(undefined, null)}>Save mine, keep the other in the trash</button><button type="button" @click=${takeTheirs}>Continue with the other text</button>`}
-        <button type="button" @click=${cancel}>Cancel</button>${edit.present === undefined ? html`<span class="soft small">Ctrl+Enter saves</span>` : nothing}</div>
+        : html`<button type="button" class="primary" @click=${() => save(null)}>Save mine, keep the other in the trash</button><button type="button" @click=${takeTheirs}>Continue with the other text</button>`}
+        <button type="button" ?disabled=${edit.saving} @click=${cancel}>Cancel</button>${edit.present === undefined ? html`<span class="soft small">Ctrl+Enter saves</span>` : nothing}</div>
     </form>`;
 
   const links = () => {
@@ -267,15 +278,9 @@ export async function open(main, { rest, query, signal, go, toast, complain, set
   }
 
   setKeys({ e: ["Edit", startEdit], f: ["Forget", forget], "[": ["Back", () => history.back()] });
-  signal.addEventListener("abort", () => clearTimeout(timer));
   if (isNew) return startEdit();
-  onChange((refs, many) => {
-    if (!many && !refs.includes(ref)) return;
-    changed = Boolean(edit);
-    if (edit) draw();
-    else showNow().catch(complain);
-  });
-  await showNow(true);
+  onChange((refs, many) => { if (many || refs.includes(ref)) load(); });
+  await load();
   if (query.has("edit")) {
     history.replaceState(null, "", location.pathname); // so that a reload shows the note
     startEdit();

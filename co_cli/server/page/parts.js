@@ -14,8 +14,7 @@ const policy = globalThis.trustedTypes?.createPolicy("co", {
   },
 });
 
-// For a property, as in html`<article .innerHTML=${trustedHtml(note.html)}></article>`.
-export const trustedHtml = (text) => policy?.createHTML(text) ?? (NEVER.test(text) ? "" : text);
+const trustedHtml = (text) => policy?.createHTML(text) ?? (NEVER.test(text) ? "" : text);
 
 // A ref without its lines.
 export const bare = (ref) => ref.replace(/#L\d+(-L?\d+)?$/, "");
@@ -53,19 +52,25 @@ export const count = (number, thing) => `${number.toLocaleString("en")} ${thing}
 const sentence = (text) => text.replace(/^(?!co )[a-z]+(?=[ ,'])/, (word) => word[0].toUpperCase() + word.slice(1));
 export const problem = (error) => html`<p class="problem" role="alert">${withCode(sentence(error.message))}</p>`;
 
-// A modal dialog. `actions` are [label, value, kind]; resolves to the value of the button, or undefined.
-export function dialog(title, content, actions = [["Close", undefined]]) {
-  return new Promise((resolve) => {
-    const element = document.createElement("dialog");
-    element.setAttribute("aria-label", title);
-    let answer;
-    const choose = (value) => { answer = value; element.close(); };
-    render(html`<h2>${title}</h2>${content}<div class="row end">${actions.map(
-      ([label, value, kind]) => html`<button autofocus class=${kind ?? ""} @click=${() => choose(value)}>${label}</button>`)}</div>`, element);
-    element.addEventListener("close", () => { element.remove(); resolve(answer); });
-    document.body.append(element);
-    element.showModal();
-  });
+// Runs a function once at a time, and once more after calls meanwhile: an older answer never replaces a newer one.
+export function inTurn(fn) {
+  let running, next;
+  const run = () => (running = fn().finally(() => { running = undefined; }));
+  const later = () => { next = undefined; return running ?? run(); };
+  return () => running ? next ??= running.then(later, later) : run();
+}
+
+export const closeDialog = () => document.querySelector("dialog[open]")?.close();
+
+// A modal dialog; another one is closed.
+export function dialog(title, content) {
+  closeDialog();
+  const element = document.createElement("dialog");
+  element.setAttribute("aria-label", title);
+  render(html`<h2>${title}</h2>${content}<div class="row end"><button autofocus @click=${() => element.close()}>Close</button></div>`, element);
+  element.addEventListener("close", () => element.remove());
+  document.body.append(element);
+  element.showModal();
 }
 
 // Shows the HTML of a note: lights the lines, and fetches its pictures and attachments with the token.

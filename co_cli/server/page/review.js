@@ -1,7 +1,7 @@
 // Review: findings of a job, decided with keys, each with undo.
 
 import { del, get, part, post } from "./api.js";
-import { badge, count, html, noteLink, nothing, notePath, problem, render, when } from "./parts.js";
+import { badge, count, html, inTurn, noteLink, nothing, notePath, problem, render, when } from "./parts.js";
 
 const SHOWN = 50, LONGEST = 900, POLL = 400, LONG = 8; // looking for secrets takes as long as all the rest
 const NAMES = {
@@ -23,33 +23,27 @@ function marked(text, other) {
     place % 2 && !known.has(one.toLowerCase()) ? html`<mark>${one}</mark>` : one);
 }
 
-export async function open(main, { query, signal, go, toast, complain, setKeys, onChange }) {
-  let answer, error, kind = query.get("kind") ?? "", limit = SHOWN, selected = 0, notes = {}, timer, busy = false;
+export async function open(main, { query, signal, go, toast, attempt, setKeys, onChange }) {
+  let answer, kind = query.get("kind") ?? "", limit = SHOWN, selected = 0, notes = {}, timer;
   const findings = () => answer?.findings ?? [];
   const finding = () => findings()[selected];
-  // One at a time: a key that is pressed twice decides once.
-  const attempt = (fn) => async () => {
-    if (busy) return;
-    busy = true;
-    await fn().catch(complain);
-    busy = false;
-  };
 
-  async function load() {
-    answer = await get("/review", { kind, limit }, signal);
-    if (answer.job.state === "none") answer = await post("/review", {}, signal);
+  // The same finding stays selected while it is listed, whatever happens to others.
+  const load = inTurn(async () => {
+    const asked = { kind, limit };
+    let found = await get("/review", asked, signal);
+    if (found.job.state === "none") {
+      await post("/review", {}, signal);
+      found = await get("/review", asked, signal);
+    }
     clearTimeout(timer);
-    if (answer.job.state === "running") timer = setTimeout(() => signal.aborted || load().catch(fail), POLL);
-    selected = Math.max(0, Math.min(selected, findings().length - 1));
+    if (found.job.state === "running") timer = setTimeout(load, POLL);
+    const last = found.findings.length - 1, place = found.findings.findIndex((one) => one.key === finding()?.key);
+    selected = Math.max(0, place >= 0 ? place : answer?.kind === asked.kind ? Math.min(selected, last) : 0);
+    answer = { ...found, kind: asked.kind };
     draw();
     look();
-  }
-
-  function fail(caught) {
-    if (signal.aborted) return;
-    error = caught;
-    draw();
-  }
+  });
 
   // The texts of the selected finding's notes.
   async function look() {
@@ -68,7 +62,7 @@ export async function open(main, { query, signal, go, toast, complain, setKeys, 
   }
 
   const again = attempt(async () => {
-    [error, notes] = [undefined, {}];
+    notes = {};
     await post("/review", {}, signal);
     await load();
   });
@@ -78,24 +72,24 @@ export async function open(main, { query, signal, go, toast, complain, setKeys, 
     if (!one?.actions.includes(name)) return;
     if (name === "edit") return go(`${notePath(one.refs[0])}?edit=1`);
     const done = await post("/review/decisions", { key: one.key, action: name });
-    toast(`${SAID[name]}: ${one.title || one.refs[0]}`, undo(done));
+    toast(`${SAID[name]}: ${one.title || one.refs[0]}`, () => undo(done));
     await load();
     main.querySelector(".finding[aria-current] button")?.focus();
   });
 
-  const undo = (done) => attempt(async () => {
+  async function undo(done) {
     await del(`/review/decisions/${done.key}`);
-    if (signal.aborted) return;
+    toast(`${SAID[done.action]}, taken back: ${done.refs[0]}`);
     notes = {};
     await load();
-    toast(`${SAID[done.action]}, taken back: ${done.refs[0]}`);
-  });
+  }
+  const undoLast = attempt(async () => { if (answer?.decided.length) await undo(answer.decided[0]); });
 
   const step = (by) => () => select(selected + by);
   const pick = (name) => {
-    [kind, selected, limit] = [name, 0, SHOWN];
+    [kind, limit] = [name, SHOWN];
     history.replaceState(null, "", name ? `/review?kind=${name}` : "/review");
-    return load().catch(fail);
+    load();
   };
 
   // -- drawing
@@ -153,27 +147,24 @@ export async function open(main, { query, signal, go, toast, complain, setKeys, 
         ${kinds.filter((one) => one.undecided || one.kind === kind).map((one) => chip(one.kind, NAMES[one.kind], one.undecided, one.text))}</div>
       ${findings().length ? html`<ol class="findings">${findings().map(item)}</ol>`
         : html`<p class="empty">Nothing to decide here. ${decided.length ? `You decided ${count(decided.length, "finding")}.` : ""}</p>`}
-      ${left > 0 ? html`<button @click=${() => { limit += SHOWN * 4; load().catch(fail); }}>Show more (${left.toLocaleString("en")})</button>` : nothing}
+      ${left > 0 ? html`<button @click=${() => { limit += SHOWN * 4; load(); }}>Show more (${left.toLocaleString("en")})</button>` : nothing}
       ${decided.length ? html`<p class="small soft">Decided since the review: ${decided.length}.
-        <button class="quiet" @click=${undo(decided[0])}>Undo the last <kbd>u</kbd></button></p>` : nothing}`;
+        <button class="quiet" @click=${undoLast}>Undo the last <kbd>u</kbd></button></p>` : nothing}`;
   }
 
   function draw() {
     render(html`<div class="row head"><h1 class="grow">Review</h1>
       <button @click=${again} ?disabled=${answer?.job.state === "running"}>Review again <kbd>r</kbd></button></div>
-      ${error ? problem(error) : nothing}${answer ? body() : nothing}`, main);
+      ${answer ? body() : nothing}`, main);
   }
 
   setKeys({
     j: ["Next finding", step(1)], k: ["Previous finding", step(-1)],
     a: ["Accept the proposal", choose("accept")], f: ["Forget the note, or the older of two", choose("forget")], s: ["Supersede the older by the newer", choose("supersede")],
     e: ["Edit", choose("edit")], d: ["Dismiss: keep the note and do not ask again", choose("keep")],
-    u: ["Undo the last decision", () => answer?.decided[0] && undo(answer.decided[0])()], r: ["Review again", again],
+    u: ["Undo the last decision", undoLast], r: ["Review again", again],
   });
-  onChange(() => {
-    notes = {};
-    if (answer?.job.state === "done") load().catch(fail);
-  });
+  onChange(() => { notes = {}; load(); });
   draw();
   await load();
 }

@@ -1,7 +1,7 @@
 // Search: results as you type; after a pause one search that a model reads and the log keeps, with the verdict.
 
 import { changes, get, mayWrite, part, post, sample } from "./api.js";
-import { badge, bare, bars, count, dialog, html, notePath, nothing, problem, render, showBody, svg, when } from "./parts.js";
+import { badge, bare, bars, count, dialog, html, inTurn, notePath, nothing, problem, render, showBody, svg, when } from "./parts.js";
 
 const PAUSE = 300; // milliseconds
 const NEAREST = 3; // hits that are shown although nothing answers, as co search does
@@ -34,74 +34,57 @@ function explained(found) {
 
 let last; // the answer to the last question, for whoever comes back to it
 
-export async function open(main, { query, session, signal, go, toast, complain, setKeys, onChange }) {
+export async function open(main, { query, session, signal, go, toast, setKeys, onChange }) {
   const asked = { q: query.get("q") ?? "", source: query.get("source") ?? "", tag: query.get("tag") ?? "", since: query.get("since") ?? "" };
-  let found, recent, error, final = false, selected = 0, ratings = {}, choices = { sources: [], tags: {} };
-  let pause, serial = 0, busy = false, waiting = false, looked = {};
+  let found, recent, error, shownFor, final = false, typing = false, selected = 0, ratings = {}, choices = { sources: [], tags: {} };
+  let pause, serial = 0, looked = {};
 
   const near = (one, place) => !final || found.state === "found" || place < NEAREST || one.signals.words;
   const shown = () => found?.hits.filter(near) ?? recent ?? [];
   const hit = () => shown()[selected];
 
-  const key = () => JSON.stringify([asked, sample.on, changes.count]);
+  const key = () => JSON.stringify([asked, sample.on]);
 
   // -- searching
 
-  async function search(typing) {
-    const mine = ++serial;
+  // Shows the answer or the newest notes, unless something else is asked meanwhile. If notes changed, it is not logged again.
+  async function load(changed) {
+    const mine = ++serial, wanted = key(), seen = changes.count, { q, ...filters } = asked, quiet = typing || changed;
     try {
-      const answer = await get("/search", { ...asked, ...(typing && { typing }) }, signal);
+      const answer = q.trim() ? await get("/search", { ...asked, ...(quiet && { typing: true }) }, signal) : await get("/notes", filters, signal);
       if (mine !== serial) return;
-      const before = bare(hit()?.ref ?? "");
-      const kept = document.activeElement?.closest(".hit") ? answer.hits.findIndex((one) => bare(one.ref) === before) : 0;
-      [found, final, error, selected] = [answer, !typing, undefined, Math.max(0, kept)];
-      if (final) last = { key: key(), found };
+      const before = changed || document.activeElement?.closest(".hit") ? bare(hit()?.ref ?? "") : undefined;
+      if (q.trim()) [found, final] = [answer, !typing];
+      else [found, final, recent] = [undefined, false, answer];
+      [error, shownFor, selected] = [undefined, wanted, Math.max(0, shown().findIndex((one) => bare(one.ref) === before))];
+      if (final) last = { key: wanted, found, seen, selected };
     } catch (caught) {
-      if (signal.aborted || mine !== serial) return;
+      if (mine !== serial) return;
+      if (signal.aborted || changed) throw caught;
       [error, found] = [caught, undefined];
     }
     draw();
-    if (!typing) look();
+    if (typing) return;
+    look();
+    if (seen !== changes.count) await load(true);
   }
 
   // One request at a time while typing, and always one for the newest text.
-  async function type() {
-    waiting = busy;
-    if (busy) return;
-    busy = true;
-    await search(true);
-    busy = false;
-    if (waiting) type();
-  }
+  const type = inTurn(async () => { if (typing) await load(); });
 
   function ask() {
     clearTimeout(pause);
-    final = false;
-    if (!asked.q.trim()) return settle();
-    type();
+    [typing, final] = [Boolean(asked.q.trim()), false];
+    if (!typing) return settle();
     pause = setTimeout(settle, PAUSE);
+    return type();
   }
 
   function settle() {
     const shown = new URLSearchParams(Object.entries(asked).filter(([, value]) => value));
     history.replaceState(null, "", shown.size ? `/?${shown}` : "/");
-    waiting = false;
-    return asked.q.trim() ? search(false) : list();
-  }
-
-  // Without a question: the newest notes.
-  async function list() {
-    const mine = ++serial, { source, tag, since } = asked;
-    try {
-      const notes = await get("/notes", { source, tag, since }, signal);
-      if (mine !== serial) return;
-      [recent, found, error, selected] = [notes, undefined, undefined, 0];
-    } catch (caught) {
-      error = caught;
-    }
-    if (signal.aborted) return;
-    draw();
-    look();
+    typing = false;
+    return load();
   }
 
   // -- the selected hit
@@ -124,22 +107,21 @@ export async function open(main, { query, session, signal, go, toast, complain, 
   function select(place, focus) {
     const before = selected;
     selected = Math.max(0, Math.min(place, shown().length - 1));
-    if (last) last.selected = selected;
+    if (last && last.found === found) last.selected = selected;
     if (before !== selected) { draw(); look(); }
     if (focus) main.querySelectorAll(".hit > a")[selected]?.focus();
   }
 
   async function why(ref) {
     if (!ref || !asked.q.trim()) return;
-    const found = await get("/why", { ...asked, ref: bare(ref) }, signal).catch(complain);
-    if (found) dialog("Why", explained(found));
+    dialog("Why", explained(await get("/why", { ...asked, ref: bare(ref) }, signal)));
   }
 
   async function rate(good) {
-    const one = hit();
+    const { q } = asked, one = hit();
     if (!one || !found || !mayWrite()) return;
-    if (!await post("/ratings", { ref: bare(one.ref), good, q: asked.q }, signal).catch(complain)) return;
-    ratings[`${asked.q}\n${bare(one.ref)}`] = good;
+    await post("/ratings", { ref: bare(one.ref), good, q });
+    ratings[`${q}\n${bare(one.ref)}`] = good;
     toast(good ? "Rated as an answer" : "Rated as no answer");
     draw();
   }
@@ -151,12 +133,20 @@ export async function open(main, { query, session, signal, go, toast, complain, 
     ask();
   }
 
-  function keyInBox(event) {
-    if (hit() && (event.key === "ArrowDown" || event.key === "Enter")) {
-      event.preventDefault();
-      if (event.key === "Enter") go(notePath(hit().ref));
-      else select(selected, true);
+  // Opens the best hit for what is typed now.
+  async function enter() {
+    if (shownFor !== key()) {
+      clearTimeout(pause);
+      await settle();
     }
+    if (hit() && shownFor === key()) go(notePath(hit().ref));
+  }
+
+  function keyInBox(event) {
+    if (event.key !== "ArrowDown" && event.key !== "Enter") return;
+    event.preventDefault();
+    if (event.key === "Enter") enter();
+    else select(selected, true);
   }
 
   function verdict() {
@@ -251,14 +241,18 @@ export async function open(main, { query, session, signal, go, toast, complain, 
     "+": ["This answers it", () => rate(true)],
     "-": ["This does not answer it", () => rate(false)],
   });
-  onChange(() => { looked = {}; if (!asked.q.trim()) list(); else if (final) search(true).then(() => { final = true; draw(); look(); }); });
+  onChange(() => {
+    looked = {};
+    if (final || error || !asked.q.trim()) load(true); // else an answer is on its way
+  });
   signal.addEventListener("abort", () => clearTimeout(pause));
   draw();
   box().focus({ preventScroll: true });
-  get("/filters", {}, signal).then((all) => { choices = all; draw(); }, () => {});
+  get("/filters", {}, signal).then((all) => { choices = all; draw(); });
   if (last?.key !== key()) return settle();
-  [found, final] = [last.found, true];
+  [found, final, shownFor] = [last.found, true, last.key];
   draw();
   look();
   if (last.selected) select(last.selected, true);
+  if (last.seen !== changes.count) await load(true);
 }

@@ -1,0 +1,254 @@
+"""What the page shows when answers are late, notes change between two requests, or something is pressed twice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from co_cli.knowledge_base import KnowledgeBase
+from co_cli.service import freshness
+from tests.server.browser import held, until, wait_for
+from tests.server.conftest import Server, serving
+from tests.vault import Vault
+
+REF, FILE = "memory:odalys-has-the-last-word", "memories/odalys-has-the-last-word.md"
+
+
+def announce_changes(server: Server) -> None:
+    """Say to all pages that any note may have changed."""
+    wait_for(lambda: server.site.events.listening)
+    server.site.events.publish("changed", {"refs": [], "many": True})
+
+
+def test_calls_while_something_runs_in_turn_share_one_more_run_even_if_the_first_fails(page: Any) -> None:
+    log, answers = page.evaluate("""async () => {
+        const { inTurn } = await import("/page/parts.js");
+        const log = [], ends = [];
+        const run = inTurn(async () => {
+            log.push("begins");
+            return await new Promise((...settle) => ends.push(settle)).finally(() => log.push("ends"));
+        });
+        const calls = [run(), run(), run()];
+        ends[0][1](new Error("refused"));
+        await calls[0].catch((error) => {});
+        while (ends.length < 2) await new Promise((go) => setTimeout(go));
+        ends[1][0]("newest");
+        return [log, await Promise.all(calls.slice(1))];
+    }""")
+
+    assert log == ["begins", "ends"] * 2
+    assert answers == ["newest", "newest"]
+
+
+def test_a_note_that_is_saved_before_the_page_listens_is_shown(
+    vault: Vault, empty: Server, open_page: Callable[[str], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(freshness, "SAFETY", 3600.0)
+    page = open_page(empty.address)
+    page.wait_for_selector("text=There are no notes here yet")
+    with held(page, "**/api/v1/events"):
+        page.reload()
+        page.wait_for_selector("text=There are no notes here yet")
+        vault.write("memories/elms.md", "Elms live long.")
+        wait_for(empty.kb.notes)
+    page.wait_for_selector(".hit:has-text('Elms')")
+
+
+def test_a_filter_shows_its_own_entries_although_an_earlier_answer_is_late(page: Any, server: Server) -> None:
+    for number in range(30):
+        server.kb.search(f"bell {number}", track=True, read=False, backend="fts5")
+    server.kb.remember("Oaks are planted in autumn.")
+    page.goto(f"{server.url}/activity")
+    page.wait_for_selector(".feed .asked")
+    late = "**/api/v1/activity?kind=asked*"
+    with page.expect_response(late), held(page, late):
+        page.select_option("select[aria-label='Kind']", "asked")
+        page.select_option("select[aria-label='Kind']", "saved")
+    until(page, "!document.querySelector('.feed .asked') && document.querySelector('.feed .saved') && 1")
+
+
+def test_older_entries_stay_when_something_changes(page: Any, server: Server) -> None:
+    for number in range(30):
+        server.kb.search(f"bell {number}", track=True, read=False, backend="fts5")
+    page.goto(f"{server.url}/activity")
+    page.click("text=Show older")
+    page.wait_for_selector("text=bell 0")
+
+    with page.expect_response("**/api/v1/activity?*"):
+        announce_changes(server)
+    server.kb.search("quartz", track=True, read=False, backend="fts5")
+    announce_changes(server)
+    page.wait_for_selector(".entry:has-text('quartz')")
+    assert page.query_selector("text=bell 0")
+
+
+def test_changes_do_not_ask_for_a_prompt_that_is_being_typed(page: Any, server: Server) -> None:
+    page.goto(f"{server.url}/given")
+    page.wait_for_selector("td >> text=loading: always")
+    page.fill("textarea", "Who signs off")
+
+    with page.expect_request("**/api/v1/given") as asked:
+        announce_changes(server)
+
+    assert asked.value.post_data_json["prompt"] == ""
+
+
+def test_the_map_can_be_scrolled_before_notes_have_places(page: Any, server: Server) -> None:
+    placed: list[bool] = []
+
+    def without_places(route: Any) -> None:
+        answer = route.fetch()
+        notes = answer.json()["notes"]
+        unplaced = {"notes": [{**note, "place": None} for note in notes], "working": True}
+        route.fulfill(response=answer, json=answer.json() if placed else unplaced)
+
+    page.route("**/api/v1/map", without_places)
+    page.goto(f"{server.url}/map")
+    page.wait_for_selector("text=Arranging your notes")
+    page.hover("canvas", position={"x": 50, "y": 60})
+    page.mouse.wheel(0, -300)
+    page.mouse.down()
+    page.mouse.move(300, 300)
+    page.mouse.up()
+    placed.append(True)
+    until(page, "!document.querySelector('.map .state').innerText")
+
+    painted = (
+        "() => document.querySelector('canvas').getContext('2d').getImageData(0, 0, 2000, 2000).data.some(Boolean)"
+    )
+    assert page.evaluate(painted)
+
+
+def test_enter_opens_the_best_hit_for_what_is_typed(page: Any) -> None:
+    page.wait_for_selector(".hit")  # the newest notes
+    with held(page, "**/api/v1/search?*"):
+        page.keyboard.type("who decides what ships")
+        page.keyboard.press("Enter")
+    page.wait_for_selector("h1:has-text('Odalys has the last word')")
+
+
+def test_an_answer_stays_if_it_cannot_be_updated(page: Any, server: Server) -> None:
+    page.goto(f"{server.url}/?q=who+decides+what+ships")
+    page.wait_for_selector(".verdict .badge.good")
+    page.hover(".hit >> nth=1")
+    page.route("**/api/v1/search?*", lambda route: route.fulfill(status=503, json={}))
+    announce_changes(server)
+
+    page.wait_for_selector("#toasts >> text=the server answered 503")
+    assert page.query_selector(".hit >> nth=1").get_attribute("aria-current") == "true"
+    page.unroute("**/api/v1/search?*")
+    server.kb.remember("Odalys decides what ships, and who decides later is Ida.", "Ida")
+    page.wait_for_selector(".hit:has-text('Ida')")
+    assert page.locator(".hit[aria-current]").count() == 1
+    page.problems.clear()  # Chromium logs the 503
+
+
+def test_coming_back_to_an_answer_shows_what_changed_meanwhile(page: Any, server: Server) -> None:
+    page.goto(f"{server.url}/?q=who+decides+what+ships")
+    page.wait_for_selector(".verdict .badge.good")
+    page.click(".hit a >> nth=0")
+    page.wait_for_selector(".note .prose p")
+    Path(server.kb.root, FILE).write_text("Nobody decides what ships.\n")
+    page.wait_for_selector(".note .prose :text('Nobody decides')")
+    page.go_back()
+    page.wait_for_selector(".hit:has-text('Nobody decides')")
+
+
+def test_what_is_being_saved_is_sent_once_and_cannot_be_edited(page: Any, server: Server) -> None:
+    page.goto(f"{server.url}/note/")
+    page.fill("#title", "Elms")
+    page.fill("#text", "Elms live long.")
+    with held(page, "**/api/v1/notes") as sent:
+        page.keyboard.press("Control+Enter")
+        page.keyboard.press("Control+Enter")
+        page.keyboard.type(" This would be lost.")
+        assert page.input_value("#text") == "Elms live long."
+    page.wait_for_selector("h1:text-is('Elms')")
+
+    assert len(sent) == 1
+
+
+def test_leaving_the_page_does_not_keep_a_note_from_being_saved_or_forgotten(page: Any, server: Server) -> None:
+    page.goto(f"{server.url}/note/{REF}?edit=1")
+    page.fill("#text", "Saved on the way out.")
+    with held(page, f"**/api/v1/notes/{REF}"):
+        page.keyboard.press("Control+Enter")
+        page.click("nav a:has-text('Search')")
+        page.wait_for_selector(".search .hit")
+    page.wait_for_selector("#toasts >> text=Saved")
+    assert "Saved on the way out." in Path(server.kb.root, FILE).read_text()
+
+    page.goto(f"{server.url}/note/{REF}")
+    page.wait_for_selector("text=Saved on the way out.")
+    assert not page.query_selector("#text"), "the draft is gone"
+    with held(page, f"**/api/v1/notes/{REF}"):
+        page.keyboard.press("f")
+        page.keyboard.press("f")
+        page.click("nav a:has-text('Search')")
+        page.wait_for_selector(".search .hit")
+    page.click("#toasts div:has-text('Forgotten') >> text=Undo")
+    page.wait_for_selector(".note .prose p")
+
+
+def test_a_change_of_other_notes_is_no_conflict_and_cancel_shows_the_note_as_it_is_now(
+    page: Any, server: Server
+) -> None:
+    page.goto(f"{server.url}/note/{REF}?edit=1")
+    page.wait_for_selector("#text:focus")
+    with page.expect_response(f"**/api/v1/rendered/{REF}"):
+        announce_changes(server)
+    page.keyboard.type("Mine. ")
+    page.wait_for_selector(".prose :text('Mine.')")
+    assert not page.query_selector("text=was just changed elsewhere")
+
+    file = Path(server.kb.root, FILE)
+    file.write_text(file.read_text() + "\nTheirs came first.\n")
+    page.wait_for_selector("text=was just changed elsewhere")
+    page.click("text=Cancel")
+    page.wait_for_selector(".note .prose :text('Theirs came first.')")
+
+
+def test_a_note_that_changes_while_it_is_read_keeps_its_highlight(page: Any, server: Server) -> None:
+    page.goto(f"{server.url}/note/article:people/who-does-what#L14")
+    page.wait_for_selector("text=History")
+    page.fill("#line", "18")
+    page.click("button:text-is('Go')")
+    lit = page.get_attribute(".prose .lit", "data-line")
+
+    with page.expect_response("**/api/v1/history/**"):
+        announce_changes(server)
+
+    assert page.get_attribute(".prose .lit", "data-line") == lit != "14"
+
+
+def test_a_finding_stays_selected_until_the_list_that_replaces_it_is_shown(
+    vault: Vault, kb: KnowledgeBase, open_page: Callable[[str], Any]
+) -> None:
+    for name in ("ash", "elm", "oak"):
+        vault.write(
+            f"memories/{name}.md", f"---\nvalid_until: 2025-06-30\n---\nThe {name} stands. See [[no-{name}]].\n"
+        )
+    kb.sync()
+    current = ".finding[aria-current] strong"
+    with serving(kb) as server, server.client() as client:
+        page = open_page(server.address)
+        page.click("nav a:has-text('Review')")
+        page.wait_for_selector(".finding >> nth=5")
+        page.keyboard.press("j")
+        page.keyboard.press("j")
+        first, _, chosen, *_ = client.get("/api/v1/review").json()["findings"]
+        client.post("/api/v1/review/decisions", json={"key": first["key"], "action": "keep"})
+        announce_changes(server)
+        until(page, "document.querySelectorAll('.finding').length === 5")
+        assert page.inner_text(current) == chosen["title"]
+
+        with held(page, "**/api/v1/review?kind=broken-link*"):
+            page.click(".kinds button:has-text('Broken links')")
+            page.keyboard.press("d")
+            page.wait_for_selector("#toasts >> text=Dismissed")
+        until(page, "document.querySelectorAll('.finding').length === 3")
+        assert client.get("/api/v1/review").json()["decided"][0]["key"] == chosen["key"]
+        page.close()  # it would miss the server
