@@ -321,17 +321,21 @@ def test_agents_that_save_the_same_fact_or_title_at_once_make_one_note_or_severa
     assert all(text in written for _, text in saves)
 
 
-@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="open files are counted in /proc")
-def test_a_process_that_stays_holds_no_more_files_and_threads_with_time(tmp_path: Path) -> None:
-    with open_vault(tmp_path) as kb:
+def stay(pipe: Connection, place: str) -> None:
+    with open_vault(Path(place)) as kb:
         kb.remember("Oaks live long.")
-        held: list[tuple[int, int]] = []
         for number in range(8):
             kb.sync()
             kb.search("oaks", track=True)
             kb.activity.flush()
             Path(kb.root, "memories", f"{number}.md").write_text(f"Elm {number}.")
-            held.append((len(os.listdir("/proc/self/fd")), threading.active_count()))
+            pipe.send((len(os.listdir("/proc/self/fd")), threading.active_count()))
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="open files are counted in /proc")
+def test_a_process_that_stays_holds_no_more_files_and_threads_with_time(tmp_path: Path) -> None:
+    with processes(stay, [(str(tmp_path),)]) as (process,):
+        held = [process.says() for _ in range(8)]
 
     assert max(held[4:]) <= max(held[:4])
 

@@ -82,10 +82,10 @@ def test_a_clock_that_jumps_back_between_two_syncs_hides_no_edit(
     settled: KnowledgeBase, vault: Vault, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real = time.time_ns
-    monkeypatch.setattr(time, "time_ns", lambda: real() + 86_400 * 10**9)
     file = vault.write("memories/oak.md", "The ash stands here.")
-    assert settled.sync().changed == ["memories/oak.md"]
-    monkeypatch.undo()
+    with monkeypatch.context() as tomorrow:
+        tomorrow.setattr(time, "time_ns", lambda: real() + 86_400 * 10**9)
+        assert settled.sync().changed == ["memories/oak.md"]
 
     file.write_text("The fir stands here.")
 
