@@ -157,7 +157,7 @@ def test_a_run_does_not_wait_for_an_embedding_server_that_does_not_answer(
         server.faults = ["503"] * 5
         refused = agent.run_sync(KEY_QUESTION)
         server.faults = ["slow"] * 5
-        monkeypatch.setattr(capability, "CONTEXT_SECONDS", 0.5)
+        monkeypatch.setattr(capability, "CONTEXT_SECONDS", 2.0)
         slow = agent.run_sync(KEY_QUESTION + " Now?")
         server.close()  # lets a held answer go
 
