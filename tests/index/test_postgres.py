@@ -28,6 +28,7 @@ from tests.command import Co
 from tests.evaluation.tiny_set import trees
 from tests.index.contents import contents
 from tests.postgres import new_database, own_server, replica_of
+from tests.server.browser import wait_for
 from tests.test_sample_vault import VAULT
 from tests.vault import Vault
 
@@ -437,20 +438,39 @@ def test_an_engine_that_is_unknown_or_has_a_password_is_refused(setting: str, en
     assert "s3/cret" not in str(refused.value)
 
 
-def test_a_password_is_in_no_output_and_no_file(
-    co: Co, vault: Vault, address: str, data_dir: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_password_comes_from_the_environment_or_pgpass_and_is_in_no_output_and_no_file(
+    co: Co, vault: Vault, data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     vault.write("memories/oak.md", "Oaks live long.")
-    monkeypatch.setenv("PGPASSWORD", "s3/cret")
-    commands = ["search oaks --json --verbose", "index status", "doctor --json", "config show --json", "index rebuild"]
-    ran = [co(*command.split()) for command in (*commands, "data backup activity-copy.db")]
-    assert f"`pg_dump --schema team {address}` backs them up" in ran[-1].out
-    monkeypatch.setenv("CO_ENGINE", f"{address}&sslmod=off")
-    ran.append(co("index", "status"))
+    (tmp_path / "pgpass").write_text("*:*:*:mara:s3/cret\n")
+    (tmp_path / "pgpass").chmod(0o600)
+    with own_server() as (folder, address):
+        theirs = address.replace("postgres@", "mara@")
+        monkeypatch.setenv("CO_ENGINE", theirs)
+        monkeypatch.delenv("PGPASSWORD", raising=False)
+        (folder / "data" / "pg_hba.conf").write_text("local all postgres trust\nlocal all all scram-sha-256\n")
+        with psycopg.connect(address, autocommit=True) as owner:
+            owner.execute("create role mara login superuser password 's3/cret'; select pg_reload_conf()")
+        wait_for(lambda: co("index", "status").code == 3)  # until it has read the file
+        ran = [co("index", "status")]
+        assert "no password supplied" in ran[0].err
+        monkeypatch.setenv("PGPASSWORD", "wr0ng")
+        ran.append(co("index", "status"))
+        monkeypatch.delenv("PGPASSWORD")
+        monkeypatch.setenv("PGPASSFILE", str(tmp_path / "pgpass"))
+        ran.append(co("index", "sync"))
+        monkeypatch.delenv("PGPASSFILE")
+        monkeypatch.setenv("PGPASSWORD", "s3/cret")
+        commands = "search oaks --verbose|index status|doctor --json|config show --json|data backup activity-copy.db"
+        ran += [co(*command.split()) for command in commands.split("|")]
+        assert f"`pg_dump --schema team {theirs}` backs them up" in ran[-1].out
+        monkeypatch.setenv("CO_ENGINE", f"{theirs}&sslmod=off")
+        ran.append(co("index", "status"))
 
-    assert [one.code for one in ran] == [0] * 6 + [3]
+    assert [one.code for one in ran] == [3, 3, 0, 0, 0, 0, 0, 0, 3]
     assert 'invalid URI query parameter: "sslmod"' in ran[-1].err
-    assert "s3/cret" not in "".join(one.out + one.err for one in ran)
+    said = "".join(one.out + one.err for one in ran)
+    assert [secret for secret in ("s3/cret", "wr0ng") if secret in said] == []
     assert [file for file in data_dir.rglob("*") if file.is_file() and b"s3/cret" in file.read_bytes()] == []
 
 
