@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import stat
+from importlib import import_module
 from pathlib import Path
+from pkgutil import walk_packages
 from typing import Any
 
 import apsw
 
+import co_cli.activity
 from co_cli.activity.database import VERSION, create_activity
 from co_cli.activity.events import Head
 from co_cli.index.sqlite.database_files import set_aside_before
@@ -16,6 +20,8 @@ from tests.command import Co, run_together
 from tests.damage import spoil_table
 from tests.vault import Vault
 
+STATEMENT = re.compile(r"\s*(select|insert|update|delete|with) ")
+
 
 def fetch(path: Path, statement: str) -> list[Any]:
     connection = apsw.Connection(str(path))
@@ -23,6 +29,21 @@ def fetch(path: Path, statement: str) -> list[Any]:
         return connection.execute(statement).fetchall()
     finally:
         connection.close()
+
+
+def test_sqlite_accepts_every_statement(tmp_path: Path) -> None:
+    """Without activity.db co only knows less, so a wrong statement would not be noticed."""
+    modules = [import_module(one.name) for one in walk_packages(co_cli.activity.__path__, "co_cli.activity.")]
+    constants = {(module.__name__, name): value for module in modules for name, value in vars(module).items()}
+    statements = {key: text for key, text in constants.items() if isinstance(text, str) and STATEMENT.match(text)}
+    create_activity(str(tmp_path / "activity.db"))
+    connection = apsw.Connection(str(tmp_path / "activity.db"))
+
+    for text in statements.values():
+        connection.execute(f"explain {text}", dict.fromkeys(re.findall(r":(\w+)", text)))
+
+    assert len(statements) > 50
+    connection.close()
 
 
 def test_a_file_of_another_version_is_left_alone_and_everything_works_without_it(
