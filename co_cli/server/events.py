@@ -21,6 +21,7 @@ MOST_REFS = 200
 QUIET_SECONDS = 15.0
 """How often a quiet stream sends a comment, so that a page that is gone is noticed."""
 LONGEST_QUEUE = 100
+"""Events that wait for a page that does not read. After more, its stream ends: it connects again and loads anew."""
 
 
 class Events:
@@ -77,8 +78,8 @@ class Events:
 
     def _send(self, line: str) -> None:
         for queue in self.listening:
-            if queue.qsize() < LONGEST_QUEUE:
-                queue.put_nowait(line)
+            if queue.qsize() <= LONGEST_QUEUE:
+                queue.put_nowait(line if queue.qsize() < LONGEST_QUEUE else None)
 
     def _tell(self, news: Batch | Notice) -> None:
         if isinstance(news, Notice):

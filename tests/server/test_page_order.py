@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import pytest
 
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.service import freshness
-from tests.server.browser import held, until, wait_for
+from tests.server.browser import PATIENCE, held, until, wait_for
 from tests.server.conftest import Server, serving
 from tests.vault import Vault
 
@@ -55,6 +56,21 @@ def test_a_note_that_is_saved_before_the_page_listens_is_shown(
         vault.write("memories/elms.md", "Elms live long.")
         wait_for(empty.kb.notes)
     page.wait_for_selector(".hit:has-text('Elms')")
+
+
+def test_the_stream_of_a_page_that_does_not_read_ends_and_no_change_is_left_out_of_it(empty: Server) -> None:
+    with empty.client() as client, client.stream("GET", "/api/v1/events", timeout=PATIENCE) as stream:
+        lines = stream.iter_lines()
+        assert next(lines) == ": connected"
+        for number in range(300):
+            empty.site.events.publish("changed", {"number": number, "text": "x" * 200_000})  # more than sockets hold
+        told: list[int] = []
+        for line in lines:
+            assert line != ": quiet", "the stream goes on, and changes are missing"
+            told += [json.loads(line.removeprefix("data: "))["number"]] if line.startswith("data: ") else []
+
+    assert told == list(range(len(told)))
+    assert len(told) < 300
 
 
 def test_a_filter_shows_its_own_entries_although_an_earlier_answer_is_late(page: Any, server: Server) -> None:
