@@ -96,6 +96,12 @@ def answer(name: str, data: bytes) -> Document | str:
     return found
 
 
+def worked() -> float:
+    """CPU seconds of this process and of those that read, which does not depend on how busy the machine is."""
+    worker.end_worker()
+    return sum(os.times()[:4])
+
+
 def _answer(name: str, data: bytes) -> Document | NotTextError:
     try:
         return read_document(name, data)
@@ -145,7 +151,7 @@ def test_the_documents_that_are_damaged_here_can_be_read() -> None:
 def test_zip_bombs_are_refused_at_once() -> None:
     """One large part, a lie about its size, and many large parts together; pictures are not unpacked."""
     size = 34_000_000
-    started = time.monotonic()
+    started = worked()
     for ending in OFFICE:
         bomb = packed({**unpacked(GOOD[ending]), "custom/item.xml": b"<w>" + b" " * size})
         assert len(bomb) < 200_000
@@ -158,7 +164,7 @@ def test_zip_bombs_are_refused_at_once() -> None:
     assert "larger than" in str(answer("a.docx", packed({**unpacked(GOOD["docx"]), **parts})))
     picture = packed({**unpacked(GOOD["docx"]), "word/media/image.png": b" " * size})
     assert isinstance(answer("a.docx", picture), Document)
-    assert time.monotonic() - started < 30
+    assert worked() - started < 30
 
 
 def test_files_with_entities_are_refused(connections: list[str]) -> None:
@@ -180,10 +186,9 @@ def test_files_with_entities_are_refused(connections: list[str]) -> None:
 
 def test_extreme_nesting_and_length_take_limited_time() -> None:
     for name, data in EXTREME:
-        started = time.monotonic() if name[2:] in OFFICE else time.process_time()
+        started = worked()
         answer(name, data)
-        took = (time.monotonic() if name[2:] in OFFICE else time.process_time()) - started
-        assert took < 15, (name, data[:20])
+        assert worked() - started < 15, (name, data[:20])
 
 
 def test_paths_inside_a_file_cannot_leave_it(tmp_path: Path) -> None:

@@ -253,7 +253,7 @@ def test_a_page_that_stalls_the_parser_is_left_when_the_time_is_up() -> None:
     with pytest.raises(PageRefusedError, match=r"not found in 1 seconds \(the setting web_seconds\)"):
         extract(f"<p>Oaks live long.</p><div {MANY}>Beeches do not.</div>", seconds=1)
 
-    assert time.monotonic() - started < 20
+    assert time.monotonic() - started < 60
 
 
 def test_a_page_that_is_small_enough_to_be_read_at_once_takes_little_time() -> None:
