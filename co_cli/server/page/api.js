@@ -76,7 +76,7 @@ export async function blobUrl(path, signal) {
   return url;
 }
 
-// Calls fn(event, data) for each event of the server. Connects again when the connection breaks; until then, anything may change.
+// Calls fn(event, data) for each event of the server. While it is not connected, anything may change.
 export async function events(fn) {
   for (let connected = false; ;) {
     try {

@@ -101,19 +101,12 @@ async function open() {
     const page = await import(`./${found.module}.js`);
     if (signal.aborted) return;
     document.title = `${found.title} · co`;
-    let busy = false;
     await page.open(emptied(found.module), {
       rest: decodeURIComponent(found.rest),
       query: new URLSearchParams(location.search),
       session, signal, go, toast,
       setKeys: (chosen) => { if (!signal.aborted) keys = chosen; },
       onChange: (fn) => { if (!signal.aborted) follow = fn; }, // before the first request
-      // What is pressed twice happens once.
-      attempt: (fn) => async (...args) => {
-        if (busy) return;
-        busy = true;
-        await fn(...args).finally(() => { busy = false; });
-      },
     });
   } catch (error) {
     if (signal.aborted || error.name === "AbortError" || error.status === 401) return;

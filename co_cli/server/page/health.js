@@ -28,7 +28,7 @@ function moved(hit, place, others) {
   return badge(before > place ? `▲ ${before - place}` : `▼ ${place - before}`, before > place ? "good" : "bad");
 }
 
-export async function open(main, { signal, session, attempt, setKeys, onChange }) {
+export async function open(main, { signal, session, setKeys, onChange }) {
   let health, doctor, both, error, asking = false, timer, all = false;
   const asked = { q: "", left: {}, right: { backend: "fts5" } };
 
@@ -43,10 +43,10 @@ export async function open(main, { signal, session, attempt, setKeys, onChange }
     draw();
   });
 
-  const check = attempt(async (path) => {
+  async function check(path) {
     await post(path, {}, signal);
     await load();
-  });
+  }
 
   async function compare(event) {
     event.preventDefault();

@@ -1,7 +1,7 @@
 // One note: read it, edit it with a preview, see its links and its history, forget it.
 
 import { del, get, mayWrite, part, post, put, sample } from "./api.js";
-import { badge, count, dialog, html, inTurn, light, noteLink, notePath, nothing, problem, render, showBody, svg, when, withCode } from "./parts.js";
+import { badge, count, dialog, html, inTurn, light, noteLink, notePath, nothing, once, problem, render, showBody, svg, when, withCode } from "./parts.js";
 
 const MOST_IN_RING = 14;
 const KINDS = [["memory", "short"], ["article", "long"], ["entity", "who or what"], ["resource", "a link"]];
@@ -21,13 +21,13 @@ function ring(title, around, go) {
 const diffLine = (line) => html`<span class=${{ "+": "added", "-": "removed", "@": "soft" }[line[0]] ?? ""}>${line}
 </span>`;
 
-export async function open(main, { rest, query, signal, go, toast, attempt, setKeys, onChange }) {
+export async function open(main, { rest, query, signal, go, toast, setKeys, onChange }) {
   let ref = rest, opened = !sample.on, note, shown, past, edit, timer;
   const isNew = !rest;
 
   // -- reading
 
-  // Draws the text. What is lit stays so; at first it is what the address names.
+  // What is lit stays lit; at first it is what the address names.
   function drawBody() {
     draw();
     const body = main.querySelector(".prose"), lit = [...body.querySelectorAll(".lit")];
@@ -70,32 +70,32 @@ export async function open(main, { rest, query, signal, go, toast, attempt, setK
     dialog(`From ${name} to now`, diff.length ? html`<pre class="diff" tabindex="0">${diff.slice(2).map(diffLine)}</pre>` : html`<p>Nothing changed since.</p>`);
   }
 
-  const forget = attempt(async () => {
+  const forget = () => once(`forget ${ref}`, async () => {
     if (!shown?.writable || sample.on || edit) return;
     await del(`/notes/${part(ref)}`);
     toast(`Forgotten: ${note.title}`, restore);
     if (!signal.aborted) go("/");
   });
 
-  async function restore() {
+  const restore = () => once(`restore ${ref}`, async () => {
     await post("/restored", { ref });
     go(notePath(ref));
-  }
+  });
 
   // A note that is not there, or no longer.
   function missing(error) {
     render(html`<h1>Not found</h1>${problem(error)}<div class="row">
-      ${error.kind === "note_forgotten" && mayWrite() ? html`<button class="primary" @click=${attempt(restore)}>Restore it</button>` : nothing}
+      ${error.kind === "note_forgotten" && mayWrite() ? html`<button class="primary" @click=${restore}>Restore it</button>` : nothing}
       <a class="button" href="/">Search</a></div>`, main);
   }
 
   // -- writing
 
   // Of a note whose frontmatter cannot be read, the whole file is edited.
-  const startEdit = attempt(async () => {
+  async function startEdit() {
     if (edit || !isNew && (!shown?.writable || sample.on)) return;
     const wrong = note?.problem, whole = wrong && await get(`/whole/${part(ref)}`, {}, signal);
-    if (!isNew && !shown) return; // forgotten meanwhile
+    if (edit || !isNew && !shown) return; // meanwhile
     const fresh = isNew ? { title: query.get("title") ?? "", tags: "", text: "", source: "memory", url: "" }
       : { title: note.title, tags: shown.own_tags.join(", "), text: note.body, version: note.version, wrong, ...whole };
     const draft = JSON.parse(localStorage.getItem(draftKey(ref)) ?? "null");
@@ -107,7 +107,7 @@ export async function open(main, { rest, query, signal, go, toast, attempt, setK
     const lines = edit.text.split("\n"), bad = wrong ? Math.max(/\d+/.exec(wrong) - 1, 0) : 0, start = lines.slice(0, bad).join("\n").length + (bad > 0);
     first.setSelectionRange(start, start + (wrong ? lines[bad]?.length : 0));
     first.focus();
-  });
+  }
 
   function replaceText(values) {
     if (!edit) return;
@@ -146,8 +146,8 @@ export async function open(main, { rest, query, signal, go, toast, attempt, setK
   }
 
   // Without a version the present text is replaced, and kept in the trash.
-  const save = attempt(async (version = edit?.version) => {
-    if (!edit) return;
+  async function save(version = edit?.version) {
+    if (!edit || edit.saving) return;
     Object.assign(edit, { saving: true, error: undefined });
     draw();
     let saved;
@@ -166,8 +166,8 @@ export async function open(main, { rest, query, signal, go, toast, attempt, setK
       : saved.detail && version === null ? "Saved; the other text is in the trash" : "Saved");
     if (signal.aborted) return;
     if (isNew) go(notePath(saved.ref));
-    else await load();
-  });
+    else load();
+  }
 
   function send(version) {
     const { title, tags, text, source, url, before, wrong } = edit;
@@ -183,12 +183,12 @@ export async function open(main, { rest, query, signal, go, toast, attempt, setK
     return put(`/notes/${part(ref)}`, change);
   }
 
-  const takeTheirs = attempt(async () => {
+  async function takeTheirs() {
     const { text, version, present, before } = edit;
     await load();
     replaceText({ text: note.body, version: note.version, present: undefined, before: { ...before, text: note.body } });
     toast("This is the other text now", () => replaceText({ text, version, present, before }));
-  });
+  }
 
   function cancel() {
     const draft = localStorage.getItem(draftKey(ref)), again = `${notePath(ref)}?edit=1`;

@@ -52,12 +52,20 @@ export const count = (number, thing) => `${number.toLocaleString("en")} ${thing}
 const sentence = (text) => text.replace(/^(?!co )[a-z]+(?=[ ,'])/, (word) => word[0].toUpperCase() + word.slice(1));
 export const problem = (error) => html`<p class="problem" role="alert">${withCode(sentence(error.message))}</p>`;
 
-// Runs a function once at a time, and once more after calls meanwhile: an older answer never replaces a newer one.
+// Runs one at a time, and once more for all calls meanwhile: no older answer replaces a newer one.
 export function inTurn(fn) {
   let running, next;
   const run = () => (running = fn().finally(() => { running = undefined; }));
   const later = () => { next = undefined; return running ?? run(); };
   return () => running ? next ??= running.then(later, later) : run();
+}
+
+// What is pressed twice happens once.
+const pressed = new Set();
+export async function once(what, fn) {
+  if (pressed.has(what)) return;
+  pressed.add(what);
+  await fn().finally(() => pressed.delete(what));
 }
 
 export const closeDialog = () => document.querySelector("dialog[open]")?.close();

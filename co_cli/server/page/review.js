@@ -1,7 +1,7 @@
 // Review: findings of a job, decided with keys, each with undo.
 
 import { del, get, part, post } from "./api.js";
-import { badge, count, html, inTurn, noteLink, nothing, notePath, problem, render, when } from "./parts.js";
+import { badge, count, html, inTurn, noteLink, nothing, notePath, once, problem, render, when } from "./parts.js";
 
 const SHOWN = 50, LONGEST = 900, POLL = 400, LONG = 8; // looking for secrets takes as long as all the rest
 const NAMES = {
@@ -23,7 +23,7 @@ function marked(text, other) {
     place % 2 && !known.has(one.toLowerCase()) ? html`<mark>${one}</mark>` : one);
 }
 
-export async function open(main, { query, signal, go, toast, attempt, setKeys, onChange }) {
+export async function open(main, { query, signal, go, toast, setKeys, onChange }) {
   let answer, kind = query.get("kind") ?? "", limit = SHOWN, selected = 0, notes = {}, timer;
   const findings = () => answer?.findings ?? [];
   const finding = () => findings()[selected];
@@ -61,29 +61,31 @@ export async function open(main, { query, signal, go, toast, attempt, setKeys, o
     main.querySelector(".finding[aria-current] button")?.focus();
   }
 
-  const again = attempt(async () => {
+  async function again() {
     notes = {};
     await post("/review", {}, signal);
     await load();
-  });
+  }
 
-  const choose = (name) => attempt(async () => {
+  const choose = (name) => async () => {
     const one = finding();
     if (!one?.actions.includes(name)) return;
     if (name === "edit") return go(`${notePath(one.refs[0])}?edit=1`);
-    const done = await post("/review/decisions", { key: one.key, action: name });
-    toast(`${SAID[name]}: ${one.title || one.refs[0]}`, () => undo(done));
-    await load();
+    await once(one.key, async () => {
+      const done = await post("/review/decisions", { key: one.key, action: name });
+      toast(`${SAID[name]}: ${one.title || one.refs[0]}`, () => undo(done));
+      await load(); // now another one is selected
+    });
     main.querySelector(".finding[aria-current] button")?.focus();
-  });
+  };
 
-  async function undo(done) {
+  const undo = (done) => once(`undo ${done.key}`, async () => {
     await del(`/review/decisions/${done.key}`);
     toast(`${SAID[done.action]}, taken back: ${done.refs[0]}`);
     notes = {};
     await load();
-  }
-  const undoLast = attempt(async () => { if (answer?.decided.length) await undo(answer.decided[0]); });
+  });
+  const undoLast = () => { if (answer?.decided.length) undo(answer.decided[0]); };
 
   const step = (by) => () => select(selected + by);
   const pick = (name) => {

@@ -47,7 +47,7 @@ export async function open(main, { query, session, signal, go, toast, setKeys, o
 
   // -- searching
 
-  // Shows the answer or the newest notes, unless something else is asked meanwhile. If notes changed, it is not logged again.
+  // Shows the answer or the newest notes, unless something else is asked meanwhile. With `changed`, nothing is logged.
   async function load(changed) {
     const mine = ++serial, wanted = key(), seen = changes.count, { q, ...filters } = asked, quiet = typing || changed;
     try {
@@ -243,7 +243,7 @@ export async function open(main, { query, session, signal, go, toast, setKeys, o
   });
   onChange(() => {
     looked = {};
-    if (final || error || !asked.q.trim()) load(true); // else an answer is on its way
+    if (final || error || !asked.q.trim()) load(true);
   });
   signal.addEventListener("abort", () => clearTimeout(pause));
   draw();
