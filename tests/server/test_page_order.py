@@ -112,6 +112,16 @@ def test_changes_do_not_ask_for_a_prompt_that_is_being_typed(page: Any, server: 
     assert asked.value.post_data_json["prompt"] == ""
 
 
+def test_a_page_that_could_not_be_opened_opens_when_the_server_is_back(page: Any, server: Server) -> None:
+    page.route("**/api/v1/given", lambda route: route.fulfill(status=503, json={}))
+    page.goto(f"{server.url}/given")
+    page.wait_for_selector("[role=alert]:has-text('the server answered 503')")
+    page.unroute("**/api/v1/given")
+    announce_changes(server)
+    page.wait_for_selector("td >> text=loading: always")
+    page.problems.clear()  # Chromium logs the 503
+
+
 def test_the_map_can_be_scrolled_before_notes_have_places(page: Any, server: Server) -> None:
     placed: list[bool] = []
 

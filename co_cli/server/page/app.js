@@ -111,6 +111,7 @@ async function open() {
   } catch (error) {
     if (signal.aborted || error.name === "AbortError" || error.status === 401) return;
     if (!(error instanceof ApiError)) console.error(error);
+    follow = open;
     show(html`<h1>${found.title}</h1>${problem(error)}`);
   }
 }
