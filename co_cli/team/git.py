@@ -113,7 +113,8 @@ class Repository:
         return self.run("merge-base", one, other, check=False).stdout.decode().strip() or None
 
     def has(self, commit: str) -> bool:
-        return self._commit(commit) is not None
+        """Whether a commit is here with its files. A fetch that was killed, or is not done yet, has written a part."""
+        return self.run("rev-list", "--objects", "--quiet", commit, "--not", "--all", check=False).returncode == 0
 
     def get(self, commit: str) -> None:
         """Make sure that a commit of the remote is here, even if a force-push has dropped it from its branch."""

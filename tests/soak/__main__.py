@@ -19,7 +19,7 @@ SOAKS: dict[str, tuple[Callable[[Trial], None], int]] = {
     "names": (power.cut_notes, 10_000),
     "crowd": (scenarios.crowd, 10),
     "extract": (extract.kill, 600),
-    "team": (team.faults, 200),
+    "team": (team.faults, 600),
 }
 """Each scenario, and how many rounds it is meant for."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -347,6 +348,22 @@ def is_closed(reader: int) -> bool:
         return os.read(reader, 1) == b""
     except BlockingIOError:
         return False
+
+
+@pytest.mark.parametrize("left", [["HEAD"], ["HEAD", "HEAD^{tree}"]], ids=["the commit", "the commit and its tree"])
+def test_a_commit_that_a_killed_fetch_left_without_its_files_is_fetched_again(team: Team, left: list[str]) -> None:
+    one, two = team.server("one"), team.server("two")
+    one.remember("Elms like water.")
+    keep(one)
+    for name in git(team.remote, "rev-parse", *left).split():
+        place = team.place / "two" / ".git" / "objects" / name[:2]
+        place.mkdir(exist_ok=True)
+        shutil.copy(team.remote / "objects" / name[:2] / name[2:], place)
+
+    two.sync()
+
+    assert [note.ref for note in two.notes()] == ["memory:elms-like-water", "memory:oak"]
+    assert team_of(two).differences() == []
 
 
 def test_several_may_fetch_into_one_clone_at_once(team: Team) -> None:
