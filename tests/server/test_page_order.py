@@ -80,8 +80,9 @@ def test_a_filter_shows_its_own_entries_although_an_earlier_answer_is_late(page:
     page.goto(f"{server.url}/activity")
     page.wait_for_selector(".feed .asked")
     late = "**/api/v1/activity?kind=asked*"
-    with page.expect_response(late), held(page, late):
+    with page.expect_response(late), held(page, late) as asked:
         page.select_option("select[aria-label='Kind']", "asked")
+        wait_for(lambda: page.evaluate("true") and asked)
         page.select_option("select[aria-label='Kind']", "saved")
     until(page, "!document.querySelector('.feed .asked') && document.querySelector('.feed .saved') && 1")
 
