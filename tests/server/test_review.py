@@ -158,12 +158,16 @@ def test_a_user_decides_with_keys_and_takes_it_back(
         assert codes.notes() == sorted({*before} - {"memories/meeting.md"})
         page.keyboard.press("u")
         until(page, "document.querySelectorAll('.finding').length === 3")
-        page.click("#toasts div:has-text('Superseded') button:has-text('Undo')")
+        page.keyboard.press("u")
         until(page, "document.querySelectorAll('.finding').length === 4")
         assert {path: codes.read(path) for path in codes.notes()} == before
 
         page.click(".kinds button:has-text('Broken links')")
         until(page, "document.querySelectorAll('.finding').length === 1")
+        page.keyboard.press("d")
+        page.wait_for_selector(".empty")
+        page.click("#toasts div:has-text('Dismissed') button:has-text('Undo')")
+        page.wait_for_selector(".finding")
         page.keyboard.press("d")
         page.wait_for_selector(".empty")
         page.reload()
