@@ -86,7 +86,6 @@ def test_both_engines_give_the_same_answers(tmp_path: Path) -> None:
     different = [question for question in theirs if ours[question] != theirs[question]]
     assert len(theirs) > 150
     assert len(different) <= 0.05 * len(theirs)
-    assert [question for question in different if '"' not in question] == [], "only phrases count otherwise"
     assert worth == pytest.approx(worth_of_theirs, abs=0.005)
 
 
