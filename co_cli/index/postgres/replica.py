@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections import deque
 from collections.abc import Callable
@@ -24,6 +25,7 @@ class Replica:
         """Each asks its server for a position."""
         self._primary, self._replica = primary, replica
         self._written: deque[tuple[float, int]] = deque()
+        self._lock = threading.Lock()  # not held while a server is asked
         self._next = 0.0
         self._replayed = 0
         self.behind = 0
@@ -33,7 +35,8 @@ class Replica:
 
     def expect(self) -> None:
         """This process has written something, which its next search has to find."""
-        self._written.clear()
+        with self._lock:
+            self._written.clear()
         self._next = 0.0 if self._next - time.monotonic() < EVERY_SECONDS else self._next
 
     def keeps_up(self) -> bool:
@@ -42,16 +45,18 @@ class Replica:
             return self.problem is None
         self._next = now + EVERY_SECONDS
         written = self._primary(WRITTEN)
-        self._written.append((now, written))
-        while len(self._written) > 1 and self._written[1][0] <= now - LATE_SECONDS:
-            self._written.popleft()
+        with self._lock:
+            self._written.append((now, written))
+            while len(self._written) > 1 and self._written[1][0] <= now - LATE_SECONDS:
+                self._written.popleft()
+            needed = self._written[0][1]
         problem = None
         try:
             self._replayed = self._replica(REPLAYED)
         except IndexUnavailableError as error:
             self._next, problem = now + REST_SECONDS, str(error)
         self.behind = max(0, written - self._replayed)
-        if problem is None and self._replayed < self._written[0][1]:
+        if problem is None and self._replayed < needed:
             problem = f"the replica is {self.behind:,} bytes behind: the primary answers"
         self.problem = problem
         return problem is None
