@@ -228,10 +228,11 @@ def size_of(count: int) -> str:
 
 
 class ProgressBar:
-    """A bar on stderr for work that takes more than 0.4 s, if stderr is a terminal."""
+    """A bar on stderr for work that takes more than 0.4 s, if stderr is a terminal that can erase it."""
 
     def __init__(self, verb: str, stream: TextIO | None = None) -> None:
         self.verb, self.stream = verb, stream or sys.stderr
+        self.visible = self.stream.isatty() and os.environ.get("TERM") != "dumb"
         self.started = self.shown = time.monotonic()
         self.total = 0
         self.drawn = False
@@ -240,7 +241,7 @@ class ProgressBar:
         now = time.monotonic()
         if total != self.total:  # another stage, with another speed
             self.started, self.total = self.shown if not self.total else now, total
-        if now - self.started < 0.4 or now - self.shown < 0.1 or not self.stream.isatty():
+        if now - self.started < 0.4 or now - self.shown < 0.1 or not self.visible:
             return
         self.shown, self.drawn = now, True
         rate = done / (now - self.started)

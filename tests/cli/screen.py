@@ -23,7 +23,7 @@ ERASED = re.compile(r"[^\n]*\r\x1b\[K")
 
 
 def on_terminal(folder: Path, *arguments: str, columns: int = 80, **environ: str) -> str:
-    """Everything that the command drew, escape sequences included, with plain line ends."""
+    """What the command drew, escape sequences included, with plain line ends and without progress that was erased."""
     ours, theirs = pty.openpty()
     ioctl(theirs, TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     env = {**os.environ, "TERM": "xterm-256color", **environ}
@@ -41,12 +41,12 @@ def on_terminal(folder: Path, *arguments: str, columns: int = 80, **environ: str
         drawn += block
     process.wait(120)
     os.close(ours)
-    return drawn.decode("utf-8").replace("\r\n", "\n")
+    return ERASED.sub("", drawn.decode("utf-8").replace("\r\n", "\n"))
 
 
 def plain(drawn: str) -> str:
-    """The final text on the screen, without escape sequences and without a progress bar that was erased again."""
-    return ESCAPES.sub("", ERASED.sub("", drawn))
+    """The text on the screen, without escape sequences."""
+    return ESCAPES.sub("", drawn)
 
 
 def widest(drawn: str) -> int:

@@ -133,13 +133,24 @@ def test_ages_counts_and_sizes_are_in_words() -> None:
     assert {size: size_of(size) for size in sizes} == sizes
 
 
-def test_progress_is_shown_on_a_terminal_for_long_work_only() -> None:
-    for is_terminal, seconds, shown in ((True, 10, "indexing 500 of 1,000, 10 s left"), (True, 0, ""), (False, 10, "")):
-        stream = io.StringIO()
-        stream.isatty = lambda answer=is_terminal: answer  # type: ignore[method-assign]
-        bar = ProgressBar("indexing", stream)
-        bar.started -= seconds
-        bar.shown -= seconds
-        bar(500, 1000)
+@pytest.mark.parametrize(
+    ("term", "is_terminal", "seconds", "shown"),
+    [
+        ("xterm", True, 10, "indexing 500 of 1,000, 10 s left"),
+        ("xterm", True, 0, ""),
+        ("xterm", False, 10, ""),
+        ("dumb", True, 10, ""),
+    ],
+)
+def test_progress_is_shown_for_long_work_on_a_terminal_that_can_erase_it(
+    term: str, is_terminal: bool, seconds: int, shown: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TERM", term)
+    stream = io.StringIO()
+    stream.isatty = lambda: is_terminal  # type: ignore[method-assign]
+    bar = ProgressBar("indexing", stream)
+    bar.started -= seconds
+    bar.shown -= seconds
+    bar(500, 1000)
 
-        assert stream.getvalue().partition("] ")[2] == shown
+    assert stream.getvalue().partition("] ")[2] == shown
