@@ -17,7 +17,8 @@ import json
 import os
 import struct
 import time
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager, nullcontext
 from functools import cache, cached_property
 from itertools import accumulate, product
 from math import log
@@ -116,7 +117,8 @@ class PassageReader:
             longest = max(longest, time.monotonic() - started)
             return scores
 
-        with ThreadPoolExecutor(THREADS) as threads:
+        limit = one_blas_thread() if isinstance(run, NumpyRuntime) else nullcontext()
+        with limit, ThreadPoolExecutor(THREADS) as threads:
             for group, scores in zip(groups, threads.map(read, groups), strict=True):
                 for (place, _), score in zip(group, scores, strict=False):
                     so_far = found[place]
@@ -219,30 +221,31 @@ class PackedColumns(NamedTuple):
         return outputs
 
 
-class OneBlasThread:
-    """While any thread is inside, numpy's products use one thread each. After that they use as many as before."""
+@cache
+def _libraries() -> Any:
+    from threadpoolctl import ThreadpoolController  # 10 ms, and only to read
 
-    def __init__(self) -> None:
-        from threadpoolctl import ThreadpoolController
-
-        self._libraries: Any = ThreadpoolController()
-        self._lock, self._inside = Lock(), 0
-
-    def __enter__(self) -> None:
-        with self._lock:
-            self._inside += 1
-            if self._inside == 1:
-                self._limits = self._libraries.limit(limits=1, user_api="blas")
-
-    def __exit__(self, *_: object) -> None:
-        with self._lock:
-            self._inside -= 1
-            if not self._inside:
-                self._limits.restore_original_limits()
+    return ThreadpoolController()
 
 
-one_blas_thread = cache(OneBlasThread)
-"""The only one, however many readers there are."""
+_limiting = Lock()
+
+
+@contextmanager
+def one_blas_thread() -> Generator[None]:
+    """Let numpy's products use one thread each, in the whole process; after that as many as before.
+
+    Of several readings at once, one does so, because only the thread that sets a limit can lift it. If it ends before
+    the others, they are a little slower.
+    """
+    if not _limiting.acquire(blocking=False):
+        yield
+        return
+    try:
+        with _libraries().limit(limits=1, user_api="blas"):
+            yield
+    finally:
+        _limiting.release()
 
 
 class NumpyRuntime:
@@ -252,10 +255,6 @@ class NumpyRuntime:
         self._layers, self._heads, self._arrays = layers, heads, arrays
 
     def __call__(self, pairs: Sequence[Numbers], /) -> list[float]:
-        with one_blas_thread():
-            return self._scores(pairs)
-
-    def _scores(self, pairs: Sequence[Numbers]) -> list[float]:
         import numpy as np
 
         ends = list(accumulate(map(len, pairs)))

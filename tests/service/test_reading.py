@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
+import subprocess
+import sys
 from pathlib import Path
-from typing import Any, cast
 
 import pytest
-from threadpoolctl import ThreadpoolController
 
 from co_cli.embedding.reader import FOLDER, LARGE, SMALL, Model, PassageReader, choose_windows
 from co_cli.knowledge_base import KnowledgeBase
@@ -59,18 +58,29 @@ def test_numpy_and_onnxruntime_give_the_same_scores(model: Model) -> None:
 
 
 def test_numpy_has_as_many_threads_after_reading_as_before() -> None:
-    reader, blas = PassageReader(onnx=False), cast("Any", ThreadpoolController())
+    code = """
+from concurrent.futures import ThreadPoolExecutor
+from threading import Thread
+from threadpoolctl import ThreadpoolController
+from co_cli.embedding.reader import PassageReader, one_blas_thread
 
-    def read(text: str) -> float | None:
-        return reader.scores(QUESTION, [text])[0]
+reader, texts = PassageReader(onnx=False), ["Oaks live long. " * count for count in range(1, 9)]
+reader.scores("", [])  # loads numpy
+blas = ThreadpoolController()
+threads = lambda: {library["num_threads"] for library in blas.info()}
+three = Thread(target=lambda: blas.limit(limits=3))  # only a thread that has ended lets others set a limit
+three.start()
+three.join()
+for count in (1, 1, 4):
+    with ThreadPoolExecutor(count) as searches:
+        list(searches.map(lambda _: reader.scores("how old do oaks get", texts), range(count)))
+        print(threads())
+with one_blas_thread():
+    print(threads())
+"""
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=100)
 
-    def threads() -> list[int]:
-        return [library["num_threads"] for library in blas.info()]
-
-    with blas.limit(limits=3), ThreadPoolExecutor(4) as searches:
-        before = threads()
-        assert None not in searches.map(read, NOTES.values())
-        assert threads() == before
+    assert (ran.stdout.split(), ran.stderr) == (["{3}", "{3}", "{3}", "{1}"], "")
 
 
 def test_the_reader_lifts_an_answer_that_words_and_vectors_put_low(reading: KnowledgeBase) -> None:
