@@ -25,6 +25,8 @@ class Replica:
         """Each asks its server for a position."""
         self._primary, self._replica = primary, replica
         self._written: deque[tuple[float, int]] = deque()
+        self._asked: deque[tuple[float, int]] | None = None
+        """What the last answer was compared with: another one if this process has written something since."""
         self._lock = threading.Lock()  # not held while a server is asked
         self._next = 0.0
         self._replayed = 0
@@ -35,21 +37,21 @@ class Replica:
 
     def expect(self) -> None:
         """This process has written something, which its next search has to find."""
-        with self._lock:
-            self._written.clear()
+        self._written = deque()  # whoever asks right now may hear an older position, and adds it to the old one
         self._next = 0.0 if self._next - time.monotonic() < EVERY_SECONDS else self._next
 
     def keeps_up(self) -> bool:
         now = time.monotonic()
         if now < self._next:
-            return self.problem is None
+            return self.problem is None and self._asked is self._written
         self._next = now + EVERY_SECONDS
+        positions = self._written
         written = self._primary(WRITTEN)
         with self._lock:
-            self._written.append((now, written))
-            while len(self._written) > 1 and self._written[1][0] <= now - LATE_SECONDS:
-                self._written.popleft()
-            needed = self._written[0][1]
+            positions.append((now, written))
+            while len(positions) > 1 and positions[1][0] <= now - LATE_SECONDS:
+                positions.popleft()
+            needed = positions[0][1]
         problem = None
         try:
             self._replayed = self._replica(REPLAYED)
@@ -58,5 +60,6 @@ class Replica:
         self.behind = max(0, written - self._replayed)
         if problem is None and self._replayed < needed:
             problem = f"the replica is {self.behind:,} bytes behind: the primary answers"
-        self.problem = problem
+        with self._lock:
+            self.problem, self._asked = problem, positions
         return problem is None
