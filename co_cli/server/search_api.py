@@ -30,6 +30,8 @@ class Search(BaseModel):
     since: str | None = None
     typing: bool = False
     """The query is being typed: its last word may be unfinished, no model reads the hits, and nothing is logged."""
+    track: bool = True
+    """Log it, and count its hits as recalled."""
 
     def options(self) -> dict[str, Any]:
         return {"limit": self.limit, "sources": self.source, "tags": self.tag, "since": self.since or None}
@@ -78,7 +80,7 @@ def search(kb: KnowledgeBase, asked: Search) -> SearchResult:
     if asked.typing:
         known = re.sub(LONE_LETTER, "", asked.q)
         return kb.search(known, **asked.options(), prefix=True, read=False)._replace(query=asked.q)
-    return kb.search(asked.q, **asked.options(), track=True)
+    return kb.search(asked.q, **asked.options(), track=asked.track)
 
 
 @route("POST", "/search", role="read")

@@ -47,11 +47,11 @@ export async function open(main, { query, session, signal, go, toast, setKeys, o
 
   // -- searching
 
-  // Shows the answer or the newest notes, unless something else is asked meanwhile. With `changed`, nothing is logged.
+  // Shows the answer or the newest notes, unless something else is asked meanwhile. If notes `changed`, it is not logged.
   async function load(changed) {
-    const mine = ++serial, wanted = key(), seen = changes.count, { q, ...filters } = asked, quiet = typing || changed;
+    const mine = ++serial, wanted = key(), seen = changes.count, { q, ...filters } = asked;
     try {
-      const answer = q.trim() ? await get("/search", { ...asked, ...(quiet && { typing: true }) }, signal) : await get("/notes", filters, signal);
+      const answer = q.trim() ? await get("/search", { ...asked, ...(typing ? { typing } : changed && { track: false }) }, signal) : await get("/notes", filters, signal);
       if (mine !== serial) return;
       const before = changed || document.activeElement?.closest(".hit") ? bare(hit()?.ref ?? "") : undefined;
       if (q.trim()) [found, final] = [answer, !typing];
@@ -60,14 +60,16 @@ export async function open(main, { query, session, signal, go, toast, setKeys, o
       if (final) last = { key: wanted, found, seen, selected };
     } catch (caught) {
       if (mine !== serial) return;
-      if (signal.aborted || changed) throw caught;
+      if (signal.aborted || changed && shownFor === wanted) throw caught;
       [error, found] = [caught, undefined];
     }
     draw();
     if (typing) return;
     look();
-    if (seen !== changes.count) await load(true);
+    if (!changed && seen !== changes.count) update();
   }
+
+  const update = inTurn(async () => { if (final || error || !asked.q.trim()) await load(true); });
 
   // One request at a time while typing, and always one for the newest text.
   const type = inTurn(async () => { if (typing) await load(); });
@@ -243,7 +245,7 @@ export async function open(main, { query, session, signal, go, toast, setKeys, o
   });
   onChange(() => {
     looked = {};
-    if (final || error || !asked.q.trim()) load(true);
+    update();
   });
   signal.addEventListener("abort", () => clearTimeout(pause));
   draw();
@@ -254,5 +256,5 @@ export async function open(main, { query, session, signal, go, toast, setKeys, o
   draw();
   look();
   if (last.selected) select(last.selected, true);
-  if (last.seen !== changes.count) await load(true);
+  if (last.seen !== changes.count) update();
 }
