@@ -25,7 +25,7 @@ class ListFindings(BaseModel):
     """Which findings to list."""
 
     kind: Kind | None = None
-    limit: int = Field(default=50, ge=0, le=1_000)
+    limit: int = Field(default=50, ge=0)
 
 
 class Decide(BaseModel):

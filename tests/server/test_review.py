@@ -182,6 +182,19 @@ def test_a_user_decides_with_keys_and_takes_it_back(
     page.problems.clear()  # Chromium logs the 404 of a note that was forgotten while the page asked for it
 
 
+def test_show_more_lists_all_findings(vault: Vault, kb: KnowledgeBase, open_page: Callable[[str], Any]) -> None:
+    vault.write("memories/trees.md", "".join(f"See [[tree-{number}]].\n" for number in range(1_100)))
+    kb.sync()
+    with serving(kb) as server:
+        page = open_page(server.address)
+        page.click("nav a:has-text('Review')")
+        for listed in (50, 250, 450, 650, 850, 1_050):
+            until(page, f"document.querySelectorAll('.finding').length === {listed}")
+            page.click("text=Show more")
+        until(page, "document.querySelectorAll('.finding').length === 1101")  # the note is too long, too
+        page.close()  # it would miss the server
+
+
 class OneChange:
     """A model that understands a new door code."""
 
