@@ -13,6 +13,7 @@ from co_cli.knowledge_base import KnowledgeBase
 from co_cli.service import freshness
 from tests.server.browser import PATIENCE, held, until, wait_for
 from tests.server.conftest import Server, serving
+from tests.server.test_search_api import logged
 from tests.vault import Vault
 
 REF, FILE = "memory:odalys-has-the-last-word", "memories/odalys-has-the-last-word.md"
@@ -24,24 +25,26 @@ def announce_changes(server: Server) -> None:
     server.site.events.publish("changed", {"refs": [], "many": True})
 
 
-def test_calls_while_something_runs_in_turn_share_one_more_run_even_if_the_first_fails(page: Any) -> None:
-    log, answers = page.evaluate("""async () => {
+def test_calls_while_something_runs_in_turn_share_one_more_run_and_only_its_error(page: Any) -> None:
+    log, ended = page.evaluate("""async () => {
         const { inTurn } = await import("/page/parts.js");
         const log = [], ends = [];
         const run = inTurn(async () => {
             log.push("begins");
-            return await new Promise((...settle) => ends.push(settle)).finally(() => log.push("ends"));
+            await new Promise((...settle) => ends.push(settle)).finally(() => log.push("ends"));
         });
-        const calls = [run(), run(), run()];
-        ends[0][1](new Error("refused"));
-        await calls[0].catch((error) => {});
-        while (ends.length < 2) await new Promise((go) => setTimeout(go));
-        ends[1][0]("newest");
-        return [log, await Promise.all(calls.slice(1))];
+        const twice = async (first, second) => {
+            const calls = [run(), run(), run()];
+            ends.pop()[first](new Error("first"));
+            while (!ends.length) await new Promise((go) => setTimeout(go));
+            ends.pop()[second](new Error("second"));
+            return (await Promise.allSettled(calls)).map((one) => one.reason?.message ?? one.status);
+        };
+        return [log, [await twice(1, 0), await twice(0, 1)]];
     }""")
 
-    assert log == ["begins", "ends"] * 2
-    assert answers == ["newest", "newest"]
+    assert log == ["begins", "ends"] * 4
+    assert ended == [["fulfilled"] * 3, ["second"] * 3]
 
 
 def test_a_note_that_is_saved_before_the_page_listens_is_shown(
@@ -123,6 +126,19 @@ def test_a_page_that_could_not_be_opened_opens_when_the_server_is_back(page: Any
     page.problems.clear()  # Chromium logs the 503
 
 
+def test_a_page_opens_if_notes_change_while_its_first_request_fails(page: Any, server: Server) -> None:
+    waiting: list[Any] = []
+    page.route("**/api/v1/given", lambda route: waiting.append(route), times=1)
+    page.click("nav a:has-text('Context')")
+    wait_for(lambda: page.evaluate("true") and waiting)
+    announce_changes(server)
+    server.site.events.publish("notice", {"text": "The page was told."})
+    page.wait_for_selector("#toasts >> text=The page was told.")
+    waiting[0].fulfill(status=503, json={})
+    page.wait_for_selector("td >> text=loading: always")
+    page.problems.clear()  # Chromium logs the 503
+
+
 def test_the_map_can_be_scrolled_before_notes_have_places(page: Any, server: Server) -> None:
     placed: list[bool] = []
 
@@ -157,6 +173,23 @@ def test_enter_opens_the_best_hit_for_what_is_typed(page: Any) -> None:
     page.wait_for_selector("h1:has-text('Odalys has the last word')")
 
 
+def test_notes_that_cannot_be_listed_are_a_problem_also_if_some_changed_meanwhile(page: Any, server: Server) -> None:
+    page.wait_for_selector(".hit")
+    wait_for(lambda: server.site.events.listening)
+    page.click("nav a:has-text('Context')")
+    page.wait_for_selector("td >> text=loading: always")
+    waiting: list[Any] = []
+    page.route("**/api/v1/notes", lambda route: waiting.append(route))
+    page.click("nav a:has-text('Search')")
+    wait_for(lambda: page.evaluate("true") and waiting)
+    announce_changes(server)
+    wait_for(lambda: page.evaluate("true") and len(waiting) == 2)
+    for one in waiting:
+        one.fulfill(status=503, json={})
+    page.wait_for_selector("[role=alert]:has-text('the server answered 503')")
+    page.problems.clear()  # Chromium logs the 503
+
+
 def test_an_answer_stays_if_it_cannot_be_updated(page: Any, server: Server) -> None:
     page.goto(f"{server.url}/?q=who+decides+what+ships")
     page.wait_for_selector(".verdict .badge.good")
@@ -171,6 +204,16 @@ def test_an_answer_stays_if_it_cannot_be_updated(page: Any, server: Server) -> N
     page.wait_for_selector(".hit:has-text('Ida')")
     assert page.locator(".hit[aria-current]").count() == 1
     page.problems.clear()  # Chromium logs the 503
+
+
+def test_an_answer_is_updated_by_the_same_search_and_logged_once(page: Any, server: Server) -> None:
+    page.goto(f"{server.url}/?q=who+decides+what+ships")
+    page.wait_for_selector(".verdict .badge.good")
+    with page.expect_response("**/api/v1/search?*") as asked:
+        announce_changes(server)
+
+    assert "typing" not in asked.value.url, "a model reads the hits again"
+    assert logged(server.kb) == [("who decides what ships", "web")]
 
 
 def test_coming_back_to_an_answer_shows_what_changed_meanwhile(page: Any, server: Server) -> None:
@@ -196,6 +239,15 @@ def test_what_is_being_saved_is_sent_once_and_cannot_be_edited(page: Any, server
     page.wait_for_selector("h1:text-is('Elms')")
 
     assert len(sent) == 1
+
+
+def test_a_note_can_be_edited_before_its_history_is_read(page: Any, server: Server) -> None:
+    with held(page, "**/api/v1/history/**"):
+        page.goto(f"{server.url}/note/{REF}?edit=1")
+        page.wait_for_selector("#text:focus")
+    assert page.url == f"{server.url}/note/{REF}"
+    page.click("text=Cancel")
+    page.wait_for_selector("h2:has-text('History')")
 
 
 def test_leaving_the_page_does_not_keep_a_note_from_being_saved_or_forgotten(page: Any, server: Server) -> None:

@@ -62,9 +62,9 @@ const withQuery = (path, params) => {
 };
 
 export const get = async (path, params, signal) => (await ask("GET", withQuery(path, params), { signal })).json();
-export const del = async (path, params, signal) => (await ask("DELETE", withQuery(path, params), { signal })).json();
+export const del = async (path) => (await ask("DELETE", path)).json();
 export const post = async (path, body = {}, signal) => (await ask("POST", path, { body, signal })).json();
-export const put = async (path, body = {}, signal) => (await ask("PUT", path, { body, signal })).json();
+export const put = async (path, body) => (await ask("PUT", path, { body })).json();
 
 // A part of a path: `/` and `:` of refs stay readable.
 export const part = (text) => encodeURIComponent(text).replaceAll("%2F", "/").replaceAll("%3A", ":");
@@ -72,7 +72,7 @@ export const part = (text) => encodeURIComponent(text).replaceAll("%2F", "/").re
 // An image or attachment as an address that <img> and <a download> can use.
 export async function blobUrl(path, signal) {
   const url = URL.createObjectURL(await (await ask("GET", path, { signal })).blob());
-  signal?.addEventListener("abort", () => URL.revokeObjectURL(url));
+  signal.addEventListener("abort", () => URL.revokeObjectURL(url));
   return url;
 }
 

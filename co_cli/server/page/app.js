@@ -105,8 +105,8 @@ async function open() {
       rest: decodeURIComponent(found.rest),
       query: new URLSearchParams(location.search),
       session, signal, go, toast,
-      setKeys: (chosen) => { if (!signal.aborted) keys = chosen; },
-      onChange: (fn) => { if (!signal.aborted) follow = fn; }, // before the first request
+      setKeys: (chosen) => { keys = chosen; },
+      onChange: (fn) => { follow = fn; }, // both before the first request
     });
   } catch (error) {
     if (signal.aborted || error.name === "AbortError" || error.status === 401) return;

@@ -49,6 +49,10 @@ export async function open(main, { rest, query, signal, go, toast, setKeys, onCh
       document.title = `${note.title} · co`;
       if (edit) return draw();
       drawBody();
+      if (location.search === "?edit=1") {
+        history.replaceState(null, "", location.pathname); // so that a reload shows the note
+        startEdit();
+      }
       past = await get(`/history/${part(ref)}`, {}, signal);
       if (!edit) draw();
     } catch (error) {
@@ -281,8 +285,4 @@ export async function open(main, { rest, query, signal, go, toast, setKeys, onCh
   if (isNew) return startEdit();
   onChange((refs, many) => { if (many || refs.includes(ref)) load(); });
   await load();
-  if (query.has("edit")) {
-    history.replaceState(null, "", location.pathname); // so that a reload shows the note
-    startEdit();
-  }
 }

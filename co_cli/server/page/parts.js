@@ -52,12 +52,18 @@ export const count = (number, thing) => `${number.toLocaleString("en")} ${thing}
 const sentence = (text) => text.replace(/^(?!co )[a-z]+(?=[ ,'])/, (word) => word[0].toUpperCase() + word.slice(1));
 export const problem = (error) => html`<p class="problem" role="alert">${withCode(sentence(error.message))}</p>`;
 
-// Runs one at a time, and once more for all calls meanwhile: no older answer replaces a newer one.
+// Runs one at a time, and again if called meanwhile. Only the last error counts.
 export function inTurn(fn) {
-  let running, next;
-  const run = () => (running = fn().finally(() => { running = undefined; }));
-  const later = () => { next = undefined; return running ?? run(); };
-  return () => running ? next ??= running.then(later, later) : run();
+  let running, again, failed;
+  async function run() {
+    do {
+      again = failed = undefined;
+      try { await fn(); } catch (error) { failed = error; }
+    } while (again);
+    running = undefined;
+    if (failed) throw failed;
+  }
+  return () => { again = true; return running ??= run(); };
 }
 
 // What is pressed twice happens once.
