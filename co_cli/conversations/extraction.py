@@ -259,7 +259,7 @@ class _Reading:
         if facet.kind == "feedback":
             turns = [*batch.before, *batch.turns]
             place = turns.index(turn)
-            answer = next((one for one in turns[:place][::-1] if one.given), None)
+            answer = next((one for one in turns[:place][::-1] if batch.is_answer(one)), None)
             asked = [one.text for one in turns[: turns.index(answer)] if batch.is_person(one)] if answer else []
             logged = asked and self.kb.settings.query_log == "on"  # else no database keeps a question
             detail |= {

@@ -57,8 +57,11 @@ class FacetBatch(NamedTuple):
     before: Sequence[SpokenTurn]
     turns: Sequence[SpokenTurn]
 
+    def is_answer(self, turn: SpokenTurn) -> bool:
+        return turn.speaker == self.agent or is_assistant(turn.speaker)
+
     def is_person(self, turn: SpokenTurn) -> bool:
-        return turn.speaker != self.agent and not is_assistant(turn.speaker) and not is_tool(turn.speaker)
+        return not self.is_answer(turn) and not is_tool(turn.speaker)
 
 
 def make_batch(ref: str, title: str, metadata: dict[str, object], turns: Sequence[SpokenTurn], new: int) -> FacetBatch:

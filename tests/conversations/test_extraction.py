@@ -462,6 +462,27 @@ def test_feedback_lowers_the_notes_that_were_given_for_the_answer(
     assert importance == pytest.approx(0.1 * 0.25), "agents are given it later: it had 0.5 of the weight"
 
 
+def test_feedback_about_an_answer_without_notes_lowers_none_of_an_earlier_answer(
+    open_vault: OpenVault, server: ChatServer, vault: Vault
+) -> None:
+    vault.write("memories/blue.md", "---\nloading: always\n---\nBlue takes traffic first.")
+    kb = open_vault(capture="propose")
+    kb.sync()
+    server.play(text("Blue first."), text("It is served at noon."), text("Sorry."))
+    agent = Agent(load_model("ollama:qwen3"), capabilities=[Knowledge(knowledge_base=kb)])
+    first = agent.run_sync("Which pool takes traffic first?")
+    second = agent.run_sync("When is the soup served?", message_history=first.all_messages())
+    wrong = "No, that is wrong, the soup is served at one."
+    agent.run_sync(wrong, message_history=second.all_messages())
+    note = kb.note(kb.notes("conversation")[0].ref)
+    line = next(turn.line + 2 for turn in read_turns(note.body, note.body_line) if turn.text == wrong)
+    server.play(answers(facet("feedback", wrong, line, feeling="correction")))
+
+    (noted,) = read_conversations(kb).noted
+
+    assert noted.detail["given"] == []
+
+
 @pytest.mark.parametrize(("feeling", "quality"), [("praise", 1.0), ("frustration", 0.0)])
 def test_feedback_in_a_conversation_is_the_quality_of_its_checkpoint(
     open_vault: OpenVault, server: ChatServer, feeling: str, quality: float
