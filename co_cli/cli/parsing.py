@@ -83,7 +83,10 @@ COMMANDS = {
     "doctor": Command("index", "check everything, and name a fix for each problem"),
     "eval": Command("eval", "measure how well questions are answered"),
 }
-SERVED = ("search", "remember", "show", "list", "edit", "forget", "note restore", "note recall", "note tags")
+SERVED = (
+    "search", "remember", "show", "list", "edit", "forget",
+    "note context", "note recall", "note restore", "note tags",
+)  # fmt: skip
 """These work with --server. The others need the files."""
 GROUPS = {
     "note": "history, tags, review and more of your notes",

@@ -136,6 +136,8 @@ def matching_notes(kb: KnowledgeBase, prompt: str, seen: Collection[str]) -> Con
 
 def untrusted_vaults(kb: KnowledgeBase, degraded: Collection[str]) -> list[str]:
     """Why vaults that have notes may not add any, with the fix. If something was `degraded`, all that may not."""
+    if isinstance(kb, ServerKnowledgeBase):
+        return []  # the server's admin decides what it adds
     refused = vaults_for_prompts(kb.settings, kb.root, kb.index.linked)[1]
     with_notes = [root for root in refused if degraded or kb.index.docs(Filters(OWN_SOURCES, roots=(root,)), 1)]
     return [why_untrusted(kb.settings.data_dir, root) for root in with_notes]

@@ -158,6 +158,9 @@ def test_commands_work_over_a_server(
     assert co(*server, "show", "memory:oak", "--json").json["tags"] == ["tree", "old"]
     assert co("list", "--tag", "tree", "--json", "--server", f"{team.url}/api/v1/").json[0]["ref"] == "memory:oak"
     assert co(*server, "note", "tags").out.startswith("#")
+    monkeypatch.delenv("CO_VAULT")
+    assert co("init").code == 0
+    assert "Elms like water." in co(*server, "note", "context").out, "what an agent with this server is given"
     ref = co(*server, "remember", "Ashes are grey.", "--json").json["ref"]
     assert co(*server, "edit", ref, "--add-tag", "grey").code == 0
     assert "grey" in vault.read("memories/ashes-are-grey.md")
