@@ -139,20 +139,6 @@ def test_an_edit_that_conflicts_shows_both_texts_and_loses_neither(page: Any, se
     page.problems.clear()  # Chromium logs the 409 and the 404
 
 
-def test_a_note_that_is_forgotten_while_its_page_loads_can_be_restored(page: Any, server: Server) -> None:
-    ref = "memory:odalys-has-the-last-word"
-
-    def forget_first(route: Any) -> None:
-        server.kb.forget(ref)
-        route.continue_()
-
-    page.route("**/api/v1/history/**", forget_first, times=1)
-    page.goto(f"{server.url}/note/{ref}")
-    page.click("text=Restore it")
-    page.wait_for_selector(".prose p")
-    page.problems.clear()  # Chromium logs the 404
-
-
 def test_frontmatter_that_cannot_be_read_is_repaired_in_the_whole_file(page: Any, server: Server) -> None:
     file = Path(server.kb.root, "memories/broken.md")
     file.write_text("---\ncategory: fact\ntitle: Oaks: how long they live\n---\nOaks live long.\n")
