@@ -362,7 +362,7 @@ def test_a_commit_that_a_killed_fetch_left_without_its_files_is_fetched_again(te
 
     two.sync()
 
-    assert [note.ref for note in two.notes()] == ["memory:elms-like-water", "memory:oak"]
+    assert {note.ref for note in two.notes()} == {"memory:elms-like-water", "memory:oak"}
     assert team_of(two).differences() == []
 
 
@@ -434,7 +434,7 @@ def test_a_force_push_over_commits_that_the_next_keeper_has_not_seen_comes_in(te
     git(team.clone, "push", "--quiet", "--force")
     keep(two)
 
-    assert [note.ref for note in one.notes()] == ["memory:ash", "memory:oak"]
+    assert {note.ref for note in one.notes()} == {"memory:ash", "memory:oak"}
     assert team_of(one).differences() == []
 
 
