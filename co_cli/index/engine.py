@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 from co_cli.embedding.space import Vector, VectorSpace
+from co_cli.notes.dates import edge_for
 from co_cli.sources.origin import Origin
 from co_cli.values import Filters, Passage
 
@@ -165,9 +166,10 @@ class Standing(NamedTuple):
         """Why the note is not valid at a moment; None if it is."""
         if self.superseded_by is not None:
             return f"superseded by {self.superseded_by}"
-        if self.valid_from is not None and now < self.valid_from:
+        if self.valid_from is not None and self.valid_from > edge_for(self.valid_from, now):
             return "not valid yet"
-        return "no longer valid" if self.valid_until is not None and now >= self.valid_until else None
+        ended = self.valid_until is not None and self.valid_until <= edge_for(self.valid_until, now)
+        return "no longer valid" if ended else None
 
 
 class StoredFile(NamedTuple):

@@ -14,7 +14,7 @@ from co_cli.errors import VaultError
 from co_cli.index.engine import Standing
 from co_cli.index.names import fold_name, names_of
 from co_cli.index.tokens import fold
-from co_cli.notes.dates import as_local_day
+from co_cli.notes.dates import edge_for
 from co_cli.notes.note import Note, NotTextError
 from co_cli.paths import open_regular
 from co_cli.sources.origin import Origin, kind_of
@@ -51,8 +51,8 @@ class Succession:
 
     def add(self, root: str, note: Note, created: float) -> None:
         names = frozenset((root, name) for name in names_of(note))
-        since = max(created, note.valid[0] or 0.0)
-        known = self._by_ref[root, note.ref] = _Known(note.ref, created, since, len(self._by_ref), names)
+        known = _Known(note.ref, created, note.valid[0] or 0.0, len(self._by_ref), names)
+        self._by_ref[root, note.ref] = known
         for name in names:
             self._called.setdefault(name, known)
         for name in {fold_name(target) for target in note.supersedes}:
@@ -61,7 +61,7 @@ class Succession:
     def standing(self, root: str, note: Note, now: float) -> Standing:
         """When a note is valid, once all are added."""
         old = self._by_ref[root, note.ref]
-        newer = [one for one in self._takers_of(old) if one.since <= now and not self._takes_back(old, one)]
+        newer = [one for one in self._takers_of(old) if one.begun(now) and not self._takes_back(old, one)]
         by = max(newer, key=lambda one: one.created).ref if newer else self._named(root, note, now)
         return Standing(old.created, *note.valid, by)
 
@@ -80,16 +80,19 @@ class Succession:
         known = self._called.get((root, fold_name(note.superseded_by)))
         if known is None:
             return note.superseded_by
-        return known.ref if known.since <= now and known.ref != note.ref else None
+        return known.ref if known.begun(now) and known.ref != note.ref else None
 
 
 class _Known(NamedTuple):
     ref: str
     created: float
-    since: float
-    """From when on it can replace another."""
+    valid_from: float
     number: int
     names: frozenset[tuple[str, str]]
+
+    def begun(self, now: float) -> bool:
+        """Whether it can replace another."""
+        return all(moment <= edge_for(moment, now) for moment in (self.created, self.valid_from))
 
 
 def read_origin(origin: Origin, exclude: Sequence[str], limit: int) -> Iterator[tuple[Note, float]]:
@@ -172,11 +175,9 @@ def _notes(origin: Origin, is_vault: bool, exclude: Sequence[str], limit: int) -
 
 
 def _in_time(filters: Filters, created: float, said: float | None) -> bool:
-    day, moment = (as_local_day(created), created) if said is None else (said, said)
-    return (
-        (filters.since is None or day >= filters.since)
-        and (filters.until is None or day <= filters.until)
-        and (filters.as_of is None or moment <= filters.as_of)
+    moment = created if said is None else said
+    return (filters.since is None or moment >= edge_for(moment, filters.since)) and all(
+        moment <= edge_for(moment, last) for last in (filters.until, filters.as_of) if last is not None
     )
 
 

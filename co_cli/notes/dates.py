@@ -1,6 +1,6 @@
 """Read dates in frontmatter, and date phrases ("last week", "since May", "7d") in queries and options.
 
-A frontmatter date without a time zone is UTC and a bare day is its first second, so every machine reads the same time.
+A frontmatter time without a zone is UTC. A bare date is stored as its midnight UTC and compared with local days.
 Phrases are local time: weeks start on Monday, days at midnight; a month without a year is the latest one that began.
 """
 
@@ -81,16 +81,14 @@ def _read_iso(text: str) -> tuple[date, str, str] | None:
     return date(int(year), int(month or 1), int(day or 1)), time, "day" if day else "month" if month else "year"
 
 
-def noon_shift() -> float:
-    """Seconds from midnight UTC to local noon. A bare date is stored as its midnight UTC, and is one day everywhere:
-    filters in local time compare its noon."""
-    offset = datetime.now().astimezone().utcoffset()
-    return 43_200.0 - (offset.total_seconds() if offset else 0.0)
+def local_day(moment: float) -> float:
+    """The local day of a moment, as a bare date is stored: its midnight UTC."""
+    return datetime.fromtimestamp(moment).replace(hour=0, minute=0, second=0, microsecond=0, tzinfo=UTC).timestamp()
 
 
-def as_local_day(moment: float) -> float:
-    """A moment as filters compare it: a bare date by its noon."""
-    return moment + noon_shift() if moment % 86_400 == 0 else moment
+def edge_for(stored: float, moment: float) -> float:
+    """What a stored date is compared with at a moment: a bare date with the local day."""
+    return local_day(moment) if stored % 86_400 == 0 else moment
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from co_cli.conversations.proposals import source_of_facet
 from co_cli.embedding.static import SPACE as STATIC
 from co_cli.embedding.static import shared_embedder
 from co_cli.index.tokens import is_stop_word
+from co_cli.notes.dates import edge_for
 from co_cli.notes.refs import stem_of
 from co_cli.notes.secrets import find_secrets, redact
 from co_cli.notes.similarity import likeness, without_articles, words_of
@@ -105,7 +106,7 @@ class ReviewedNote:
         return self.frontmatter.get("loading") == "always"
 
     def expired(self, now: float) -> bool:
-        return self.valid_until is not None and self.valid_until <= now
+        return self.valid_until is not None and self.valid_until <= edge_for(self.valid_until, now)
 
     def names(self, key: str) -> list[str]:
         """The notes that a field names: one or a list, with or without the brackets of a link."""

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
 BACKENDS = ("grep", "fts5", "hybrid")
 LARGEST_LIMIT = 1_000
-FAR_AWAY = 1e12
-"""Seconds: 30,000 years."""
+FAR_AWAY = 6e10
+"""Seconds: 1,900 years."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,6 +63,26 @@ def test_a_note_is_found_only_while_it_is_valid(co: Co, vault: Vault) -> None:
     assert refs(co, "pool closed", "--backend", "grep") == ["memory:always"]
 
 
+@pytest.mark.parametrize("backend", ["hybrid", "grep"])
+@pytest.mark.parametrize("zone", ["WEST8", "EAST-12"])
+def test_a_date_without_a_time_is_a_day_where_you_are(co: Co, vault: Vault, backend: str, zone: str) -> None:
+    note(vault, "old", "The pool is cold.", created="2025-01-01")
+    note(vault, "ended", "The pool is closed.", created="2025-01-01", valid_until="2026-02-28")
+    note(vault, "new", "The pool is warm.", created="2026-03-01", supersedes="memory:old")
+    note(vault, "begun", "The pool is open.", created="2025-01-01", valid_from="2026-03-01")
+
+    def found(*options: str) -> set[str]:
+        asked = ("search", "pool", "--backend", backend, "--json", *options)
+        return {hit["ref"].partition(":")[2] for hit in co.process(*asked, env={"TZ": zone}).json["hits"]}
+
+    for last_day in ("2026-02-28", "2026-02-28T00:01", "2026-02-28T23:59"):
+        assert found("--as-of", last_day) == {"old", "ended"}
+    for next_day in ("2026-03-01", "2026-03-01T00:01", "2026-03-01T23:59"):
+        assert found("--as-of", next_day) == {"new", "begun"}
+    assert found("--since", "2026-03-01", "--outdated") == {"new"}
+    assert found("--until", "2026-02-28", "--outdated") == {"old", "ended", "begun"}
+
+
 def test_an_invalid_date_is_reported(co: Co, vault: Vault) -> None:
     note(vault, "odd", "Soon.", valid_until="whenever")
 

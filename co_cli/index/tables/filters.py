@@ -7,15 +7,15 @@ from typing import Any
 from co_cli.index.derivation import field_text, quoted
 from co_cli.index.engine import Scope, StoredVault
 from co_cli.index.tokens import fold
-from co_cli.notes.dates import noon_shift
+from co_cli.notes.dates import local_day
 from co_cli.sources.origin import kind_of
 from co_cli.values import Filters
 
 # lists are JSON, which is not taken apart: `"ops"` and `"ops/` are how it writes a tag and those below it
 HAS_TAG = "(instr(docs.tags, :{name}) > 0 or instr(docs.tags, :{name}_below) > 0)"
-# a bare date is one day in every time zone: its noon is compared
-CREATED = "docs.created + case when docs.created = cast(docs.created / 86400 as bigint) * 86400 then :noon else 0 end"
-SAID = f"coalesce(passages.said, {CREATED})"
+# a bare date, stored as its midnight UTC, is compared with the local day of a moment
+EDGE = "case when {date} = cast({date} / 86400 as bigint) * 86400 then :{moment}_day else :{moment} end"
+SAID = "coalesce(passages.said, docs.created)"
 ANY_SAID = "exists (select 1 from passages where passages.doc_id = docs.id and {when})"
 
 
@@ -32,14 +32,14 @@ def conditions(scope: Scope, vault: int, of_notes: bool = False) -> tuple[str, d
             tags.append(HAS_TAG.format(name=name))
         wanted.append(f"({(' or ' if filters.any_tag else ' and ').join(tags)})")
     times: list[str] = []
-    for name, moment, condition in (
-        ("since", filters.since, f"{SAID} >= :since"),
-        ("until", filters.until, f"{SAID} <= :until"),
-        ("as_of", filters.as_of, "coalesce(passages.said, docs.created) <= :as_of"),
+    for name, moment, compare in (
+        ("since", filters.since, ">="),
+        ("until", filters.until, "<="),
+        ("as_of", filters.as_of, "<="),
     ):
         if moment is not None:
-            times.append(condition)
-            values |= {name: moment, "noon": noon_shift()}
+            times.append(f"{SAID} {compare} {EDGE.format(date=SAID, moment=name)}")
+            values |= {name: moment, f"{name}_day": local_day(moment)}
     wanted += [ANY_SAID.format(when=" and ".join(times))] if of_notes and times else times
     for column, texts in (("path_key", filters.paths), ("file_key", filters.files)):
         for number, text in enumerate(texts):

@@ -22,9 +22,10 @@ from co_cli.index.engine import (
     WordQuery,
 )
 from co_cli.index.names import fold_name
-from co_cli.index.tables.filters import conditions
+from co_cli.index.tables.filters import EDGE, conditions
 from co_cli.index.tables.spaces import SpaceReader, SpaceWriter
 from co_cli.index.tables.statements import EVERY, LAST
+from co_cli.notes.dates import edge_for, local_day
 from co_cli.sources.origin import Origin
 
 MOST_NAMED, MOST_LINKING = 20, 2_000
@@ -67,13 +68,14 @@ select exists (select 1 from docs indexed by docs_with_an_end where vault_id amo
     or exists (select 1 from supersessions where vault_id among (:vaults))
 """
 # a note is superseded from the moment on at which the newer one is there and valid
-STANDINGS = """
+STANDINGS = f"""
 select docs.id, docs.created, docs.valid_from, docs.valid_until, (
     select newer.ref from names
     cross join supersessions on supersessions.vault_id = names.vault_id and supersessions.name = names.name
     cross join docs as newer on newer.id = supersessions.doc_id
     where names.doc_id = docs.id and newer.id <> docs.id
-        and newer.created <= :now and coalesce(newer.valid_from, 0) <= :now
+        and newer.created <= {EDGE.format(date="newer.created", moment="now")}
+        and coalesce(newer.valid_from, 0) <= {EDGE.format(date="newer.valid_from", moment="now")}
         and not exists (  -- of two that supersede each other, the newer one is valid
             select 1 from names as theirs
             cross join supersessions as back on back.vault_id = theirs.vault_id and back.name = theirs.name
@@ -195,7 +197,7 @@ class NoteReader(SpaceReader):
         return {note for (note,) in self.fetch(CONVERSATIONS, {"ids": list(notes)})}
 
     def standings(self, notes: Sequence[int], now: float) -> dict[int, Standing]:
-        bound = {"ids": list(notes), "now": now}
+        bound = {"ids": list(notes), "now": now, "now_day": local_day(now)}
         vaults = [vault for (vault,) in self.fetch(VAULTS_OF, bound)]
         if not self.fetch(ANY_ENDING, {"vaults": vaults})[0][0]:
             return {}
@@ -210,7 +212,8 @@ class NoteReader(SpaceReader):
         rows = self.fetch(SUCCESSOR, {"vault": vault, "name": fold_name(named)})
         # a note that is not here may still have replaced it; one that names itself means nothing
         created, since, ref, which = rows[0] if rows else (now, now, named, None)
-        return ref if max(created, since) <= now and which != note else None
+        begun = all(moment <= edge_for(moment, now) for moment in (created, since))
+        return ref if begun and which != note else None
 
     def named(self, scope: Scope, name: str, longer: bool = False) -> list[Named]:
         found: list[Named] = []
