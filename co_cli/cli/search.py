@@ -23,7 +23,7 @@ from co_cli.cli.opening import (
     show_unused_tags,
 )
 from co_cli.cli.terminal import Screen, age, count_of, printable
-from co_cli.errors import InvalidInputError
+from co_cli.errors import InvalidInputError, UnknownRefError
 from co_cli.index.engine import WordQuery
 from co_cli.index.tokens import tokens
 from co_cli.knowledge_base import KnowledgeBase
@@ -316,7 +316,10 @@ def run_why(options: argparse.Namespace) -> int:
     """
     query = query_of(options.query)
     with open_synced(options) as kb:
-        ref = find_note(kb, options.ref).ref
+        try:
+            ref = find_note(kb, options.ref).ref
+        except UnknownRefError as error:
+            raise InvalidInputError(f"{error} (the query comes first, then the note)") from None
         limits = {"limit": options.limit, "sources": options.kind}
         found = kb.why(query, ref, **limits, **_ranking_of(options), **filters_of(options))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import re
+import shutil
 import sys
 import time
 import unicodedata
@@ -90,6 +91,10 @@ def paged() -> Generator[None]:
     import pydoc  # 30 ms, and only for a long text on a terminal
 
     os.environ.setdefault("LESS", "FRX")  # as git does: colours, and no pager for less than a screen
+    os.environ.pop("MANPAGER", None)  # pydoc prefers it, and it may expect the codes of a manual page
+    program = next((word for word in os.environ.get("PAGER", "").split() if "=" not in word), "")
+    if not shutil.which(program):
+        os.environ.pop("PAGER", None)  # otherwise the text is lost
     pydoc.pager(text)
 
 

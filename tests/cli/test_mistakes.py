@@ -61,6 +61,7 @@ WRONG_USAGE = {
     ("remember", "x", "--ask"): "--on-related",
     ("show",): "ref",
     ("note", "restore", "oak"): "no note 'oak'",
+    ("note", "why", "memory:oak", "old trees"): "(the query comes first, then the note)",
     ("note", "review", "--only", "rubbish"): "near-duplicate",
     ("config", "show", "search_backnd"): "unknown setting 'search_backnd': did you mean knowledge_search_backend?",
     ("config", "show", "nonsense"): "`co config show` lists them",

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import io
+import os
 import re
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
 from co_cli.cli.terminal import ProgressBar, age, count_of, size_of
 from tests.cli.screen import ESCAPES, on_terminal, plain, widest
-from tests.command import Co
+from tests.command import Co, write_script
 from tests.vault import Vault
 
 NOW = datetime(2026, 11, 14, 12, tzinfo=UTC).timestamp()
@@ -99,6 +101,15 @@ def test_what_is_longer_than_the_screen_is_paged_on_a_terminal_only(
     assert plain(on_terminal(co.folder, "show", "sakura")).startswith("桜  memory:sakura")
     assert plain(on_terminal(co.folder, "list", "memory")).startswith("memory:")
     assert co("list", "article").out.startswith("article:")
+
+
+def test_a_long_list_is_shown_if_the_pager_does_not_exist(co: Co, vault: Vault, tmp_path: Path) -> None:
+    write_script(tmp_path / "bin" / "less", "test -t 0 || exec cat")  # the real one waits for a key
+    for number in range(30):
+        vault.write(f"articles/{number}.md", "Oaks live long.")
+    missing = {"PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}", "PAGER": "no-such-pager -R", "MANPAGER": "neither"}
+
+    assert plain(on_terminal(co.folder, "list", "article", **missing)).count("article:") == 30
 
 
 @pytest.mark.usefixtures("trees")
