@@ -83,7 +83,9 @@ def _read_iso(text: str) -> tuple[date, str, str] | None:
 
 def local_day(moment: float) -> float:
     """The local day of a moment, as a bare date is stored: its midnight UTC."""
-    return datetime.fromtimestamp(moment).replace(hour=0, minute=0, second=0, microsecond=0, tzinfo=UTC).timestamp()
+    with suppress(*IMPOSSIBLE):
+        return datetime.fromtimestamp(moment).replace(hour=0, minute=0, second=0, microsecond=0, tzinfo=UTC).timestamp()
+    return moment  # beyond every day, such as infinity
 
 
 def edge_for(stored: float, moment: float) -> float:
