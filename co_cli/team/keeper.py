@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import psycopg
 
 from co_cli.errors import FrontmatterError, GitError, KnowledgeError
+from co_cli.index.postgres.postgres_engine import CONNECT
 from co_cli.index.postgres.postgres_statements import Connection, fetch
 from co_cli.logbook import logger
 from co_cli.notes.editing import set_fields
@@ -134,7 +135,7 @@ class Keeper:
     def lease(self) -> Generator[Lease | None]:
         """The lease, or None if another has it."""
         vault = self.team.id
-        with psycopg.connect(self.team.engine.address, autocommit=True, connect_timeout=10) as connection:
+        with psycopg.connect(self.team.engine.address, **CONNECT) as connection:
             fetch(connection, f"set idle_session_timeout = '{LEASE_SECONDS}s'; listen {CHANNEL}")
             if not fetch(connection, TRY_LEASE, {"key": LEASE_LOCK, "vault": vault})[0][0]:
                 yield None

@@ -288,6 +288,18 @@ def test_a_replica_that_cannot_be_reached_is_left_alone(vault: Vault, tmp_path: 
     engine.close()
 
 
+def test_a_database_whose_machine_vanishes_is_missed_in_half_a_minute(address: str) -> None:
+    engine = PostgresEngine(address)
+    with engine.reading() as reader:
+        assert isinstance(reader, PostgresReader)
+        found = reader.connection.info.get_parameters()  # a socket of this machine never vanishes
+    engine.close()
+
+    assert found["tcp_user_timeout"] == "30000"
+    idle, interval, count = (int(found[f"keepalives_{part}"]) for part in ("idle", "interval", "count"))
+    assert idle + interval * count == 30
+
+
 def test_a_server_that_restarts_is_used_again(address: str, vault: Vault) -> None:
     vault.write("memories/oak.md", "Oaks live long.")
     with KnowledgeBase.open(vault.root) as kb:

@@ -14,6 +14,7 @@ import uuid
 import zlib
 from collections.abc import Callable, Generator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import psycopg
 from psycopg_pool import ConnectionPool, PoolTimeout
@@ -32,6 +33,15 @@ VERSION = zlib.crc32(SCHEMA.encode(), DERIVATION)
 """Any change of the schema changes the version."""
 OLDEST_PGVECTOR = (0, 8)
 WAIT_SECONDS = 10
+CONNECT: dict[str, Any] = {
+    "autocommit": True,
+    "connect_timeout": WAIT_SECONDS,
+    "keepalives_idle": WAIT_SECONDS,
+    "keepalives_interval": WAIT_SECONDS,
+    "keepalives_count": 2,
+    "tcp_user_timeout": 3_000 * WAIT_SECONDS,
+}
+"""How to connect, so that a database whose machine vanishes is missed in half a minute."""
 MOST_CONNECTIONS = 16
 STORE_LOCK, REBUILD_LOCK = 7_165_064_744_911_531, 7_165_064_744_911_532
 """Advisory locks: writers share the first, and a rebuild that catches up has it alone; one rebuild at a time."""
@@ -310,7 +320,7 @@ class PostgresEngine:
         with self._starting:
             if self._pool is None:
                 try:
-                    with psycopg.connect(self.address, autocommit=True, connect_timeout=WAIT_SECONDS) as connection:
+                    with psycopg.connect(self.address, **CONNECT) as connection:
                         if self._fixed is None:
                             self._prepare(connection)
                 except psycopg.ProgrammingError as error:  # the address cannot be read
@@ -319,7 +329,7 @@ class PostgresEngine:
                     self.address,
                     min_size=0,
                     max_size=MOST_CONNECTIONS,
-                    kwargs={"autocommit": True},
+                    kwargs=CONNECT,
                     configure=self._configure,
                     check=_check,
                     timeout=WAIT_SECONDS,
