@@ -48,7 +48,8 @@ class Server:
         """A client with the token; other headers replace it."""
         sent = {"Authorization": f"Bearer {self.access.token}", **headers}
         sent = {name: value for name, value in sent.items() if value}
-        return httpx2.Client(base_url=self.url, headers=sent, verify=False)  # loading certificates takes time
+        # loading certificates takes time
+        return httpx2.Client(base_url=self.url, headers=sent, verify=False, timeout=PATIENCE)
 
     def start(self) -> None:
         self._thread.start()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.service import freshness
-from tests.server.browser import PATIENCE, held, until, wait_for
+from tests.server.browser import held, until, wait_for
 from tests.server.conftest import Server, serving
 from tests.server.test_search_api import logged
 from tests.vault import Vault
@@ -71,7 +72,7 @@ def test_a_note_that_is_saved_before_the_page_listens_is_shown(
 
 
 def test_the_stream_of_a_page_that_does_not_read_ends_and_no_change_is_left_out_of_it(empty: Server) -> None:
-    with empty.client() as client, client.stream("GET", "/api/v1/events", timeout=PATIENCE) as stream:
+    with empty.client() as client, client.stream("GET", "/api/v1/events") as stream:
         lines = stream.iter_lines()
         assert next(lines) == ": connected"
         for number in range(300):
@@ -322,6 +323,31 @@ def test_a_note_that_changes_while_it_is_read_keeps_its_highlight(page: Any, ser
         announce_changes(server)
 
     assert page.get_attribute(".prose .lit", "data-line") == lit != "14"
+
+
+@pytest.mark.parametrize(("path", "name", "done"), [("health", "doctor", ".checks li"), ("review", "review", ".kinds")])
+def test_a_job_is_followed_to_its_end_although_a_request_fails(
+    page: Any, server: Server, path: str, name: str, done: str
+) -> None:
+    answers: list[str] = []
+
+    def answer(route: Any) -> None:
+        if len(answers) == 1:
+            route.fulfill(status=503, json={})
+        elif answers:
+            route.continue_()
+        else:
+            found = route.fetch()
+            running = {**found.json()["job"], "state": "running"}
+            route.fulfill(response=found, json={**found.json(), "job": running})
+        answers.append(route.request.method)
+
+    page.route(re.compile(f"/api/v1/{name}([?].*)?$"), answer)
+    page.goto(f"{server.url}/{path}")
+
+    wait_for(lambda: page.evaluate("true") and len(answers) > 2, lambda: f"asked {answers}")
+    page.wait_for_selector(done)
+    until(page, "!document.querySelector('progress')")
 
 
 def test_a_finding_stays_selected_until_the_list_that_replaces_it_is_shown(

@@ -117,7 +117,7 @@ def test_a_token_opens_its_own_vault_only_and_nothing_once_it_is_revoked(
 def test_a_page_that_listens_hears_nothing_more_once_its_token_is_revoked(
     team: Server, kb: KnowledgeBase, vault: Vault
 ) -> None:
-    with client(team, token(kb, "read")) as asking, asking.stream("GET", f"{API}/events", timeout=PATIENCE) as stream:
+    with client(team, token(kb, "read")) as asking, asking.stream("GET", f"{API}/events") as stream:
         lines = stream.iter_lines()
         assert next(lines) == ": connected"
         team.site.events.publish("changed", {"refs": ["memory:oak"]})

@@ -24,7 +24,7 @@ from co_cli.team import keeper
 from tests.command import Co
 from tests.mcp_server.talking import over_http
 from tests.postgres import own_server, replica_of
-from tests.server.browser import wait_for
+from tests.server.browser import PATIENCE, wait_for
 from tests.server.conftest import Server, client, serving, token
 from tests.team.conftest import team as team
 from tests.team.servers import Team, git
@@ -125,7 +125,7 @@ def test_a_push_that_the_webhook_announces_comes_in_at_once(
 ) -> None:
     monkeypatch.setattr(keeper, "EVERY", 600.0)
     one, two = servers
-    with client(one, token(one.kb)) as saving, httpx2.Client(verify=False) as forge:
+    with client(one, token(one.kb)) as saving, httpx2.Client(verify=False, timeout=PATIENCE) as forge:
         saving.post(f"{API}/notes", json={"content": "Limes smell sweet.", "ack": "pushed"})
         team.push("memories/elm.md", "Elms like water.")
         body = b'{"ref": "refs/heads/main"}'
@@ -204,7 +204,7 @@ def test_a_database_that_is_away_makes_the_server_unhealthy_until_it_is_back(
             connection.execute(f"alter database {name} allow_connections false".encode())
             connection.execute("select pg_terminate_backend(pid) from pg_stat_activity where datname = %s", [name])
             with one.client(Authorization="") as stranger:
-                assert stranger.get("/healthz", timeout=20).status_code == 503
+                assert stranger.get("/healthz").status_code == 503
             connection.execute(f"alter database {name} allow_connections true".encode())
         wait_for(lambda: asking.get("/healthz").status_code == 200)
         assert asking.get(f"{API}/session").status_code == 200

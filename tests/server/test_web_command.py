@@ -47,13 +47,14 @@ def test_it_opens_the_browser_and_ctrl_c_ends_it_although_a_page_listens(vault: 
         assert address
         assert int(address[1]) != PORT
         assert wait_for(lambda: opened.exists() and opened.read_text().strip()) == address[0]
-        with httpx2.Client(base_url=f"http://127.0.0.1:{address[1]}/api/v1", verify=False) as client:
+        url = f"http://127.0.0.1:{address[1]}/api/v1"
+        with httpx2.Client(base_url=url, verify=False, timeout=PATIENCE) as client:
             token = client.post("/session", json={"code": address[2]}).json()["token"]
             assert "for another browser: http://127.0.0.1:" in process.stderr.readline()
             headers = {"Authorization": f"Bearer {token}"}
             session = client.get("/session", headers=headers).json()
             assert (session["vault"], session["notes"]) == (str(vault.root), 1)
-            with client.stream("GET", "/events", headers=headers, timeout=PATIENCE) as stream:
+            with client.stream("GET", "/events", headers=headers) as stream:
                 lines = stream.iter_lines()
                 assert next(lines) == ": connected"
                 process.send_signal(signal.SIGINT)
