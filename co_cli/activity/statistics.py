@@ -30,7 +30,7 @@ group by folded order by times desc, first limit :limit
 """
 SLOWEST = """
 select took_ms, at, ifnull(text, ''), backend, front_end from searches join vaults on vaults.id = vault_id
-where root = :root and at >= :since and at < :until order by took_ms desc limit :limit
+where root = :root and at >= :since and at < :until order by took_ms desc, searches.id limit :limit
 """
 LOGGED = "select count(*) from searches join vaults on vaults.id = vault_id where root = :root"
 TURNS = """
@@ -40,7 +40,7 @@ from turns join vaults on vaults.id = vault_id where root = :root and at >= :sin
 SAVES = """
 select ifnull(front_end, 'file') as saved_by, count(*) as times from versions
 join documents on documents.id = document_id join vaults on vaults.id = vault_id
-where root = :root and at >= :since and what <> 'seen' group by saved_by order by times desc
+where root = :root and at >= :since and what <> 'seen' group by saved_by order by times desc, saved_by
 """
 RECALLED = """
 select root, path, recalls, recalled, opens, opened from uses

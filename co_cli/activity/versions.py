@@ -62,7 +62,7 @@ where document_id = :id order by at desc, id desc limit :limit
 """
 MOVED_TO = """
 select documents.path from versions join documents on documents.id = document_id join vaults on vaults.id = vault_id
-where root = :root and before = :path order by at desc limit 1
+where root = :root and before = :path order by at desc, versions.id desc limit 1
 """
 
 ROOTS = "select root from vaults"

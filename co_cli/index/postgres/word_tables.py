@@ -56,7 +56,7 @@ DROP = (
 KNOWN = "select term, id, passages from terms where vault_id = :vault and term among (:terms)"
 STARTING = f"""
 select passages, id from terms where vault_id = :vault and term >= :start and term < :end
-order by passages desc limit {MOST_WITH_PREFIX}
+order by passages desc, term limit {MOST_WITH_PREFIX}
 """
 # the best by their stored weights are scored again, one term after another, with the mean length of today
 FIND = f"""

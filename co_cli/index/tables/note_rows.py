@@ -82,7 +82,7 @@ select docs.id, docs.created, docs.valid_from, docs.valid_until, (
             where theirs.doc_id = newer.id and back.doc_id = docs.id
                 and (docs.created, docs.id) > (newer.created, newer.id)
         )
-    order by newer.created desc limit 1
+    order by newer.created desc, newer.path limit 1
 ), docs.superseded_by, docs.vault_id
 from docs where docs.id among (:ids)
 """
