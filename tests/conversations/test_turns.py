@@ -85,8 +85,11 @@ def test_each_turn_is_a_passage_with_speaker_date_and_neighbours() -> None:
     assert text.split("\n")[third.first_line - 1].startswith("## Cem")
 
 
-def test_what_did_we_discuss_last_week_finds_turns_of_that_week_only(kb: KnowledgeBase, vault: Vault) -> None:
+def test_what_did_we_discuss_last_week_finds_turns_of_that_week_only(
+    kb: KnowledgeBase, vault: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
     now = time.time()
+    monkeypatch.setattr(time, "time", lambda: now)
     turns = [
         SpokenTurn("User", "Shall we repaint the harbour wall in white?", now - 60 * DAY),
         SpokenTurn("User", "The harbour wall needs red paint instead.", now - 7 * DAY),

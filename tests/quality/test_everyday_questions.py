@@ -7,8 +7,11 @@ Each one failed for a new user or in this vault once. You can search it yourself
 from __future__ import annotations
 
 import shutil
+import time
 from datetime import date
 from pathlib import Path
+
+import pytest
 
 from tests.command import Co
 from tests.vault import Vault
@@ -28,9 +31,13 @@ FIRST = {
 }
 
 
-def test_the_right_note_comes_first_for_everyday_questions(co: Co, vault: Vault) -> None:
+def test_the_right_note_comes_first_for_everyday_questions(
+    co: Co, vault: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = time.time()
+    monkeypatch.setattr(time, "time", lambda: now)
     shutil.copytree(NOTES, vault.root, dirs_exist_ok=True)
-    today = f"daily/{date.today()}.md"
+    today = f"daily/{date.fromtimestamp(now)}.md"
     vault.write(today, "Bought stamps, and read the lease again.")
     first = {"today": today, **FIRST}
 

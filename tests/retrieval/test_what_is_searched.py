@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from datetime import datetime, timedelta
 
 import pytest
@@ -89,9 +90,11 @@ def test_a_prefix_finds_what_it_begins(kb: KnowledgeBase, vault: Vault, co: Co) 
 
 
 @pytest.fixture
-def diary(vault: Vault, kb: KnowledgeBase) -> KnowledgeBase:
-    """A note of every day of the last five weeks, at noon of local time."""
-    noon = datetime.now().replace(hour=12, minute=0, second=0, microsecond=0)
+def diary(vault: Vault, kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch) -> KnowledgeBase:
+    """A note of every day of the last five weeks, at noon of local time. The clock stands still."""
+    now = time.time()
+    monkeypatch.setattr(time, "time", lambda: now)
+    noon = datetime.fromtimestamp(now).replace(hour=12, minute=0, second=0, microsecond=0)
     for days in range(35):
         file = vault.write(f"memories/day{days:02}.md", f"Some boats, day {days} back.")
         moment = (noon - timedelta(days)).timestamp()
@@ -101,7 +104,7 @@ def diary(vault: Vault, kb: KnowledgeBase) -> KnowledgeBase:
 
 
 def last_week() -> list[str]:
-    today = datetime.now().weekday()
+    today = datetime.fromtimestamp(time.time()).weekday()
     return [f"memory:day{days:02}" for days in range(today + 1, today + 8)]
 
 
