@@ -361,7 +361,7 @@ class Status(NamedTuple):
     """`user` or `project`, if the vault is searched together with others."""
     missing: int = 0
     """Notes that are still indexed although their files are gone."""
-    odd: tuple[tuple[str, str], ...] = ()
+    unread: tuple[tuple[str, str], ...] = ()
     """Entries of the vault that are not read, each with the reason: links, pipes, devices, undecodable names."""
     moved_aside: tuple[str, ...] = ()
     """Files that were search.db or activity.db, were damaged or replaced, and are kept under another name."""

@@ -123,7 +123,7 @@ def run_status(options: argparse.Namespace) -> int:
         ("trash", ", ".join((count_of(state.trashed, "note"), *trashed))),
     ]
     rows += [("weights", "learned from feedback: `co feedback tune`")] if learned else []
-    rows += [("odd", unread_text(state.odd))] if state.odd else []
+    rows += [("unread", unread_text(state.unread))] if state.unread else []
     rows += [("aside", f"{path} is not used: see `co doctor`") for path in state.moved_aside]
     lines = [*(f"{name:<8}{value}" for name, value in rows), *_troubles(state.skipped, state.problems)]
     return print_result(options, {**state._asdict(), "waiting": waiting, "learned": learned}, lines)
@@ -199,7 +199,7 @@ def run_doctor(options: argparse.Namespace) -> int:
     lines: list[str] = []
     for finding in findings:
         lines.append(f"{MARKS['ok' if finding.fixed else finding.level]}  {finding.text}")
-        lines += [f"    {'fixed' if finding.fixed else 'fix'}: {finding.cure}"] if finding.cure else []
+        lines += [f"    {'fixed' if finding.fixed else 'fix'}: {finding.fix}"] if finding.fix else []
     broken = any(finding.level == "error" and not finding.fixed for finding in findings)
     return print_result(options, findings, lines, 3 if broken else 0)
 
@@ -241,7 +241,8 @@ def run_verify(options: argparse.Namespace) -> int:
     else:
         lines.append("Repaired: index and files agree." if repaired else "Index and files agree.")
     origins = [{**one._asdict(), "there": not one.problem} for one in found.origins]
-    result = {"agrees": found.agrees, "repaired": repaired, "damage": found.damage, "odd": unread, "origins": origins}
+    result = {"agrees": found.agrees, "repaired": repaired, "damage": found.damage}
+    result |= {"unread": unread, "origins": origins}
     return print_result(options, result, lines, 0 if found.agrees else 3)
 
 

@@ -1,6 +1,6 @@
-"""`co index status` counts what is indexed; `co doctor` checks what can go wrong, and names a cure for each problem.
+"""`co index status` counts what is indexed; `co doctor` checks what can go wrong, and names a fix for each problem.
 
-With `fix` it applies the cures that cannot do harm. All of them concern data that is derived from the files.
+With `fix` it applies the fixes that cannot do harm. All of them concern data that is derived from the files.
 """
 
 from __future__ import annotations
@@ -77,19 +77,19 @@ def status_of(kb: KnowledgeBase) -> Status:
         trashed_in_tiers={str(tier): count for tier, count in trash.items()},
         tier=tier_of(kb.settings) if kb.index.tiers else None,
         missing=sum(one.missing for one in counts),
-        odd=tuple(kb.index.unread_entries()),
+        unread=tuple(kb.index.unread_entries()),
         moved_aside=(*set_aside_before(kb.engine.path), *set_aside_before(kb.activity.database.path)),
         linked={origin.label: kb.index.of(origin).state().notes for origin in kb.index.linked},
     )
 
 
 class Finding(NamedTuple):
-    """The result of one check, with a cure if something is wrong."""
+    """The result of one check, with a fix if something is wrong."""
 
     check: str
     level: Level
     text: str
-    cure: str = ""
+    fix: str = ""
     fixed: bool = False
 
 
@@ -122,11 +122,11 @@ def examine(kb: KnowledgeBase, fix: bool, progress: Progress = lambda done, tota
             if kb.settings.engine != "sqlite":
                 return [*findings, Finding("index", "error", str(error), "co config show engine")]
             full = no_room(kb.engine.path, error.__cause__)
-            cure = "delete search.db, or close what uses it; it is rebuilt from the files"
+            advice = "delete search.db, or close what uses it; it is rebuilt from the files"
             if refused := unwritable(kb.engine.path):
-                cure = refused[1]
-            cure = "free some space" if full else cure
-            return [*findings, Finding("index", "error", str(error), cure)]
+                advice = refused[1]
+            advice = "free some space" if full else advice
+            return [*findings, Finding("index", "error", str(error), advice)]
     return findings
 
 
@@ -149,8 +149,8 @@ def _environment() -> Iterator[Finding]:
 
 def _sqlite() -> Iterator[Finding]:
     problems = library_problems()
-    for name, text, cure in problems:
-        yield Finding(name, "error" if name == "sqlite" else "warning", text, cure)
+    for name, text, advice in problems:
+        yield Finding(name, "error" if name == "sqlite" else "warning", text, advice)
     if not problems:
         yield Finding("sqlite", "ok", "SQLite and sqlite-vec work")
 
@@ -203,14 +203,14 @@ def _team(kb: KnowledgeBase) -> Iterator[Finding]:
 
 def _linked_sources(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:
     if kb.sources_problem:
-        cure = "correct that line, or move the file away and `co add` the folders again"
-        yield Finding("sources", "error", f"only the vault is searched: {kb.sources_problem}", cure)
+        advice = "correct that line, or move the file away and `co add` the folders again"
+        yield Finding("sources", "error", f"only the vault is searched: {kb.sources_problem}", advice)
     for origin in kb.index.linked:
         try:
             yield from _index(kb, origin, fix)
         except VaultError as error:
-            cure = f"mount or restore it, or co source remove {origin.label}"
-            yield Finding(origin.label, "warning", f"{origin.label} is not there now: {error}", cure)
+            advice = f"mount or restore it, or co source remove {origin.label}"
+            yield Finding(origin.label, "warning", f"{origin.label} is not there now: {error}", advice)
 
 
 def _index(kb: KnowledgeBase, origin: Origin, fix: bool) -> Iterator[Finding]:
@@ -219,8 +219,8 @@ def _index(kb: KnowledgeBase, origin: Origin, fix: bool) -> Iterator[Finding]:
     index = kb.index.of(origin)
     start = "" if own else f"{origin.label}: "
 
-    def finding(check: str, level: Level, text: str, cure: str = "", fixed: bool = False) -> Finding:
-        return Finding(check if own else origin.label, level, f"{start}{text}", cure, fixed)
+    def finding(check: str, level: Level, text: str, advice: str = "", fixed: bool = False) -> Finding:
+        return Finding(check if own else origin.label, level, f"{start}{text}", advice, fixed)
 
     def full(path: str) -> str:
         return shlex.quote(os.path.join(index.root, path))
@@ -251,19 +251,19 @@ def _index(kb: KnowledgeBase, origin: Origin, fix: bool) -> Iterator[Finding]:
         yield finding("content", "ok", "every indexed note has the content of its file")
     unreadable = [path for path in index.files() if not os.access(os.path.join(index.root, path), os.R_OK)]
     for path in unreadable:
-        cure = permission_cure(os.path.join(index.root, path))
-        yield finding("note", "warning", f"{path} cannot be read: no permission", cure)
+        advice = permission_cure(os.path.join(index.root, path))
+        yield finding("note", "warning", f"{path} cannot be read: no permission", advice)
     skipped, problems = index.reported()
     skipped = [(path, reason) for path, reason in skipped if reason != BINARY or own]
     for path, reason in skipped:
-        cure = INSTALL_READERS if reason == NEEDS_EXTRA else f"change or exclude {path if own else full(path)}"
-        yield finding("note", "warning", f"{path} is not indexed: {reason}", cure)
+        advice = INSTALL_READERS if reason == NEEDS_EXTRA else f"change or exclude {path if own else full(path)}"
+        yield finding("note", "warning", f"{path} is not indexed: {reason}", advice)
     for path, problem in problems:
         yield finding("note", "warning", f"{path}: {problem}", f"co edit {path}" if own else f"edit {full(path)}")
     unread = index.unread_entries()
     if unread:
-        cure = "replace it with the file itself, or rename it; nothing of it is searched"
-        yield finding("odd entries", "warning", unread_text(unread), cure)
+        advice = "replace it with the file itself, or rename it; nothing of it is searched"
+        yield finding("unread entries", "warning", unread_text(unread), advice)
     if not own and not (waiting or missing or differing or unreadable or skipped or problems or unread):
         yield finding("", "ok", f"the index agrees with the files (notes: {index.state().notes:,})")
     elif own and not unreadable and not skipped and not problems:
@@ -306,8 +306,8 @@ def _language(kb: KnowledgeBase) -> Iterator[Finding]:
     english = sum(not ENGLISH.isdisjoint(WORD.findall(text.lower())) for text in judged)
     if len(judged) >= FEWEST_JUDGED and english < len(judged) / 2:
         text = f"most notes are not English, but {space.provider} is an English model: use a multilingual one"
-        cure = "ollama pull embeddinggemma && co config set knowledge_embedding_provider ollama"
-        yield Finding("language", "warning", text, cure)
+        advice = "ollama pull embeddinggemma && co config set knowledge_embedding_provider ollama"
+        yield Finding("language", "warning", text, advice)
 
 
 def _activity(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:
@@ -316,18 +316,18 @@ def _activity(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:
     problem = database.check(fix)
     if problem:
         newer = "newer co-cli" in problem
-        cure = "update co-cli, or move activity.db away" if newer else "`co data restore` restores a backup"
-        yield Finding("activity", "warning", problem, cure)
-    cure = "`co data restore` restores a backup; delete it when you no longer need it"
-    yield from _moved_aside("activity", database.path, cure)
+        advice = "update co-cli, or move activity.db away" if newer else "`co data restore` restores a backup"
+        yield Finding("activity", "warning", problem, advice)
+    advice = "`co data restore` restores a backup; delete it when you no longer need it"
+    yield from _moved_aside("activity", database.path, advice)
 
 
-def _moved_aside(check: str, path: str, cure: str) -> Iterator[Finding]:
+def _moved_aside(check: str, path: str, advice: str) -> Iterator[Finding]:
     kept = set_aside_before(path)
     if kept:
         size = sum(os.path.getsize(one) for one in kept)
         text = f"{os.path.basename(path)} was moved aside and is not used: {', '.join(kept)} ({size:,} bytes)"
-        yield Finding(check, "warning", text, cure)
+        yield Finding(check, "warning", text, advice)
 
 
 def _secrets(kb: KnowledgeBase) -> Iterator[Finding]:
@@ -345,11 +345,12 @@ def _secrets(kb: KnowledgeBase) -> Iterator[Finding]:
     trashed = with_secrets(trash for trash, _ in kb.store.trashed())
     if notes:
         more = f", and {len(notes) - 1:,} more notes hold one" if len(notes) > 1 else ""
-        cure = "remove it and change it where it is used; `co note review --only secret` shows each"
-        yield Finding("secrets", "warning", f"{notes[0][1]}{more}", cure)
+        advice = "remove it and change it where it is used; `co note review --only secret` shows each"
+        yield Finding("secrets", "warning", f"{notes[0][1]}{more}", advice)
     if trashed:
         more = f", and {len(trashed) - 1:,} more files of the trash hold one" if len(trashed) > 1 else ""
-        cure = f"delete {'each such file' if more else 'that file'}: rm {shlex.quote(kb.store.absolute(trashed[0][0]))}"
-        yield Finding("secrets", "warning", f"{trashed[0][1]}{more}", cure)
+        path = shlex.quote(kb.store.absolute(trashed[0][0]))
+        advice = f"delete {'each such file' if more else 'that file'}: rm {path}"
+        yield Finding("secrets", "warning", f"{trashed[0][1]}{more}", advice)
     if not notes and not trashed:
         yield Finding("secrets", "ok", "no note holds a key, token or password of a known form")

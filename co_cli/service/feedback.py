@@ -58,7 +58,7 @@ class Lesson(NamedTuple):
     """The weight of meaning that was learned; words have the rest of 1."""
     kept: bool
     why: str
-    judgements: float
+    ratings: float
     """How many were used, each counted with its weight."""
     questions: int
     before: float | None = None

@@ -112,7 +112,7 @@ def test_doctor_names_the_file_of_a_folder_to_edit_and_the_limit_that_applies(co
         stream.truncate(15_000_000)
     co("add", str(handbook))
 
-    found = {one["cure"]: one["text"] for one in co("doctor", "--json").json if one["check"] == "folder:handbook"}
+    found = {one["fix"]: one["text"] for one in co("doctor", "--json").json if one["check"] == "folder:handbook"}
 
     assert set(found) == {f"edit {handbook / 'broken.md'}", f"change or exclude {handbook / 'log.txt'}"}
     limit = "15,000,000 bytes; the limit for such files is 10,000,000"
@@ -130,7 +130,7 @@ def test_documents_are_read_once_their_reader_is_installed(
         without.setattr("co_cli.sources.documents.find_spec", lambda name: None)
         assert 'pip install "co-cli[documents]"' in co("add", str(folder)).err
         assert co("source", "refresh", "papers").out.endswith("unchanged folder:papers: 1 skipped\n")
-        cures = [one["cure"] for one in co("doctor", "--json").json if one["check"] == "folder:papers"]
+        cures = [one["fix"] for one in co("doctor", "--json").json if one["check"] == "folder:papers"]
         assert cures == ['pip install "co-cli[documents]"']
         (tmp_path / "b.pdf").write_bytes((folder / "a.pdf").read_bytes())
         alone = co("add", str(tmp_path / "b.pdf"))

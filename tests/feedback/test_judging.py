@@ -81,7 +81,7 @@ def test_opening_a_note_after_a_search_counts_as_weak_feedback(co: Co, vault: Va
     tuned = co("feedback", "tune", "--json").json
 
     assert judged(data_dir, vault) == [("memory:oak", "how old do oaks get", 1, "opened")]
-    assert (tuned["said"], tuned["implied"], tuned["lesson"]["judgements"]) == (0, 1, 0.3)
+    assert (tuned["said"], tuned["implied"], tuned["lesson"]["ratings"]) == (0, 1, 0.3)
 
 
 def test_a_note_that_an_answer_cites_was_used(kb: KnowledgeBase) -> None:

@@ -33,7 +33,7 @@ def test_the_doctor_runs_in_the_background_and_fixes_what_it_may(api: TestClient
     before = {one["check"]: one for one in examined(api)}
     fixed = {one["check"]: one for one in examined(api, "/doctor/fix")}
 
-    assert before["freshness"]["cure"] == "co index sync"
+    assert before["freshness"]["fix"] == "co index sync"
     assert fixed["freshness"]["fixed"]
     assert sample.note("memory:new")
     assert [one for one in examined(api) if one["level"] == "error"] == []

@@ -1,4 +1,4 @@
-"""`doctor` finds what differs between index and files, names a cure, and with `fix` applies it."""
+"""`doctor` finds what differs between index and files, names a fix, and with `fix` applies it."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_drift_in_the_index_is_found_and_fixed(healthy: KnowledgeBase, statement
 
     findings = errors(healthy.doctor())
     assert findings
-    assert all(finding.cure for finding in findings)
+    assert all(finding.fix for finding in findings)
 
     fixed = healthy.doctor(fix=True)
     assert errors(fixed) == []
@@ -101,7 +101,7 @@ def test_files_changed_since_the_last_sync_are_counted_and_synced(healthy: Knowl
     vault.delete("memories/elm.md")
 
     (finding, *_) = [finding for finding in healthy.doctor() if finding.check == "freshness"]
-    assert (finding.level, finding.cure) == ("warning", "co index sync")
+    assert (finding.level, finding.fix) == ("warning", "co index sync")
     assert finding.text.endswith(": 2")
 
     healthy.doctor(fix=True)
@@ -158,4 +158,4 @@ def test_without_a_search_db_the_doctor_still_answers(vault: Vault, data_dir: Pa
         findings = kb.doctor(fix=True)
 
     assert [finding.check for finding in errors(findings)] == ["index"]
-    assert errors(findings)[0].cure
+    assert errors(findings)[0].fix

@@ -1,13 +1,12 @@
 // Health: checks, sources, index, settings, and one query ranked in two ways.
 
 import { get, post } from "./api.js";
-import { badge, bare, count, html, inTurn, noteLink, nothing, problem, render, when, withCode } from "./parts.js";
+import { badge, bare, count, html, inTurn, noteLink, nothing, poll, problem, render, when, withCode } from "./parts.js";
 
-const POLL = 400, EAGER = 2000; // with more notes, the checks start when you say so
+const EAGER = 2000; // with more notes, the checks start when you say so
 const LEVELS = { ok: ["✓", "good"], warning: ["!", "warn"], error: ["✕", "bad"] };
 const CHOICES = { backend: ["hybrid", "fts5", "grep"], profile: [], reader: ["small", "large", "off"] };
 const PLURAL = { memory: "memories", article: "articles", conversation: "conversations", entity: "entities", resource: "resources" };
-const FIXABLE = /^co (doctor|index)/;
 const SIDES = ["left", "right"];
 
 const size = (bytes) => bytes < 1e6 ? `${Math.ceil(bytes / 1e3)} kB` : `${(bytes / 1e6).toFixed(1)} MB`;
@@ -39,7 +38,7 @@ export async function open(main, { signal, session, setKeys, onChange }) {
     if (!running || !health) health = await get("/health", {}, signal);
     CHOICES.profile = Object.keys(health.profiles);
     clearTimeout(timer);
-    if (running) timer = setTimeout(load, POLL);
+    if (running) timer = poll(load, signal);
     draw();
   });
 
@@ -67,7 +66,7 @@ export async function open(main, { signal, session, setKeys, onChange }) {
   // -- drawing
 
   const finding = (one) => html`<li class="check">${badge(...(one.fixed ? ["fixed", "good"] : LEVELS[one.level]))}
-    <div>${withCode(one.text)}${one.cure && !one.fixed ? html`<br><span class="small soft">${withCode(one.cure)}</span>` : nothing}
+    <div>${withCode(one.text)}${one.fix && !one.fixed ? html`<br><span class="small soft">${withCode(one.fix)}</span>` : nothing}
       ${one.check === "secrets" && one.level !== "ok" ? html`<a class="small" href="/review?kind=secret">Review</a>` : nothing}</div></li>`;
 
   function doctorCard() {
@@ -75,7 +74,7 @@ export async function open(main, { signal, session, setKeys, onChange }) {
     const wrong = findings.filter((one) => one.level !== "ok"), fine = findings.filter((one) => one.level === "ok");
     const running = job.state === "running", open = wrong.filter((one) => !one.fixed);
     return html`<section class="card" aria-labelledby="checks"><div class="row"><h2 id="checks" class="grow">Checks</h2>
-        ${session.role === "admin" && open.some((one) => FIXABLE.test(one.cure)) ? html`<button @click=${() => check("/doctor/fix")}>Apply safe fixes</button>` : nothing}
+        ${session.role === "admin" && open.some((one) => /^co (doctor|index)/.test(one.fix)) ? html`<button @click=${() => check("/doctor/fix")}>Apply safe fixes</button>` : nothing}
         <button ?disabled=${running} @click=${() => check("/doctor")}>${job.state === "none" ? "Check" : "Check again"} <kbd>r</kbd></button></div>
       ${job.problem ? problem({ message: job.problem }) : nothing}
       ${running ? html`<label for="progress">Reading every file</label>
