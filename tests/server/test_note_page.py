@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from tests.server.browser import axe, inspect, until
+from tests.server.browser import axe, inspect, until, wait_for
 from tests.server.conftest import Server
 
 REF = "article:people/who-does-what"
@@ -14,6 +14,26 @@ DOT = bytes.fromhex(
     "89504e470d0a1a0a0000000d4948445200000001000000010806000000"
     "1f15c4890000000d49444154789c63606060f80f0001040100c5a0f3b20000000049454e44ae426082"
 )
+
+
+def test_the_address_of_a_picture_is_given_back_after_a_minute(page: Any, server: Server) -> None:
+    (Path(server.kb.root) / "articles/people/dot.png").write_bytes(DOT)
+    file = Path(server.kb.root) / "articles/people/who-does-what.md"
+    file.write_text(file.read_text() + "\n![a dot](dot.png)\n")
+    page.clock.install()
+    page.add_init_script(
+        "const revoke = URL.revokeObjectURL; URL.revokeObjectURL = (url) => { window.revoked = url; revoke(url); };"
+    )
+
+    page.goto(f"{server.url}/note/{REF}")
+    until(page, "document.querySelector('.prose img')?.naturalWidth === 1")
+    assert page.evaluate("window.revoked") is None
+
+    def revoked() -> bool:
+        page.clock.fast_forward(60_000)
+        return page.evaluate("document.querySelector('.prose img')?.src === window.revoked")
+
+    wait_for(revoked)  # once more if the page heard only now that the file changed, and drew it again
 
 
 def test_a_note_is_read_with_its_links_its_pictures_and_its_history(page: Any, server: Server) -> None:

@@ -72,7 +72,7 @@ export const part = (text) => encodeURIComponent(text).replaceAll("%2F", "/").re
 // An image or attachment as an address that <img> and <a download> can use.
 export async function blobUrl(path, signal) {
   const url = URL.createObjectURL(await (await ask("GET", path, { signal })).blob());
-  signal.addEventListener("abort", () => URL.revokeObjectURL(url));
+  setTimeout(URL.revokeObjectURL, 60000, url);
   return url;
 }
 

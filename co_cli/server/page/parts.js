@@ -66,6 +66,9 @@ export function inTurn(fn) {
   return () => { again = true; return running ??= run(); };
 }
 
+// Loads again soon, and until it works.
+export const poll = (load, signal) => setTimeout(() => load().catch(() => signal.aborted || poll(load, signal)), 400);
+
 // What is pressed twice happens once.
 const pressed = new Set();
 export async function once(what, fn) {

@@ -1,9 +1,9 @@
 // Review: findings of a job, decided with keys, each with undo.
 
 import { del, get, part, post } from "./api.js";
-import { badge, count, html, inTurn, noteLink, nothing, notePath, once, problem, render, when } from "./parts.js";
+import { badge, count, html, inTurn, noteLink, nothing, notePath, once, poll, problem, render, when } from "./parts.js";
 
-const SHOWN = 50, LONGEST = 900, POLL = 400, LONG = 8; // looking for secrets takes as long as all the rest
+const SHOWN = 50, LONGEST = 900, LONG = 8; // looking for secrets takes as long as all the rest
 const NAMES = {
   "secret": "Secrets", "proposed": "Proposed", "conflict": "Conflicts", "near-duplicate": "Duplicates", "possible-conflict": "Possible conflicts", "expired": "Expired",
   "superseded": "Broken references", "broken-link": "Broken links", "oversized": "Too long", "orphan": "Stale, unlinked",
@@ -37,7 +37,7 @@ export async function open(main, { query, signal, go, toast, setKeys, onChange }
       found = await get("/review", asked, signal);
     }
     clearTimeout(timer);
-    if (found.job.state === "running") timer = setTimeout(load, POLL);
+    if (found.job.state === "running") timer = poll(load, signal);
     const last = found.findings.length - 1, place = found.findings.findIndex((one) => one.key === finding()?.key);
     selected = Math.max(0, place >= 0 ? place : answer?.kind === asked.kind ? Math.min(selected, last) : 0);
     answer = { ...found, kind: asked.kind };
