@@ -33,7 +33,7 @@ def wait_for(true: Callable[[], Any], what: Callable[[], object] = lambda: "") -
     end = time.monotonic() + PATIENCE
     while not (value := true()):
         assert time.monotonic() < end, what()
-        time.sleep(0.01)
+        time.sleep(0.02)  # a token has 60 requests a second
     return value
 
 
