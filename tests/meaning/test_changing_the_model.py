@@ -152,14 +152,14 @@ def test_a_process_that_is_killed_while_it_embeds_leaves_what_it_did(
 def test_a_sync_with_little_time_goes_on_where_the_last_one_stopped(
     open_kb: Open, orders: Vault, ollama: TurnedOllama, inside: Inside, model: str
 ) -> None:
-    ollama.pause = 0.1
+    ollama.pause = 0.2
     kb = open_kb("ollama", model, ollama.url)
     kb.sync(seconds=0)
     assert inside.spaces() == {"static:co-static-256": NOTES, f"ollama:{model}": 0}
 
     done = [0]
     for _ in range(100):
-        kb.sync(seconds=0.8)
+        kb.sync(seconds=2)
         done.append(inside.spaces()[f"ollama:{model}"])
         if done[-1] == NOTES:
             break
