@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import tempfile
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
@@ -72,12 +73,13 @@ def run_eval(options: argparse.Namespace) -> int:
 
 
 def _own_vault(options: argparse.Namespace, work: str) -> AbstractContextManager[KnowledgeBase]:
-    """Yours, or the sample vault with an index of its own if yours has no questions."""
+    """Yours, or a copy of the sample vault if yours has no questions: PostgreSQL tells vaults by their folders."""
     kb = open_knowledge_base(options)
     if os.path.exists(os.path.join(kb.root, QUESTIONS)):
         return kb
     kb.close()
-    return temporary(KnowledgeBase.open(sample_vault(), work))
+    sample = shutil.copytree(sample_vault(), os.path.join(work, "knowledge"))
+    return temporary(KnowledgeBase.open(sample, work))
 
 
 def _mean(name: str, rows: list[dict[str, Any]]) -> dict[str, Any]:

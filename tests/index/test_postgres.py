@@ -403,6 +403,16 @@ def test_an_evaluation_leaves_nothing_in_the_database(co: Co, vault: Vault, addr
             assert owner.execute(f"select count(*) from {store}.{table}".encode()).fetchall() == [(0,)], table
 
 
+@pytest.mark.usefixtures("vault")
+def test_two_evaluations_do_not_share_an_index(co: Co, address: str) -> None:
+    for _ in range(2):
+        assert co("eval", "--method", "co:fts5", "--sample", "1").code == 0
+
+    with psycopg.connect(address) as owner:
+        roots = owner.execute(f"select root from {store_of(owner)}.vaults".encode()).fetchall()
+        assert [Path(root).name for (root,) in roots if "co-eval-" in root] == ["knowledge", "knowledge"], roots
+
+
 def test_a_server_that_cannot_be_reached_is_named_with_the_fix_and_without_the_password(
     co: Co, vault: Vault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
