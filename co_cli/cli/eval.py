@@ -73,7 +73,7 @@ def run_eval(options: argparse.Namespace) -> int:
 
 
 def _own_vault(options: argparse.Namespace, work: str) -> AbstractContextManager[KnowledgeBase]:
-    """Yours, or a copy of the sample vault if yours has no questions: PostgreSQL tells vaults by their folders."""
+    """Yours, or the sample vault if yours has no questions: a copy, because PostgreSQL tells vaults apart by folder."""
     kb = open_knowledge_base(options)
     if os.path.exists(os.path.join(kb.root, QUESTIONS)):
         return kb

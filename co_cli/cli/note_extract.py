@@ -47,7 +47,7 @@ def _as_object(found: Extraction) -> dict[str, object]:
         {"kind": one.kind, "text": one.text, "source": source_of_facet(one), "state": one.state, "ref": one.ref}
         for one in (*found.saved, *found.proposed, *found.noted)
     ]
-    counts = {name: len(rows) for name, rows in found._asdict().items() if name in ("saved", "proposed", "noted")}
+    counts = {"saved": len(found.saved), "proposed": len(found.proposed), "noted": len(found.noted)}
     return {**found._asdict(), **counts, "facets": rows}
 
 

@@ -82,14 +82,14 @@ def _read_iso(text: str) -> tuple[date, str, str] | None:
 
 
 def local_day(moment: float) -> float:
-    """The local day of a moment, as a bare date is stored: its midnight UTC."""
+    """The local day of a moment in the form of a stored bare date: midnight UTC."""
     with suppress(*IMPOSSIBLE):
         return datetime.fromtimestamp(moment).replace(hour=0, minute=0, second=0, microsecond=0, tzinfo=UTC).timestamp()
-    return moment  # beyond every day, such as infinity
+    return moment  # outside the calendar, such as infinity
 
 
 def edge_for(stored: float, moment: float) -> float:
-    """What a stored date is compared with at a moment: a bare date with the local day."""
+    """What to compare a stored date with: a moment, or for a bare date the local day of that moment."""
     return local_day(moment) if stored % 86_400 == 0 else moment
 
 

@@ -21,7 +21,7 @@ MOST_REFS = 200
 QUIET_SECONDS = 15.0
 """How often a quiet stream sends a comment, so that a page that is gone is noticed."""
 LONGEST_QUEUE = 100
-"""Events that wait for a page that does not read. After more, its stream ends: it connects again and loads anew."""
+"""Events that may wait for a page that does not read. Then its stream ends, and the page connects and loads again."""
 
 
 class Events:

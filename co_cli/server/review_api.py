@@ -142,7 +142,7 @@ def start_review(kb: KnowledgeBase) -> ReviewAnswer:
 def show_review(kb: KnowledgeBase, asked: ListFindings) -> ReviewAnswer:
     """Show how far the review is, or what it found."""
     job = _jobs.last(kb)
-    state = job.state if job else JobState()  # before the result, which is there when the state says so
+    state = job.state if job else JobState()  # read first: if it says "done", the result is there
     if job is None or job.result is None:
         return ReviewAnswer(state)
     reviewed = job.result

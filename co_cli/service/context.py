@@ -135,7 +135,7 @@ def matching_notes(kb: KnowledgeBase, prompt: str, seen: Collection[str]) -> Con
 
 
 def untrusted_vaults(kb: KnowledgeBase, degraded: Collection[str]) -> list[str]:
-    """Why vaults that have notes may not add any, with the fix. If something was `degraded`, all that may not."""
+    """Why vaults with notes may not add any, each with the fix. If something was `degraded`, empty vaults, too."""
     if isinstance(kb, ServerKnowledgeBase):
         return []  # the server's admin decides what it adds
     refused = vaults_for_prompts(kb.settings, kb.root, kb.index.linked)[1]

@@ -288,11 +288,11 @@ def test_a_replica_that_cannot_be_reached_is_left_alone(vault: Vault, tmp_path: 
     engine.close()
 
 
-def test_a_database_whose_machine_vanishes_is_missed_in_half_a_minute(address: str) -> None:
+def test_a_database_whose_machine_is_gone_is_noticed_after_half_a_minute(address: str) -> None:
     engine = PostgresEngine(address)
     with engine.reading() as reader:
         assert isinstance(reader, PostgresReader)
-        found = reader.connection.info.get_parameters()  # a socket of this machine never vanishes
+        found = reader.connection.info.get_parameters()  # TCP settings: these tests use a Unix socket
     engine.close()
 
     assert found["tcp_user_timeout"] == "30000"
@@ -429,6 +429,19 @@ def test_a_server_that_cannot_be_reached_is_named_with_the_fix_and_without_the_p
     with pytest.raises(IndexUnavailableError) as raised, engine.reading():
         pass
     assert "s3cret" not in f"{raised.value}{engine.path}"
+
+
+def test_a_pgvector_that_is_too_old_is_named_with_the_fix(
+    co: Co, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with psycopg.connect(address) as owner:
+        owner.execute("create extension vector")
+        ((version,),) = owner.execute("select extversion from pg_extension where extname = 'vector'").fetchall()
+    monkeypatch.setattr("co_cli.index.postgres.postgres_engine.OLDEST_PGVECTOR", (99, 0))
+
+    ran = co("index", "status")
+
+    assert (ran.code, f"has pgvector {version}: `alter extension vector update`" in ran.err) == (3, True)
 
 
 def test_a_user_who_may_not_create_roles_is_told_what_an_administrator_has_to_do_and_that_is_enough(

@@ -41,7 +41,7 @@ CONNECT: dict[str, Any] = {
     "keepalives_count": 2,
     "tcp_user_timeout": 3_000 * WAIT_SECONDS,
 }
-"""How to connect, so that a database whose machine vanishes is missed in half a minute."""
+"""How to connect: a database whose machine is gone is noticed after 30 seconds."""
 MOST_CONNECTIONS = 16
 STORE_LOCK, REBUILD_LOCK = 7_165_064_744_911_531, 7_165_064_744_911_532
 """Advisory locks: writers share the first, and a rebuild that catches up has it alone; one rebuild at a time."""

@@ -26,7 +26,7 @@ class Replica:
         self._primary, self._replica = primary, replica
         self._written: deque[tuple[float, int]] = deque()
         self._asked: deque[tuple[float, int]] | None = None
-        """What the last answer was compared with: another one if this process has written something since."""
+        """The positions of the last comparison: no longer `_written` if this process has written something since."""
         self._lock = threading.Lock()  # not held while a server is asked
         self._next = 0.0
         self._replayed = 0
@@ -37,7 +37,7 @@ class Replica:
 
     def expect(self) -> None:
         """This process has written something, which its next search has to find."""
-        self._written = deque()  # whoever asks right now may hear an older position, and adds it to the old one
+        self._written = deque()  # a check that is under way may get an older position, and adds it to the old ones
         self._next = 0.0 if self._next - time.monotonic() < EVERY_SECONDS else self._next
 
     def keeps_up(self) -> bool:
