@@ -66,10 +66,16 @@ import co_cli
 for module in pkgutil.walk_packages(co_cli.__path__, "co_cli."):
     if not module.name.startswith(("co_cli.index.postgres.", "co_cli.team.")):
         importlib.import_module(module.name)
+from co_cli.cli.app import main
+for command in ("remember Oaks", "index sync", "search oaks", "token create --role read", "index rebuild", "doctor"):
+    assert main(command.split()) == 0, command
 """
 
 
-def test_everything_but_a_team_s_part_can_be_imported_without_the_packages_for_postgres() -> None:
+@pytest.mark.usefixtures("co")
+def test_everything_but_a_team_s_part_works_without_the_packages_for_postgres(vault: Vault) -> None:
+    vault.write("memories/elm.md", "Elms like water.")
+
     subprocess.run([sys.executable, "-c", WITHOUT_POSTGRES], check=True)
 
 

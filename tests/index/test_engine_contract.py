@@ -234,11 +234,16 @@ def test_dropping_a_vault_forgets_everything_of_it_and_nothing_of_another(engine
 
 
 def test_any_text_can_be_stored(engine: Engine) -> None:
-    texts = ['---\ntitle: "\\ud800"\ntags: ["a\\udfffb"]\nx: "\\ud800"\n---\nbody', "", "🌳"]
+    texts = [
+        '---\ntitle: "\\ud800"\ntags: ["a\\udfffb"]\nx: "\\ud800"\n---\nbody',
+        '---\ntitle: "a\\0b"\ntags: ["a\\0b"]\nx: "\\0"\ny: .nan\nz: -.inf\n---\nbody' + " words" * 2_000 + "[[a\0b]]",
+        "",
+        "🌳",
+    ]
     vault = put(engine, *(file(f"memories/{number}.md", text) for number, text in enumerate(texts)))
 
     with engine.reading() as reader:
-        assert sorted(paths(reader.list_notes(scope_of(vault)))) == [f"memories/{number}.md" for number in range(3)]
+        assert sorted(paths(reader.list_notes(scope_of(vault)))) == [f"memories/{number}.md" for number in range(4)]
 
 
 # -- words -------------------------------------------------------------------------------------------------------------

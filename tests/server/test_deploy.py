@@ -49,14 +49,17 @@ class Service:
         return subprocess.Popen([DEPLOY / "start", *shlex.split(command)], env=self.environment, **pipes)
 
 
-def test_a_backup_of_the_schema_team_has_tokens_and_saves_that_git_does_not_have(team: Team) -> None:
+def test_a_backup_of_the_schema_team_has_tokens_the_audit_and_saves_that_git_does_not_have(team: Team) -> None:
     one = team.server("one")
     secret, token = AccessTokens.of(one).create("read", "mara")
     saved = one.remember("Elms like water.")
+    audit = team.ask("select who, action, path from team.audit")
+    assert [path for _, _, path in audit] == ["memories/elms-like-water.md"]
     restored = new_database()
     copy_schema("team", team.address, restored)
 
     team.address = restored
+    assert team.ask("select who, action, path from team.audit") == audit
     two = team.server("two")
     assert two.search("what do elms like").hits[0].ref == saved.ref
     assert {note.ref for note in two.notes()} == {saved.ref, "memory:oak"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -203,6 +204,32 @@ def test_the_network_needs_a_token_and_a_word_about_tls(co: Co, vault: Vault) ->
     refused = co("serve", "--host", "0.0.0.0", "--port", "0", "--allow-host", "notes.example")
     assert refused.code == 2
     assert "`co token create --role write` first" in refused.err
+
+
+def test_it_listens_on_this_machine_only_and_serves_the_vault_that_is_named(
+    co: Co, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handbook, diary = (Vault(tmp_path / name) for name in ("handbook", "diary"))
+    handbook.write("memories/oak.md", "Oaks live long.")
+    diary.write("memories/elm.md", "Elms like water.")
+    tokens = [
+        co("token", "create", "--role", "read", "--vault", str(one.root)).out.strip() for one in (handbook, diary)
+    ]
+
+    command = [sys.executable, "-m", "co_cli", "serve", "--port", "0", "--vault", str(handbook.root)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stderr
+            url = process.stderr.readline().split()[-1]
+            assert url.startswith("http://127.0.0.1:")
+            with pytest.raises(OSError, match=r"refused|reachable|assign|timed out"):
+                socket.create_connection(("127.0.0.2", int(url.rpartition(":")[2])), PATIENCE)
+            monkeypatch.setenv("CO_TOKEN", tokens[0])
+            assert [one["ref"] for one in co("--server", url, "list", "--json").json] == ["memory:oak"]
+            monkeypatch.setenv("CO_TOKEN", tokens[1])
+            assert "does not know this token" in co("--server", url, "list").err
+        finally:
+            process.kill()
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a Windows process gets no SIGINT")

@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import hmac
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -137,6 +138,35 @@ def test_a_push_that_the_webhook_announces_comes_in_at_once(
         team.push("memories/ash.md", "Ashes are grey.")
         assert forge.post(f"{two.url}/webhook", content=body, headers={"X-Gitlab-Token": SECRET}).status_code == 200
         wait_for(lambda: saving.get(f"{API}/notes/memory:ash").status_code == 200)
+
+
+def test_a_push_that_nobody_announces_comes_in_soon(team: Team, servers: tuple[Server, Server]) -> None:
+    secret = token(servers[0].kb, "read")
+    team.push("memories/elm.md", "Elms like water.")
+
+    for server in servers:
+        with client(server, secret) as asking:
+            wait_for(lambda asking=asking: asking.get(f"{API}/notes/memory:elm").status_code == 200)
+            assert asking.get(f"{API}/search", params={"q": "elms"}).json()["hits"][0]["ref"] == "memory:elm"
+
+
+def test_of_writers_on_two_servers_that_read_the_same_version_one_wins_each_round(
+    servers: tuple[Server, Server],
+) -> None:
+    one, two = servers
+    secret = token(one.kb)
+    with client(one, secret) as here, client(two, secret) as there, ThreadPoolExecutor(2) as writers:
+        for number in range(5):
+            version = here.get(f"{API}/notes/memory:oak").json()["version"]
+            texts = [f"Oak {number} of {name}." for name in ("one", "two")]
+            asked = [
+                writers.submit(who.put, f"{API}/notes/memory:oak", json={"content": text, "version": version})
+                for who, text in zip((here, there), texts, strict=True)
+            ]
+            codes = [one.result().status_code for one in asked]
+            assert sorted(codes) == [200, 409]
+            for who in (here, there):
+                assert who.get(f"{API}/notes/memory:oak").json()["body"].strip() == texts[codes.index(200)]
 
 
 def test_many_clients_search_and_save_on_two_servers_without_an_error(

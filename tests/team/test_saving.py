@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.connection import Connection
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from co_cli.service.access_tokens import AccessTokens
 from co_cli.service.verification import verify
 from co_cli.settings import load_settings
 from co_cli.team import team_vault
+from co_cli.team.schema import MIGRATIONS
 from tests.command import Co
 from tests.soak.runner import Process
 from tests.soak.team import open_server
@@ -274,6 +276,17 @@ def test_a_server_that_is_older_than_the_schema_says_so_and_saves_nothing(team: 
     with pytest.raises(IndexUnavailableError, match="is of a newer co-cli: `pip install -U co-cli`"):
         old.remember("Elms like water.")
     assert team.ask("select path from team.changes") == []
+
+
+def test_servers_that_start_at_once_with_an_empty_database_make_one_schema(team: Team) -> None:
+    with ThreadPoolExecutor(4) as starting:
+        servers = list(starting.map(team.server, ("one", "two", "three", "four")))
+
+    names = [file.name for file in sorted(MIGRATIONS.glob("*.sql"))]
+    assert team.ask("select name from team.migrations order by name") == [(name,) for name in names]
+    assert team.ask("select count(*) from co_cli.stores") == [(1,)]
+    saved = servers[0].remember("Elms like water.")
+    assert {kb.search("elms").hits[0].ref for kb in servers} == {saved.ref}
 
 
 def test_on_sqlite_a_save_in_a_git_repository_is_a_file_and_no_commit(team: Team, tmp_path: Path) -> None:
