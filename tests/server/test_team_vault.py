@@ -141,7 +141,9 @@ def test_a_push_that_the_webhook_announces_comes_in_at_once(
 
 
 def test_a_push_that_nobody_announces_comes_in_soon(team: Team, servers: tuple[Server, Server]) -> None:
-    secret = token(servers[0].kb, "read")
+    secret = token(servers[0].kb)
+    with client(servers[0], secret) as saving:  # the keeper has looked at the remote before
+        saving.post(f"{API}/notes", json={"content": "Limes smell sweet.", "ack": "pushed"})
     team.push("memories/elm.md", "Elms like water.")
 
     for server in servers:
