@@ -41,6 +41,8 @@ LARGEST = 50_000_000
 """Bytes of messages."""
 AS_THEY_ARE = ("data", "signature", "tool_call_id", "id", "provider_response_id", "provider_details", "timestamp")
 """Keys of messages whose values are no text: pictures, and what a provider compares with its own."""
+MESSAGE_KINDS = ("request", "response", "binary")
+"""Objects that have such keys, besides the parts of messages. In what a tool says, the same keys can hold anything."""
 RATED = 0.1
 """What the ratings of a checkpoint add to its score at most, or take from it."""
 
@@ -199,7 +201,9 @@ def _masked(value: Any) -> Any:
     if isinstance(value, str):
         return redact(value)
     if isinstance(value, Mapping):
-        return {key: one if key in AS_THEY_ARE else _masked(one) for key, one in value.items()}  # pyright: ignore[reportUnknownVariableType]
+        fields = cast("Mapping[str, Any]", value)
+        kept = AS_THEY_ARE if "part_kind" in fields or fields.get("kind") in MESSAGE_KINDS else ()
+        return {key: one if key in kept else _masked(one) for key, one in fields.items()}
     if isinstance(value, list | tuple):
         return [_masked(one) for one in value]  # pyright: ignore[reportUnknownVariableType]
     return value

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from pydantic_ai import Agent
 from pydantic_ai.messages import (
+    BinaryContent,
     ModelMessage,
     ModelRequest,
     ModelResponse,
@@ -77,6 +78,31 @@ def test_a_checkpoint_is_a_note_beside_its_messages(co: Co, vault: Vault, saved:
     assert TOKEN not in note + messages
 
 
+def test_secrets_are_masked_wherever_a_tool_says_them_and_pictures_stay_as_they_are(
+    knowledge: Knowledge, vault: Vault, server: ChatServer
+) -> None:
+    agent = Agent(load_model("ollama:qwen3"), capabilities=[knowledge])
+    picture = BinaryContent(b"\x89PNG" + TOKEN.encode(), media_type="image/png")
+
+    @agent.tool_plain
+    def read_secret(id: str) -> dict[str, object]:
+        return {"kind": "Secret", "id": id, "data": {"token": id}}
+
+    server.play(calls(("read_secret", {"id": TOKEN})), text("Done."))
+
+    knowledge.checkpoint(agent.run_sync(["Read the secret.", picture]), "Secret")
+
+    assert TOKEN not in vault.read(".checkpoints/secret.md") + vault.read(".checkpoints/secret.json")
+    (kept,) = [
+        content
+        for part in knowledge.load("secret")[0].parts
+        if isinstance(part, UserPromptPart)
+        for content in part.content
+        if isinstance(content, BinaryContent)
+    ]
+    assert kept.data == picture.data
+
+
 def test_no_search_and_no_prompt_has_a_checkpoint(co: Co, kb: KnowledgeBase, vault: Vault, saved: str) -> None:
     assert saved not in co("search", "plan the deploy", "--json").out + co("list", "--json").out
     assert vault.read(".checkpoints/.gitignore") == "*\n"
@@ -139,7 +165,9 @@ def test_a_model_finds_where_to_continue_and_ratings_count(co: Co, knowledge: Kn
 
 
 @pytest.mark.usefixtures("saved")
-def test_no_checkpoint_of_an_untrusted_vault_is_loaded(vault: Vault, data_dir: Path, tmp_path: Path) -> None:
+def test_no_checkpoint_of_an_untrusted_vault_is_loaded(
+    co: Co, server: ChatServer, vault: Vault, data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     project = tmp_path / "clone"
     (project / ".co-cli").mkdir(parents=True)
     vault.root.rename(project / ".co-cli" / "knowledge")
@@ -149,6 +177,13 @@ def test_no_checkpoint_of_an_untrusted_vault_is_loaded(vault: Vault, data_dir: P
         assert [one.ref for one in kb.checkpoints.all()] == ["checkpoint:plan-the-deploy"]
         with pytest.raises(InvalidInputError, match=r"is not loaded: .*co config trust"):
             Knowledge(knowledge_base=kb).load("plan-the-deploy")
+    monkeypatch.delenv("CO_VAULT")
+    monkeypatch.chdir(project)
+    server.play(text("Green goes second."), text("Green goes second."))
+    refused = co("chat", "--from", "plan-the-deploy", "And then?")
+    assert (refused.code, "co config trust" in refused.err, server.requests) == (2, True, [])
+    assert co("config", "trust").code == 0
+    assert co("chat", "--from", "plan-the-deploy", "And then?").out == "Green goes second.\n"
 
 
 @pytest.mark.usefixtures("saved")
