@@ -16,7 +16,8 @@ import pytest
 from mcp import Client
 from pydantic_ai import Agent
 
-from co_cli.activity import acting
+from co_cli.activity import acting, extracted
+from co_cli.activity.extracted import FacetRow
 from co_cli.agent import Knowledge, facet_model
 from co_cli.chat.commands import HISTORY, handle, new_prompt
 from co_cli.chat.screen import Output
@@ -33,6 +34,7 @@ from tests.agent.scripted import Script
 from tests.chat_server import CUT, ChatServer, fails, text
 from tests.command import Co
 from tests.conversations.conftest import OpenVault, answers, facet
+from tests.mcp_server.talking import Place
 from tests.safety.fake_secrets import KINDS, make
 from tests.vault import Vault
 
@@ -78,6 +80,9 @@ def test_an_agents_conversation_is_one_file_without_tools_notes_and_secrets(
         ("User", "And then?"),
         ("Assistant", "Green follows."),
     ]
+    (note,) = kb.notes("conversation")
+    turns = read_turns(kb.note(note.ref).body)
+    assert all(turn.at and abs(turn.at - time.time()) < DAY for turn in turns), "each heading says when"
     assert "kind: conversation\n" in written
     assert "agent: pilot\n" in written
     assert "participants: [User, Assistant]\n" in written
@@ -140,12 +145,14 @@ def test_a_chat_that_keeps_nothing_goes_on_so_after_clear(
     assert not (data_dir / CONVERSATION).exists()
 
 
-def test_a_chat_without_history_is_not_captured(
+def test_a_chat_is_captured_only_with_the_setting_and_with_history(
     co: Co, server: ChatServer, vault: Vault, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("CO_CAPTURE", "keep")
-    server.play(text("Blue."), text("Blue."))
+    server.play(text("Blue."), text("Blue."), text("Blue."))
 
+    assert co("chat", "Which pool?").code == 0
+    assert vault.notes() == [], "nothing is kept unless the user asks for it"
+    monkeypatch.setenv("CO_CAPTURE", "keep")
     assert co("chat", "Which pool?", "--no-history").code == 0
     assert vault.notes() == []
     assert co("chat", "Which pool?").code == 0
@@ -170,9 +177,27 @@ def test_an_mcp_client_hands_in_turns_and_repeats_itself(open_vault: OpenVault, 
     assert again.text == "kept 1 turn in conversation:which-pool"
     assert vault.notes() == ["conversations/which-pool.md"]
     assert [speaker for speaker, _ in said(kb)] == ["Mara", "Tool web", "Assistant", "Mara"]
-    assert "user: Mara\n" in vault.read("conversations/which-pool.md"), "what Mara wants is what the user wants"
+    written = vault.read("conversations/which-pool.md")
+    assert "user: Mara\n" in written, "what Mara wants is what the user wants"
+    assert "## Mara · 2026-11-16T09:00:00Z\n\nWhich pool?\n" in written
+    assert TOKEN not in written
     with pytest.raises(InvalidInputError, match="nothing was kept"):
         toolbox.call("save_conversation", {"session": "s-2", "turns": [{"role": "user", "text": " "}]})
+
+
+def test_a_client_of_co_mcp_hands_in_turns_which_a_search_finds(tmp_path: Path) -> None:
+    place = Place(tmp_path / "place")
+    server = place.start(CO_CAPTURE="keep")
+    server.initialise()
+    turns = [{"role": "user", "text": "Shall we paint the harbour wall?"}, {"role": "assistant", "text": "In red."}]
+
+    kept = server.call("save_conversation", session="s-1", turns=turns)
+    found = server.call("search_knowledge", query="paint the harbour wall", kind=["conversation"])
+
+    assert kept["content"][0]["text"] == "kept 2 turns in conversation:shall-we-paint-the-harbour-wall"
+    assert "Shall we paint the harbour wall?" in found["content"][0]["text"]
+    assert server.end() == (0, "", "")
+    assert place.vault.notes() == ["conversations/shall-we-paint-the-harbour-wall.md"]
 
 
 def test_a_conversation_handed_in_at_the_mcp_of_a_server_says_that_it_came_from_mcp(
@@ -244,9 +269,9 @@ def test_turns_that_are_handed_in_at_once_are_in_one_file(open_vault: OpenVault,
 def test_old_conversations_go_to_the_trash_unless_they_are_needed(open_vault: OpenVault, vault: Vault) -> None:
     kb = open_vault(capture="keep", capture_days=30)
     now = time.time()
-    for name in ("old", "pinned", "source", "long", "young"):
+    for name in ("old", "pinned", "source", "long", "young", "waiting"):
         keep_turns(kb, KeptSession(name), [SpokenTurn("User", f"{name} talk", now)])
-    for name, days in (("old", 31), ("pinned", 31), ("source", 31), ("long", 31), ("young", 29)):
+    for name, days in (("old", 31), ("pinned", 31), ("source", 31), ("long", 31), ("young", 29), ("waiting", 31)):
         path = f"conversations/{name}-talk.md"
         moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(now - days * DAY))
         fields = "decay_protected: true\n" if name == "pinned" else ""
@@ -257,6 +282,9 @@ def test_old_conversations_go_to_the_trash_unless_they_are_needed(open_vault: Op
     vault.write("memories/m.md", "---\nsource: conversation:source-talk#L3-5\n---\nA fact.")
     vault.write("conversations/mine.md", "---\nkind: conversation\ncreated: 2020-01-01\n---\n## User\n\nMine.\n")
     kb.sync()
+    proposal = FacetRow("1", "conversations/waiting-talk.md", now, "fact", "x", "x", 6, 6, {}, "proposed", None)
+    with kb.activity.database.writing() as connection:
+        extracted.put(connection, kb.root, proposal.path, extracted.ReadSoFar(), [proposal])
 
     before = vault.notes()
 
@@ -293,6 +321,32 @@ def test_a_chat_proposes_memories_when_it_ends(open_vault: OpenVault, server: Ch
     session.private = True
     session.remember(least=1)
     assert len(server.requests) == 2
+
+
+def test_a_chat_on_a_terminal_keeps_no_line_after_a_space_and_proposes_memories_at_its_end(
+    co: Co, server: ChatServer, vault: Vault
+) -> None:
+    pytest.importorskip("pexpect", reason="pexpect drives the terminal; there is none for Windows")
+    from tests.chat.terminal import CTRL_D, Terminal
+
+    line = "I prefer green tea in the morning."
+    server.play(text("Hush."), text("Noted."), answers(facet("preference", line, 12)))
+    with Terminal(co.folder, CO_CAPTURE="propose") as chat:
+        chat.prompt()
+        chat.type(" My password is a secret.")
+        chat.see("Hush.")
+        chat.prompt()
+        chat.begin()
+        chat.type(line)
+        chat.see("Noted.")
+        chat.prompt()
+        chat.press(CTRL_D)
+        chat.see("proposed from conversations: 1")
+        assert chat.end() == 0
+
+    assert vault.notes() == ["conversations/i-prefer-green-tea-in-the-morning.md"]
+    (finding,) = co("note", "review", "--json", "--only", "proposed").json["findings"]
+    assert finding["title"] == line
 
 
 def test_turns_that_an_mcp_client_hands_in_are_read_for_memories(
