@@ -83,7 +83,7 @@ class KnowledgeBase:
         """Recorded in the query log."""
         self.short_lived = False
         """Whether the process ends soon, as a command does. Then activity is only written to a spool file."""
-        self.read_seconds = settings.knowledge_reader_ms / 1000 or None
+        self.read_seconds: float | None = settings.knowledge_reader_ms / 1000
         """What reading may take in a search; None: as long as it takes."""
         self.sources_problem: str | None = None
         """Why sources.toml, or the settings of a linked source, cannot be read; then it is not searched."""

@@ -32,7 +32,8 @@ def test_the_parts_in_the_repository_have_no_problems() -> None:
     notes, problems = check()
 
     assert problems == []
-    assert notes
+    assert len(notes) >= 6_000
+    assert len({note["life"] for note in notes}) >= 150
 
 
 def test_valid_notes_have_no_problems(tmp_path: Path) -> None:
@@ -53,6 +54,14 @@ def test_a_rule_that_is_broken_is_named(tmp_path: Path) -> None:
     ]
     for changes, problem in cases:
         assert problem in problems_of(tmp_path, note(1, **changes), note(2), note(3))
+
+
+def test_eight_words_that_more_than_three_notes_have_are_found(tmp_path: Path) -> None:
+    words = "the brushes dry on the lamp room sill"
+    notes = [note(number, text=f"Day {number}: {words}.") for number in range(1, 5)]
+
+    assert problems_of(tmp_path, *notes[:3]) == []
+    assert f"'{words}' occurs in 4 notes" in problems_of(tmp_path, *notes)[0]
 
 
 def test_a_sentence_of_the_sample_vault_is_found(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import pytest
 
 from tests.chat_server import CUT, HOLD, ChatServer, calls, fails, text
 from tests.command import Co
+from tests.service.test_reading import ANSWER, NOTES, QUESTION
 from tests.vault import Vault
 
 
@@ -56,6 +57,20 @@ def test_json_is_one_object(co: Co) -> None:
     assert said["tool_calls"][0]["result"]["hits"][0]["ref"] == "memory:blue"
     assert (said["usage"]["requests"], said["usage"]["output_tokens"]) == (2, 10)
     assert {"question", "injected", "stopped"} <= set(said)
+
+
+def test_its_searches_are_read_by_default(
+    co: Co, server: ChatServer, vault: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("CO_KNOWLEDGE_READER")
+    monkeypatch.setenv("CO_KNOWLEDGE_READER_MS", "60000")
+    for name, about in NOTES.items():
+        vault.write(f"memories/{name}.md", about)
+    server.play(calls(("recall_memory", {"query": QUESTION})), text("Apixaban."))
+
+    [call] = co("chat", "--json", QUESTION).json["tool_calls"]
+
+    assert call["result"]["hits"][0]["ref"] == ANSWER
 
 
 def test_the_last_conversation_is_continued_unless_it_was_not_kept(co: Co, server: ChatServer, data_dir: Path) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import pytest
 
+from co_cli.embedding.reader import FOLDER, MODELS, read_arrays
 from tests.house.package import REPOSITORY
 
 
@@ -23,8 +25,7 @@ def test_the_wheel_has_the_sample_vault_and_the_models() -> None:
     assert {
         "co_cli/sample_vault/questions.jsonl",
         "co_cli/embedding/model/co-static-256.bin",
-        "co_cli/embedding/model/reader-small.bin",
-        "co_cli/embedding/model/reader-large.bin",
+        *(f"co_cli/embedding/model/reader-{name}.{kind}" for name in MODELS for kind in ("bin", "onnx")),
         "co_cli/embedding/model/NOTICE.txt",
         "co_cli/index/sqlite/schema.sql",
         "co_cli/py.typed",
@@ -33,3 +34,9 @@ def test_the_wheel_has_the_sample_vault_and_the_models() -> None:
     assert sizes["co_cli/embedding/model/reader-small.bin"] <= 13_000_000
     assert sizes["co_cli/embedding/model/reader-large.bin"] <= 24_000_000
     assert sum(sizes.values()) < 45_000_000
+
+
+def test_the_small_reader_has_three_layers_and_the_large_one_six() -> None:
+    headers = {name: read_arrays(Path(FOLDER, f"reader-{name}.bin").read_bytes())[0] for name in MODELS}
+
+    assert {name: header["layers"] for name, header in headers.items()} == {"small": 3, "large": 6}

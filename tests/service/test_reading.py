@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import re
+import shutil
 import subprocess
 import sys
+from itertools import count
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -14,6 +19,7 @@ from co_cli.server.app import Access, Site
 from co_cli.tools import Toolbox
 from co_cli.values import SearchResult
 from tests.command import Co
+from tests.mcp_server.talking import Place
 from tests.server.conftest import signed_in
 from tests.vault import Vault
 
@@ -47,12 +53,14 @@ def refs(found: SearchResult) -> list[str]:
 
 @pytest.mark.parametrize("model", [SMALL, LARGE], ids=lambda model: model.name)
 def test_numpy_and_onnxruntime_give_the_same_scores(model: Model) -> None:
+    pytest.importorskip("onnxruntime", reason='pip install "co-cli[reader]" brings it')
     texts = [*NOTES.values(), " ".join(NOTES.values()) * 4]
 
     plain, fast = (PassageReader(model, onnx=onnx).scores(QUESTION, texts) for onnx in (False, True))
 
     contributions = [model.weight * abs(one - other) for one, other in zip(plain, fast, strict=True) if one and other]
     assert len(contributions) == len(texts)
+    assert plain != fast, "two runtimes never round alike"
     # 0.001 and 0.0096 were measured; other processors round otherwise
     assert max(contributions) < (0.01 if model is SMALL else 0.03)
 
@@ -91,19 +99,38 @@ def test_the_reader_lifts_an_answer_that_words_and_vectors_put_low(reading: Know
     assert max(read.hits, key=lambda hit: hit.signals.get("reader", 0.0)).ref == ANSWER
     assert (read.meta["reader"], read.meta["read"]) == ("small", len(NOTES))
     assert (unread.meta["reader"], unread.meta["read"]) == (None, 0)
-    steps = reading.why(QUESTION, ANSWER).steps
-    assert any("reader" in str(step) for step in steps)
+    assert "reader 0." in reading.why(QUESTION, ANSWER).steps[-1].text
 
 
-def test_what_was_not_read_in_time_keeps_its_place(reading: KnowledgeBase) -> None:
-    unread = reading.search(QUESTION, read=False)
-    reading.read_seconds = 1e-9
+@pytest.mark.parametrize(("milliseconds", "read"), [("500", 0), ("3500", 2), ("60000", len(NOTES))])
+def test_what_was_not_read_in_time_keeps_its_place(
+    reading: KnowledgeBase, co: Co, monkeypatch: pytest.MonkeyPatch, milliseconds: str, read: int
+) -> None:
+    unread = refs(reading.search(QUESTION, read=False))
+    seconds = count()  # a clock that is a second later each time somebody looks
+    monkeypatch.setattr("co_cli.embedding.reader.time", SimpleNamespace(monotonic=lambda: float(next(seconds))))
+    monkeypatch.setattr("co_cli.embedding.reader.THREADS", 1)
+    monkeypatch.setenv("CO_KNOWLEDGE_READER_MS", milliseconds)
 
-    late = reading.search(QUESTION)
+    found = co("search", QUESTION, "--read", "--json").json
 
-    assert refs(late) == refs(unread)
-    assert late.meta["read"] <= 1
-    assert late.degraded == []
+    order = [hit["ref"] for hit in found["hits"]]
+    assert (found["meta"]["reader"], found["meta"]["read"], found["degraded"]) == ("small", read, [])
+    assert sorted(order[:read]) == sorted(unread[:read])
+    assert order[read:] == unread[read:]
+    assert not any("reader" in hit["signals"] for hit in found["hits"][read:])
+
+
+def test_confidence_follows_what_the_reader_says(reading: KnowledgeBase) -> None:
+    unread, read = (
+        [reading.search(query, read=wanted) for query in (QUESTION, "who painted the church ceiling in Rome")]
+        for wanted in (False, True)
+    )
+
+    # .82 and .09 without the reader, .97 and .007 with it
+    assert [found.state for found in read] == ["found", "absent"]
+    assert (read[0].confidence or 0) > (unread[0].confidence or 0) + 0.05
+    assert (read[1].confidence or 0) < (unread[1].confidence or 0) / 3
 
 
 def test_a_note_that_is_called_exactly_so_is_not_read(reading: KnowledgeBase) -> None:
@@ -121,13 +148,40 @@ def test_agents_and_the_server_read_by_default(reading: KnowledgeBase) -> None:
         assert Toolbox(reading).call(tool, {"query": QUESTION}).data["hits"][0]["ref"] == ANSWER
 
 
-@pytest.mark.parametrize("damage", ["cut short", "one byte changed", "missing"])
+def test_mcp_reads_by_default(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    for name, text in NOTES.items():
+        place.vault.write(f"memories/{name}.md", text)
+    del place.environment["CO_KNOWLEDGE_READER"]
+    server = place.start(CO_KNOWLEDGE_READER_MS="60000")
+    server.initialise()
+
+    answer = server.call("recall_memory", query=QUESTION)["content"][0]["text"]
+
+    assert server.end()[0] == 0
+    assert re.findall('<note ref="([^"]+)"', answer)[0] == ANSWER
+
+
+def test_co_eval_reads_unless_a_backend_is_named(reading: KnowledgeBase, co: Co, vault: Vault) -> None:
+    vault.write("questions.jsonl", json.dumps({"question": QUESTION, "answers": [ANSWER]}) + "\n")
+
+    rows = co("eval", "--method", "co", "--method", "co:hybrid", "--json").json
+
+    first = {row["method"]: row["mrr10"] for row in rows}
+    assert first["co"] == 1 > first["co:hybrid"] > 0
+
+
+@pytest.mark.parametrize("damage", ["cut short", "one byte changed", "missing", "another graph"])
 def test_without_its_file_the_search_answers_in_the_order_without_it(
     reading: KnowledgeBase, tmp_path: Path, damage: str
 ) -> None:
     folder = tmp_path / "model"
     folder.mkdir()
-    if damage != "missing":
+    if damage == "another graph":
+        pytest.importorskip("onnxruntime", reason='pip install "co-cli[reader]" brings it, and only it reads the graph')
+        shutil.copy(Path(FOLDER, "reader-small.bin"), folder)
+        shutil.copy(Path(FOLDER, "reader-large.onnx"), folder / "reader-small.onnx")
+    elif damage != "missing":
         weights = bytearray(Path(FOLDER, "reader-small.bin").read_bytes())
         weights[-1_000] ^= 1
         (folder / "reader-small.bin").write_bytes(weights[:1_000_000] if damage == "cut short" else weights)
@@ -148,8 +202,24 @@ def test_the_command_line_reads_when_it_is_asked_to(
     assert plain["meta"]["reader"] is None
     assert (read["meta"]["reader"], read["meta"]["read"]) == ("small", len(NOTES))
     assert read["hits"][0]["ref"] == ANSWER
+    monkeypatch.setenv("CO_KNOWLEDGE_READER", "large")
+    large = co("search", QUESTION, "--read", "--json").json
+    assert (large["meta"]["reader"], large["meta"]["read"]) == ("large", len(NOTES))
+    assert large["hits"][0]["ref"] == ANSWER
+    assert large["hits"][0]["signals"]["reader"] != read["hits"][0]["signals"]["reader"]
     monkeypatch.setenv("CO_KNOWLEDGE_READER", "off")
     assert co("search", QUESTION, "--read", "--json").json["meta"]["reader"] is None
+
+
+def test_without_onnxruntime_numpy_reads(
+    reading: KnowledgeBase, co: Co, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "onnxruntime.py").write_text("raise ModuleNotFoundError(__name__)")
+    monkeypatch.setenv("CO_KNOWLEDGE_READER_MS", "60000")
+
+    found = co.process("search", QUESTION, "--read", "--json", env={"PYTHONPATH": str(tmp_path)}).json
+
+    assert (found["meta"]["read"], found["degraded"], found["hits"][0]["ref"]) == (len(NOTES), [], ANSWER)
 
 
 def test_a_long_passage_is_read_where_it_matches() -> None:
