@@ -44,6 +44,8 @@ SAVE_SECONDS = 5.0
 """How long a save may wait for a slow embedder; the note is written and found by words before that."""
 MOST_COMPARED = 1_000
 """If more files look changed, they are not read to find out which of them `co` wrote itself."""
+TOO_LARGE = " bytes; the limit"
+"""In the reason for a skipped file."""
 
 
 class Truth(Protocol):
@@ -142,7 +144,7 @@ class KnowledgeIndex(IndexedNotes):
                 options = SyncOptions(self.limit, source, progress, self.boundaries)
                 report = sync_files(self.engine, self.origin, scan, changes, options)
         self.fresh_as_of = started
-        self.unread = [path for path, reason in report.skipped if "cannot be read" in reason]
+        self.unread = [path for path, reason in report.skipped if "cannot be read" in reason or TOO_LARGE in reason]
         return report
 
     def index_file(self, source: str | None, path: str | os.PathLike[str], embed: bool = True) -> None:
@@ -380,7 +382,7 @@ class KnowledgeIndex(IndexedNotes):
         kind, name = kind_of(self.origin), place_of(path)[1]
         if skipped.startswith("needs the extra"):
             return kind.unread(name) is None
-        return " bytes; the limit" in skipped and not skipped.endswith(kind.limit_text(name, self.limit))
+        return TOO_LARGE in skipped and not skipped.endswith(kind.limit_text(name, self.limit))
 
     def _sweep(self, folders: Collection[str]) -> None:
         """Remove temporary files of killed writers."""

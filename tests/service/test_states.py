@@ -35,6 +35,16 @@ def test_a_vault_that_was_never_synced_is_inconclusive(kb: KnowledgeBase, vault:
     assert "co index sync" in found.degraded[0]
 
 
+def test_a_vault_with_a_note_too_large_to_be_searched_is_inconclusive(kb: KnowledgeBase, vault: Vault) -> None:
+    vault.write("memories/forest.md", "Oaks live long. " * 150_000)
+    kb.sync()
+
+    found = kb.search("oaks")
+
+    assert (found.state, found.searched.notes) == ("inconclusive", 0)
+    assert "memories/forest.md" in found.degraded[0]
+
+
 def test_without_a_usable_search_db_the_files_answer_and_say_so(
     vault: Vault, data_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
