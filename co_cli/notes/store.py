@@ -71,8 +71,7 @@ class NoteStore:
         Raises VaultError if the vault is missing, or empty although it had notes: a drive that is not mounted leaves an
         empty folder, and what is written there is hidden once it is mounted.
         """
-        if not os.path.isdir(self.root):
-            raise VaultError(f"the vault {self.root} is not there: was it moved, or is its drive not mounted?")
+        self.check_there()
         with contextlib.ExitStack() as held:
             with reporting("lock", self.root):
                 held.enter_context(locked(self.root))
@@ -80,6 +79,10 @@ class NoteStore:
             if known:
                 raise VaultError(empty_vault(self.root, known))
             yield
+
+    def check_there(self) -> None:
+        if not os.path.isdir(self.root):
+            raise VaultError(f"the vault {self.root} is not there: was it moved, or is its drive not mounted?")
 
     def touch(self, *paths: str) -> None:
         """Called before files change, inside `lock`."""

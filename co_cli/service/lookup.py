@@ -233,6 +233,7 @@ class Lookup:
                 if note.missing is not None:
                     file = os.path.join(index.root, *note.path.split("/"))
                     raise NoteMissingError(note.ref, file, moment_text(note.missing))
+                store.check_there()
         trashed = {path for _, path in store.trashed()}
         for path in _possible_paths(asked, store.root):
             if path in trashed:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from co_cli.errors import UnknownRefError, VaultError
 from co_cli.index import sync
 from co_cli.knowledge_base import KnowledgeBase
 from tests.command import Co
@@ -166,6 +167,17 @@ def test_a_note_without_its_file_is_said_to_be_missing_by_whatever_name(co: Co, 
         assert "co index sync --drop-missing" in told
     assert [("missing" in row) for row in co("list").out.splitlines()] == [True, True, True]
     assert co("index", "status", "--json").json["missing"] == 3
+
+
+def test_a_note_of_a_vault_that_is_gone_is_not_called_unknown(vault: Vault, kb: KnowledgeBase) -> None:
+    plant(vault, TREES[:3])
+    kb.sync()
+    shutil.rmtree(vault.root)
+
+    with pytest.raises(VaultError, match="is not there: was it moved"):
+        kb.note("memory:tree01")
+    with pytest.raises(UnknownRefError):
+        kb.note("memory:elm")
 
 
 def test_notes_that_only_moved_or_were_excluded_did_not_vanish(vault: Vault, kb: KnowledgeBase) -> None:
