@@ -189,6 +189,8 @@ def _open_as_of(kb: KnowledgeBase, moment: float) -> KnowledgeBase | None:
     if not in_repository(kb.root):
         return None
     repository = repository_of(kb.root)
+    if repository.head is None:
+        return None
     last = ("log", "--max-count=1", "--format=%H %ct", f"--before={int(moment)}", "HEAD", "--", ".")
     commit, _, committed = repository.run(*last, seconds=SECONDS).stdout.decode().strip().partition(" ")
     if not commit:

@@ -121,6 +121,16 @@ def test_as_of_searches_the_files_of_that_commit(co: Co, kept_in_git: Vault, whe
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+def test_as_of_works_before_the_first_commit(co: Co, vault: Vault) -> None:
+    git(vault.root.parent, "init", "-q")
+    vault.write("memories/office.md", "The office is in Lisbon.")
+
+    found = co("search", "office", "--as-of", "today", "--json").json
+
+    assert ([hit["ref"] for hit in found["hits"]], found["degraded"]) == (["memory:office"], [])
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 def test_old_checkouts_of_as_of_searches_are_removed(
     co: Co, kept_in_git: Vault, data_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
