@@ -6,6 +6,7 @@ The server searches, saves and records. Methods that need the files raise an err
 from __future__ import annotations
 
 import calendar
+import contextlib
 import os
 import time
 from functools import cached_property
@@ -83,7 +84,8 @@ class ServerKnowledgeBase(KnowledgeBase):
                 time.sleep(float(found.headers.get("retry-after", 1)))
                 found = self._send(method, path, values)
         if found.is_success:
-            return _checked(answer, found.json())
+            with contextlib.suppress(ValueError):  # a page, or the answer of some other server
+                return _checked(answer, found.json())
         raise self._error(found, path)
 
     def _send(self, method: str, path: str, values: dict[str, Any]) -> httpx2.Response:

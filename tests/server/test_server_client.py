@@ -221,6 +221,10 @@ def test_what_goes_wrong_with_a_server_is_one_line_with_the_fix(
     ran = co("--server", f"http://127.0.0.1:{port}", "search", "x")
     assert ran.code == 3
     assert "is `co serve` running?" in ran.err
+    monkeypatch.setenv("CO_TOKEN", token)
+    ran = co("--server", f"{team.url}/another/page", "list")
+    assert ran.code == 3
+    assert "answered 200: is this the address of a `co serve`?" in ran.err
 
 
 def test_what_needs_the_files_says_so(remote: KnowledgeBase) -> None:
