@@ -81,7 +81,7 @@ def problem_of(error: Exception, name: str, begun: bool) -> str:
         case ModelAPIError() if provider == "ollama" and not (begun or isinstance(error, ModelHTTPError)):
             return f"cannot reach Ollama at {ollama_address()}: start it with `ollama serve`, or set OLLAMA_BASE_URL"
         case AgentRunError():
-            return f"{name} gave no complete answer: ask again, or choose another model with /model ({reason})"
+            return f"{name} gave no complete answer: ask again, or choose another model ({reason})"
         case _:
             logger("chat").error("a question failed", exc_info=error)
             return f"{name}: {type(error).__name__}: {reason}{in_log()}"
