@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import re
+import textwrap
 from collections.abc import Iterable, Iterator
 
 from co_cli.importers import items
@@ -135,7 +136,8 @@ def _claude_turns(found: dict[str, object]) -> Iterator[SpokenTurn]:
         parts = [first_text(block, "text") for block in blocks if block.get("type") == "text"]
         for file in map(as_object, (*as_list(message.get("attachments")), *as_list(message.get("files")))):
             name, content = first_text(file, "file_name"), first_text(file, "extracted_content")
-            parts.append(content if content and PASTED.match(name) else f"*(attached: {name})*" if name else "")
+            quoted = textwrap.indent(content, "> ", lambda _: True)  # what was pasted is not what the user says
+            parts.append(quoted if content and PASTED.match(name) else f"*(attached: {name})*" if name else "")
         if speaker := {"human": USER, "user": USER, "assistant": "Claude"}.get(as_text(message.get("sender"))):
             moment = read_moment(items.moment_of(message.get("created_at")))
             yield SpokenTurn(speaker, "\n\n".join(filter(None, parts)), moment)

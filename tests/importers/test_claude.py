@@ -66,7 +66,7 @@ def test_a_conversation_is_imported_without_thoughts_and_tools(import_data: Impo
     assert "SECRET" not in text
     assert "created: 2026-03-01T10:00:00Z\nprovenance: import\nupdated: 2026-03-02T11:00:00Z\n" in text
     assert text.endswith(
-        "## User\n\nRead this\n\nA long text that was pasted.\n\n*(attached: plan.pdf)*\n\n## Claude\n\nThe answer.\n"
+        "## User\n\nRead this\n\n> A long text that was pasted.\n\n*(attached: plan.pdf)*\n\n## Claude\n\nThe answer.\n"
     )
 
 
