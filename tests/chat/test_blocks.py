@@ -43,6 +43,7 @@ REFUSED = {
         "old": "bridge.",
         "new": "bridge, and then " + "row " * 9,
     },
+    "61 characters, and its limit is 60; nothing was changed": {"content": "x" * 61},
     "give either content, or old and new": {"old": "steel", "new": "iron", "content": "Iron."},
     "was changed meanwhile": {"old": "steel", "new": "iron", "version": "000000000000"},
 }

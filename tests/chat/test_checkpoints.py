@@ -76,6 +76,10 @@ def test_a_checkpoint_is_a_note_beside_its_messages(co: Co, vault: Vault, saved:
     assert "Blue takes traffic first" not in note, "what tools said is in the messages alone"
     assert "Blue takes traffic first" in messages
     assert TOKEN not in note + messages
+    shown, listed = co("checkpoint", "show", saved).out, co("checkpoint", "list").out
+    assert "\ntools: recall_memory, read_note\nfiles: memory:blue\n" in shown
+    assert "Blue goes first." in shown
+    assert listed.startswith("Plan the deploy  checkpoint:plan-the-deploy\n")
 
 
 def test_secrets_are_masked_wherever_a_tool_says_them_and_pictures_stay_as_they_are(
