@@ -51,6 +51,11 @@ class Server:
         # loading certificates takes time
         return httpx2.Client(base_url=self.url, headers=sent, verify=False, timeout=PATIENCE)
 
+    def speak_tls(self, certificate: Path) -> None:
+        """As a proxy in front of it would."""
+        self._server.config.ssl_certfile = str(certificate)
+        self.url = f"https://{self.host}"
+
     def start(self) -> None:
         self._thread.start()
         wait_for(lambda: self._server.started)

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from co_cli.errors import KnowledgeError
+from co_cli.errors import KnowledgeError, ServerUnavailableError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.server import team_site
 from co_cli.server.routes import API, ROUTES
@@ -26,6 +26,7 @@ from tests.command import Co
 from tests.mcp_server.talking import Talk, over_http
 from tests.server.browser import PATIENCE
 from tests.server.conftest import Server, client, serving, token
+from tests.sources.test_fetching_inside import certificate
 from tests.vault import Vault
 
 
@@ -230,6 +231,26 @@ def test_it_listens_on_this_machine_only_and_serves_the_vault_that_is_named(
             assert "does not know this token" in co("--server", url, "list").err
         finally:
             process.kill()
+
+
+def test_a_client_uses_a_server_behind_tls_if_it_trusts_the_certificate(
+    vault: Vault, kb: KnowledgeBase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vault.write("memories/oak.md", "Oaks live long.")
+    file, secret = tmp_path / "notes.pem", token(kb)
+    file.write_bytes(certificate("notes.example", "127.0.0.1"))
+    server = Server(kb, AccessTokens.of(kb))
+    server.speak_tls(file)
+    server.start()
+    try:
+        refused = pytest.raises(ServerUnavailableError, match="CERTIFICATE_VERIFY_FAILED")
+        with KnowledgeBase.connect(server.url, secret) as remote, refused:
+            remote.note("memory:oak")
+        monkeypatch.setenv("SSL_CERT_FILE", str(file))
+        with KnowledgeBase.connect(server.url, secret) as remote:
+            assert remote.note("memory:oak").body == "Oaks live long."
+    finally:
+        server.close()
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a Windows process gets no SIGINT")

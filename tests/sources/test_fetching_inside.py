@@ -122,7 +122,7 @@ class SecureServer(WebServer):
 def secure(tmp_path: Path) -> Iterator[tuple[SecureServer, ssl.SSLContext]]:
     """A server with a certificate for pages.example, and a client's context that knows who signed it."""
     file = tmp_path / "pages.pem"
-    file.write_bytes(_certificate("pages.example"))
+    file.write_bytes(certificate("pages.example"))
     ours = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     ours.load_cert_chain(file)
     server = SecureServer(ours)
@@ -163,7 +163,7 @@ class _Closing(Listener):
         self.close()
 
 
-def _certificate(name: str) -> bytes:
+def certificate(name: str, address: str = "10.0.0.1") -> bytes:
     x509 = pytest.importorskip("cryptography.x509", reason="needs something to make certificates with")
     from cryptography.hazmat.primitives import hashes, serialization
     from cryptography.hazmat.primitives.asymmetric import ec
@@ -179,7 +179,7 @@ def _certificate(name: str) -> bytes:
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - timedelta(days=1))
         .not_valid_after(now + timedelta(days=2))
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName(name), x509.IPAddress(ip_address("10.0.0.1"))]), False)
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName(name), x509.IPAddress(ip_address(address))]), False)
         .sign(key, hashes.SHA256())
     )
     secret = key.private_bytes(
