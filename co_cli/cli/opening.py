@@ -207,7 +207,10 @@ def read_stdin(hint: str) -> str:
     """Standard input as text, unless it is a terminal."""
     if sys.stdin is None or sys.stdin.isatty():  # pyright: ignore[reportUnnecessaryComparison]
         raise InvalidInputError(f"there is nothing to read: {hint}")
-    return sys.stdin.buffer.read().decode("utf-8", "replace")
+    try:
+        return sys.stdin.buffer.read().decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise InvalidInputError("stdin is not valid UTF-8: convert it, as with `iconv -f latin1 -t utf-8`") from None
 
 
 def confirm_clear(options: argparse.Namespace, question: str) -> bool:

@@ -75,6 +75,22 @@ def test_remember_reads_standard_input(co: Co, vault: Vault) -> None:
     }  # fmt: skip
 
 
+def test_standard_input_is_utf_8_with_or_without_a_byte_order_mark(co: Co, vault: Vault) -> None:
+    assert co("remember", stdin="\ufeffKöln ist weit.").out == "created memory:koln-ist-weit\n"
+    assert vault.read("memories/koln-ist-weit.md").endswith("---\nKöln ist weit.\n")
+
+    for command in (
+        ("remember", "-"),
+        ("edit", "memory:koln-ist-weit", "--body", "-"),
+        ("note", "article", "add", "-"),
+    ):
+        for encoding in ("latin-1", "utf-16"):
+            ran = co(*command, stdin="Köln ist schön.".encode(encoding))
+            assert (ran.code, ran.err.startswith("co: stdin is not valid UTF-8: ")) == (2, True), ran
+    assert vault.notes() == ["memories/koln-ist-weit.md"]
+    assert "weit" in vault.read("memories/koln-ist-weit.md")
+
+
 def test_list_shows_the_newest_first_and_filters(co: Co, vault: Vault) -> None:
     vault.write("memories/old.md", "---\ntags: [tree]\ncreated: 2020-01-01\n---\nOld.")
     vault.write("memories/new.md", "---\ncreated: 2026-01-01\n---\nNew.")
