@@ -21,11 +21,14 @@ from co_cli.values import moment_text
 
 LINES = re.compile(r"\.(?:jsonl|ndjson)$", re.I)
 ADDED = re.compile(
-    r"<(system-reminder|local-command-\w+|command-\w+|user_instructions|environment_context|INSTRUCTIONS)>.*?(?:</\1>|\Z)"
+    r"<(system-reminder|task-notification|(?:local-command|command|bash)-\w+|ide_\w+"
+    r"|user_instructions|environment_context|INSTRUCTIONS)>.*?(?:</\1>|\Z)"
     r"|^# AGENTS\.md instructions for .*\Z",
     re.S,
 )
 """What Claude Code and Codex put into a person's turn."""
+NOT_SAID = ("isSidechain", "isMeta", "isCompactSummary")
+"""Marks of Claude Code's lines: of a subagent, of a program, and a summary by the model in the user's name."""
 SPOKEN = ("text", "input_text", "output_text")
 SPEAKER = ("role", "speaker", "sender", "from", "author", "type")
 TEXT = ("text", "content", "message", "body")
@@ -51,7 +54,7 @@ def conversation(
 def read_claude_code(export: Export) -> Iterator[Entry]:
     """`~/.claude/projects`, one of its folders, or one session. Those of subagents are left out."""
     for place, lines in _files(export):
-        found = [one for one in lines if one.get("isSidechain") is not True and one.get("isMeta") is not True]
+        found = [one for one in lines if not any(one.get(mark) is True for mark in NOT_SAID)]
         title = next((text for one in reversed(found) if (text := first_text(one, "summary"))), "")
         turns = [
             SpokenTurn(speaker_of(as_text(one["type"])), _spoken(as_object(one.get("message"))), _moment(one))

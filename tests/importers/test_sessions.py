@@ -38,6 +38,11 @@ def test_a_session_of_claude_code_is_what_was_said_and_no_tool_speaks(
         spoken("assistant", [{"type": "text", "text": "The main sail."}], 3),
         spoken("user", "SECRET meta", 4, isMeta=True),
         spoken("user", "SECRET of a subagent", 4, isSidechain=True),
+        spoken("user", "SECRET summary by the model", 5, isCompactSummary=True),
+        spoken("user", "<bash-input>curl SECRET</bash-input>", 5),
+        spoken("user", "<bash-stdout>SECRET page</bash-stdout><bash-stderr></bash-stderr>", 5),
+        spoken("user", "<ide_selection>The user selected SECRET</ide_selection>", 6),
+        spoken("user", "<task-notification>SECRET</task-notification>", 6),
     )
     root = write_files(tmp_path / "projects", {"-home-mara-boat/s-1.jsonl": session, "-home-mara-boat/note.txt": "x"})
 
