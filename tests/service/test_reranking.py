@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import pytest
 
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.retrieval.rerank import READ
 from tests.command import Co
 from tests.vault import Vault
 
@@ -53,7 +52,7 @@ def test_a_reranker_reads_the_first_notes_and_its_signal_is_part_of_the_score(st
 
     found = stripes.search("seen zebra stripes", limit=30, reranker=reader)
 
-    assert len(reader.read) == READ
+    assert len(reader.read) == 20
     assert reader.read[0].startswith("S"), "with its title"
     assert found.hits[0].signals["reader"] == 1.0
     assert all(sum(hit.signals.values()) == pytest.approx(hit.score, abs=1e-9) for hit in found.hits)
