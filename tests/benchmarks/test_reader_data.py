@@ -6,7 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from benchmarks.reader.check_data import check
+from benchmarks.reader.check_data import ROOT, check, content_stems
+from co_cli.evaluation.sets import read_vault
 
 LIFE = "lighthouse painter in Brittany"
 
@@ -34,6 +35,17 @@ def test_the_parts_in_the_repository_have_no_problems() -> None:
     assert problems == []
     assert len(notes) >= 6_000
     assert len({note["life"] for note in notes}) >= 150
+
+
+def test_questions_about_unseen_notes_share_no_content_word_with_their_answer() -> None:
+    unseen = read_vault(str(ROOT / "benchmarks" / "quality" / "unseen"))
+    notes = {f"memory:{path.stem}": path for path in (ROOT / "benchmarks/quality/unseen/memories").glob("*.md")}
+
+    assert len(notes) == len(unseen.questions) == 200
+    for question in unseen.questions:
+        [answer] = question.answers
+        text = f"{answer} {notes[answer].read_text(encoding='utf-8')}"
+        assert not content_stems(question.text) & content_stems(text), question
 
 
 def test_valid_notes_have_no_problems(tmp_path: Path) -> None:
