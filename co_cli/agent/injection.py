@@ -132,7 +132,9 @@ def spoken_turns(messages: Sequence[ModelMessage]) -> list[SpokenTurn]:
     found: list[SpokenTurn] = []
     given: list[str] = []
     for message in messages:
+        after_tool = False  # what a tool adds to its answer comes as a prompt, too, but the user does not say it
         for part in message.parts:
+            after_tool = after_tool or isinstance(part, ToolReturnPart)
             if isinstance(part, UserPromptPart):
                 own: list[UserContent] = []
                 for content in [part.content] if isinstance(part.content, str) else part.content:
@@ -140,7 +142,8 @@ def spoken_turns(messages: Sequence[ModelMessage]) -> list[SpokenTurn]:
                     report = _get(metadata, KEY)
                     given += [str(_get(note, "ref")) for note in parts_of(report, "injected")]
                     own += [] if report or _get(metadata, SKILL_KEY) else [content]
-                found.append(SpokenTurn(USER, "\n".join(user_texts(own)), part.timestamp.timestamp()))
+                if not after_tool:
+                    found.append(SpokenTurn(USER, "\n".join(user_texts(own)), part.timestamp.timestamp()))
             elif isinstance(part, TextPart) and isinstance(message, ModelResponse):
                 found.append(SpokenTurn(ASSISTANT, part.content, message.timestamp.timestamp(), tuple(given)))
                 given = []

@@ -10,7 +10,7 @@ from typing import Any
 
 import pexpect
 import pytest
-from pydantic_ai import Agent
+from pydantic_ai import Agent, ToolReturn
 
 from co_cli.activity import extracted, judgements
 from co_cli.agent import Knowledge, facet_model
@@ -380,7 +380,7 @@ def test_a_page_that_was_read_in_a_captured_conversation_leaves_no_wish(
         server.play(calls(("read_page", {})), text("It is about bills."))
         knowledge = Knowledge(knowledge_base=open_vault(capture="save"))
         agent = Agent(load_model("ollama:qwen3"), capabilities=[knowledge])
-        agent.tool_plain(name="read_page")(lambda: PLANTED)
+        agent.tool_plain(name="read_page")(lambda: ToolReturn(PLANTED, content=PLANTED))
         agent.run_sync(asked)
     (path,) = vault.notes()
     assert PLANTED in str(server.requests) + vault.read(path), "the model of the conversation has read it"
