@@ -693,7 +693,7 @@ def test_a_memory_is_taken_back_also_after_its_file_was_moved(
     assert (other.code, "was not saved from a conversation here" in other.err) == (2, True)
 
 
-def test_a_dismissed_proposal_does_not_come_back(open_vault: OpenVault, server: ChatServer) -> None:
+def test_a_dismissed_proposal_does_not_come_back(open_vault: OpenVault, server: ChatServer, vault: Vault) -> None:
     kb = open_vault(capture="propose")
     lines = talk(kb, ("User", TEA))
     server.play(answers(facet("preference", TEA, lines[TEA])))
@@ -701,7 +701,10 @@ def test_a_dismissed_proposal_does_not_come_back(open_vault: OpenVault, server: 
 
     dismiss(kb, row.id)
 
-    assert proposals(kb) == []
+    path = "conversations/talk.md"
+    vault.write(path, vault.read(path).replace("## User", "## User · 2020-01-01\n\nA turn before.\n\n## User", 1))
+    server.play(answers(facet("preference", TEA, lines[TEA] + 4)))
+    assert (read_conversations(kb).requests, proposals(kb)) == (1, [])
     take_back(kb, row.id)
     assert [one.id for one in proposals(kb)] == [row.id]
 
