@@ -36,6 +36,13 @@ def test_the_wheel_has_the_sample_vault_and_the_models() -> None:
     assert sum(sizes.values()) < 45_000_000
 
 
+def test_the_notice_names_every_data_file_of_the_models() -> None:
+    notice = Path(FOLDER, "NOTICE.txt").read_text(encoding="utf-8")
+    headings = {name for line in notice.splitlines() if not line.startswith(" ") for name in line.split(", ")}
+
+    assert {file.name for file in Path(FOLDER).iterdir()} - headings == {"NOTICE.txt"}
+
+
 def test_the_small_reader_has_three_layers_and_the_large_one_six() -> None:
     headers = {name: read_arrays(Path(FOLDER, f"reader-{name}.bin").read_bytes())[0] for name in MODELS}
 
