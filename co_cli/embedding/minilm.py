@@ -65,7 +65,7 @@ class MiniLMEmbedder:
         weights = _check(self._weights)
         try:
             onnxruntime = importlib.import_module("onnxruntime")
-        except ModuleNotFoundError as error:
+        except ImportError as error:
             raise ModelMissingError(f"the embedding provider minilm needs onnxruntime: {INSTALL}") from error
         with open(VOCABULARY, encoding="utf-8") as lines:
             tokenizer = WordPieces(lines.read().splitlines())

@@ -138,7 +138,7 @@ class PassageReader:
     def _onnx_runtime(self, stem: str) -> Runtime | None:
         try:
             onnxruntime = importlib.import_module("onnxruntime")
-        except ModuleNotFoundError:
+        except ImportError:  # not installed, or not for this machine
             return None
         _checked(f"{stem}.onnx", self.model.graph_sha256)
         options = onnxruntime.SessionOptions()

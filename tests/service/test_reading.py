@@ -211,10 +211,11 @@ def test_the_command_line_reads_when_it_is_asked_to(
     assert co("search", QUESTION, "--read", "--json").json["meta"]["reader"] is None
 
 
-def test_without_onnxruntime_numpy_reads(
-    reading: KnowledgeBase, co: Co, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("problem", [ModuleNotFoundError, ImportError])
+def test_without_an_onnxruntime_that_loads_numpy_reads(
+    reading: KnowledgeBase, co: Co, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, problem: type[ImportError]
 ) -> None:
-    (tmp_path / "onnxruntime.py").write_text("raise ModuleNotFoundError(__name__)")
+    (tmp_path / "onnxruntime.py").write_text(f"raise {problem.__name__}(__name__)")
     monkeypatch.setenv("CO_KNOWLEDGE_READER_MS", "60000")
 
     found = co.process("search", QUESTION, "--read", "--json", env={"PYTHONPATH": str(tmp_path)}).json
