@@ -12,6 +12,7 @@ from co_cli.knowledge_base import KnowledgeBase
 from co_cli.settings import load_settings
 from co_cli.team.keeper import Keeper
 from co_cli.team.team_vault import TeamVault
+from tests.server.browser import PATIENCE
 
 
 def git(folder: Path, *arguments: str) -> str:
@@ -90,9 +91,9 @@ def kept_texts(folder: Path) -> list[str]:
     return [file.read_text() for file in sorted((folder / ".git" / "co-kept").rglob("*.md"))]
 
 
-def keep(kb: KnowledgeBase, patience: float = 0) -> None:
-    """One round of the keeper, which waits so many seconds for the lease."""
-    keeper, end = Keeper(team_of(kb)), time.monotonic() + patience
+def keep(kb: KnowledgeBase) -> None:
+    """One round of the keeper. It waits for the lease, which is free some time after the last connection is closed."""
+    keeper, end = Keeper(team_of(kb)), time.monotonic() + PATIENCE
     while True:
         with keeper.lease() as lease:
             if lease:

@@ -220,7 +220,7 @@ def test_a_keeper_that_is_killed_in_the_middle_of_its_push_loses_and_doubles_not
         (team.place / "go-on").touch()
         wait_for(lambda: "elms" in git(team.remote, "log", "--format=%s"))
     two.update("memory:elms-like-water", "Elms like a lot of water.")
-    keep(two, PATIENCE)
+    keep(two)
     (team.place / "go-on").touch()
 
     assert git(team.remote, "rev-list", "--count", "HEAD") == "3"
@@ -230,13 +230,18 @@ def test_a_keeper_that_is_killed_in_the_middle_of_its_push_loses_and_doubles_not
     assert verify(two.index).agrees
 
 
+def test_one_server_keeps_at_a_time(team: Team) -> None:
+    one, two = team.server("one"), team.server("two")
+    with Keeper(team_of(one)).lease() as lease, Keeper(team_of(two)).lease() as refused:
+        assert lease
+        assert refused is None
+
+
 def test_a_keeper_that_lost_its_lease_while_it_paused_writes_nothing(
     team: Team, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one, two = team.server("one"), team.server("two")
     keeper = Keeper(team_of(one))
-    with keeper.lease(), Keeper(team_of(two)).lease() as refused:
-        assert refused is None, "one at a time"
     with ExitStack() as leases:
         with monkeypatch.context() as hasty:
             hasty.setattr("co_cli.team.keeper.LEASE_SECONDS", 1)
@@ -244,7 +249,7 @@ def test_a_keeper_that_lost_its_lease_while_it_paused_writes_nothing(
         assert old
         one.remember("Elms like water.")
         team.push("memories/ash.md", "Ashes burn well.\n")
-        keep(two, patience=60)
+        keep(two)
         one.remember("Beeches give shade.")
         before = git(team.remote, "rev-parse", "HEAD")
         team.push("memories/fir.md", "Firs are green.\n")
