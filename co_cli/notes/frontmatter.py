@@ -17,6 +17,8 @@ BLOCK = re.compile(r"\ufeff?(?:[ \t]*\r?\n)*---[ \t]*(?:\r?\n)(.*?)^(?:---|\.\.\
 UNCLOSED = re.compile(r"\ufeff?(?:[ \t]*\r?\n)*(---)[ \t]*\r?\n[A-Za-z_][\w-]*:(?:[ \t]|\r?\n)")
 TOP_LEVEL_KEY = re.compile(r"^([A-Za-z_][\w-]*):(?:\s|$)", re.M | re.A)
 MAX_VALUES = 100_000
+MAX_MERGED = 10_000
+"""Fields that `<<` copies. Forty lines that each double the one before would copy 2⁴⁰."""
 MAX_FLOW_DEPTH = 50
 TOO_DEEP = re.compile(r"[ ?:-]{150}")
 """Each level of a block needs a column. libyaml's recursion has no limit: 100,000 levels crash the process."""
@@ -27,6 +29,7 @@ NEEDS_ESCAPE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 """What YAML does not allow in a quoted string, besides what JSON escapes."""
 
 TAG = "tag:yaml.org,2002:"
+MERGE = TAG + "merge"
 TAGS: dict[type, str] = {
     type(None): TAG + "null",
     bool: TAG + "bool",
@@ -114,14 +117,35 @@ class ScalarResolver:
             return TAGS[kind]
         if not implicit[0]:  # quoted
             return TAGS[str]
-        return TAG + "merge" if value == "<<" else TAGS[type(resolve_scalar(value))]
+        return MERGE if value == "<<" else TAGS[type(resolve_scalar(value))]
 
 
 AnyLoader: Any = SafeLoader  # libyaml's, if PyYAML was built with it
 
 
 class NoteLoader(ScalarResolver, AnyLoader):
-    """Builds plain values only."""
+    """Builds plain values only, and no more of them than a note may have."""
+
+    merged = 0
+
+    def flatten_mapping(self, node: Any) -> None:
+        """Put the fields of `<<: *other` before the mapping's own, as PyYAML does, but count them first."""
+        pairs, node.value = node.value, []  # empty, in case it is merged into itself
+        inherited: list[Any] = []
+        for others in (value for key, value in pairs if key.tag == MERGE):
+            for other in reversed(others.value) if isinstance(others, yaml.SequenceNode) else [others]:
+                if not isinstance(other, yaml.MappingNode):
+                    raise ValueError("a value of `<<` that is not a mapping")
+                self.flatten_mapping(other)
+                self.merged += 1 + len(other.value)
+                if self.merged > MAX_MERGED:
+                    raise ValueError(f"`<<` expands to more than {MAX_MERGED:,} fields")
+                inherited += other.value
+        node.value = [*inherited, *(pair for pair in pairs if pair[0].tag != MERGE)]
+
+
+# PyYAML's own takes minutes for `!!int 1:1:1…` and makes numbers that cannot be written as text
+NoteLoader.add_constructor(TAGS[int], lambda loader, node: resolve_scalar(node.value))
 
 
 class NoteDumper(ScalarResolver, yaml.SafeDumper):

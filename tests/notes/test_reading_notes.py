@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from datetime import UTC, datetime
 
 import pytest
@@ -62,6 +63,40 @@ def test_an_alias_bomb_is_refused_and_costs_nothing() -> None:
     assert note.problem is not None
     assert "more than 100,000 values" in note.problem
     assert len(str(note.metadata)) < 10_000
+
+
+def test_merge_keys_copy_a_limited_number_of_fields() -> None:
+    doubling = "a0: &a0 {k: v}\n" + "".join(f"a{n}: &a{n} {{<<: [*a{n - 1}, *a{n - 1}]}}\n" for n in range(1, 41))
+    wide = f"a: &a {{{', '.join(f'k{n}: v' for n in range(1_000))}}}\nb: {{<<: [{', '.join(['*a'] * 1_000)}]}}\n"
+    for bomb in (doubling, wide, doubling.replace("<<", "!!merge x")):
+        started = time.process_time()
+        note = note_of(f"---\ntitle: T\n{bomb}---\nBody.")
+
+        assert time.process_time() - started < 0.5
+        assert (note.title, note.body) == ("T", "Body.")
+        assert "`<<` expands to more than 10,000 fields" in (note.problem or "")
+
+
+def test_merge_keys_give_what_yaml_says() -> None:
+    base = "a: &a {x: 1, y: 2}\nb: &b {x: 3, z: 4}\n"
+    for mapping, fields in (
+        ("{<<: *a, y: 5}", {"x": 1, "y": 5}),
+        ("{<<: [*a, *b]}", {"x": 1, "y": 2, "z": 4}),
+        ("&c {<<: *c, y: 5}", {"y": 5}),
+    ):
+        note = note_of(f"---\n{base}c: {mapping}\n---\nBody.")
+
+        assert (note.problem, note.metadata["c"]) == (None, fields)
+    assert "not a mapping" in (note_of("---\na: {<<: b}\n---\n").problem or "")
+
+
+def test_an_integer_tag_makes_no_number_that_takes_long_to_read_or_write() -> None:
+    for value in ("1:" * 200_000 + "1", "0x" + "1" * 200_000):
+        started = time.process_time()
+        note = note_of(f"---\na: !!int {value}\nb: !!int 12\n---\nBody.")
+
+        assert time.process_time() - started < 0.5
+        assert (note.metadata["a"], note.metadata["b"]) == (value, 12)
 
 
 def test_a_very_deep_block_is_refused_not_crashed_on() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import time
 from pathlib import Path
 
 from starlette.testclient import TestClient
@@ -12,6 +13,7 @@ from starlette.testclient import TestClient
 from co_cli.knowledge_base import KnowledgeBase
 from tests.command import Co
 from tests.server.api import ask
+from tests.trouble.test_hostile_sizes import MERGE_BOMB
 
 REF = "memory:odalys-has-the-last-word"
 PICTURE = b"\x89PNG\r\n\x1a\n"
@@ -206,3 +208,13 @@ def test_the_whole_file_of_a_note_is_replaced_only_as_it_was_read(api: TestClien
     assert "was changed meanwhile" in ask(api, "PUT", "/whole/memory:broken", 409, **repaired)["error"]["message"]
     write(sample, "memories/latin.md", b"caf\xe9")
     assert "UTF-8" in ask(api, "GET", "/whole/memory:latin", 400)["error"]["message"]
+
+
+def test_merge_keys_that_double_forty_times_do_not_hang_the_server(api: TestClient, sample: KnowledgeBase) -> None:
+    version = ask(api, "GET", f"/whole/{REF}")["version"]
+    started = time.process_time()
+
+    ask(api, "PUT", f"/whole/{REF}", text=f"---\n{MERGE_BOMB}---\nText.\n", version=version)
+
+    assert "`<<` expands to more than 10,000 fields" in ask(api, "GET", f"/notes/{REF}")["problem"]
+    assert time.process_time() - started < 5

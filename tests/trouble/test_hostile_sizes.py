@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +38,7 @@ print(json.dumps({"found": found, "notes": notes, "skipped": report.skipped, "pr
 BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
     f"{name}: &{name} [{', '.join([f'*{before}'] * 9)}]\n" for before, name in zip("abcdefgh", "bcdefghi", strict=True)
 )
+MERGE_BOMB = "a0: &a0 {k: v}\n" + "".join(f"a{n}: &a{n} {{<<: [*a{n - 1}, *a{n - 1}]}}\n" for n in range(1, 41))
 
 
 def measured(vault: Vault, data_dir: Path) -> Any:
@@ -112,6 +115,20 @@ def test_broken_notes_of_every_kind_are_reported_and_the_others_indexed(oaks: Va
     assert {f"memories/{name}.md" for name in broken} - told <= {f"memories/{name}.md" for name in sound}
     assert took["notes"] + len(took["skipped"]) == len(broken) + 1
     assert took["memory"] < MOST_MEMORY
+
+
+def test_merge_keys_that_double_forty_times_hang_no_command(co: Co, oaks: Vault) -> None:
+    oaks.write("memories/bomb.md", f"---\n{MERGE_BOMB}---\nThe ash burns well.\n")
+
+    for command in ("index sync", "list", "search oaks", "remember 'The lime flowers late.'", "search ash"):
+        started = time.process_time()
+        ran = co(*shlex.split(command))
+
+        assert (ran.code, time.process_time() - started < 5) == (0, True), (command, ran)
+        if command == "index sync":
+            assert "bomb.md" in ran.out + ran.err
+            assert "`<<` expands to more than 10,000 fields" in ran.out + ran.err
+    assert "bomb" in ran.out
 
 
 def test_many_notes_with_one_title_are_all_found_and_more_can_be_saved(kb: KnowledgeBase, vault: Vault) -> None:
