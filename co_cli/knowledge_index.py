@@ -29,7 +29,7 @@ from co_cli.index.engine import Engine
 from co_cli.index.indexed_notes import IndexedNotes
 from co_cli.index.sqlite.sqlite_engine import SqliteEngine
 from co_cli.notes.files import is_empty_folder, sweep_temporary
-from co_cli.notes.store import hash_of_file
+from co_cli.notes.store import NoteStore, hash_of_file
 from co_cli.paths import is_inside
 from co_cli.retrieval.pipeline import Trace, search
 from co_cli.retrieval.request import SearchRequest
@@ -53,6 +53,10 @@ class Truth(Protocol):
 
     def lock(self) -> AbstractContextManager[object]:
         """Inside, the files are as they should be, and nobody changes them."""
+        ...
+
+    def store(self) -> NoteStore:
+        """The files, for changes inside of `lock`."""
         ...
 
     def catch_up(self) -> None:
@@ -124,8 +128,7 @@ class KnowledgeIndex(IndexedNotes):
             synced = self.state().synced_at is not None
         scan = scan_origin(self.origin, self.exclude)
         if self.origin.kind == VAULT and not self.origin.tier:
-            folders = {os.path.join(self.root, folder) for folder in scan.unfinished}
-            self._sweep({*folders, os.path.dirname(self.engine.path)})
+            self._sweep({os.path.join(self.root, folder) for folder in scan.unfinished})
         again = [path for path, file in files.items() if self._is_readable_now(path, file.skipped)]
         skipped, problems = reported(files)
         report = SyncReport(
@@ -385,7 +388,7 @@ class KnowledgeIndex(IndexedNotes):
         return TOO_LARGE in skipped and not skipped.endswith(kind.limit_text(name, self.limit))
 
     def _sweep(self, folders: Collection[str]) -> None:
-        """Remove temporary files of killed writers."""
-        for folder in folders:
-            with suppress(OSError):  # a vault that can only be read
-                sweep_temporary(folder)
+        """Remove temporary files of killed writers, next to search.db and in these folders of the vault."""
+        with suppress(OSError, KnowledgeError):  # a vault that can only be read
+            sweep_temporary(os.path.dirname(self.engine.path))
+            (self.truth.store() if self.truth else NoteStore(self.root)).sweep(folders)

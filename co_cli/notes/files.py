@@ -179,30 +179,30 @@ def discard_unfinished() -> None:
         _discard(temporary)
 
 
-def sweep_temporary(folder: str, now: float | None = None, names: re.Pattern[str] = OURS) -> list[str]:
+def sweep_temporary(folder: str, remove: Callable[[str], object] = os.unlink) -> list[str]:
     """Remove temporary files that a killed process left: those an hour old that no process holds."""
-    oldest = (time.time() if now is None else now) - STALE_AFTER
+    oldest = time.time() - STALE_AFTER
     swept: list[str] = []
     with contextlib.suppress(FileNotFoundError, NotADirectoryError), os.scandir(folder) as entries:
         for entry in entries:
-            if not names.fullmatch(entry.name) or not entry.is_file(follow_symlinks=False):
+            if not OURS.fullmatch(entry.name) or not entry.is_file(follow_symlinks=False):
                 continue
             with contextlib.suppress(FileNotFoundError, BlockingIOError):
                 if entry.stat(follow_symlinks=False).st_ctime < oldest:  # a rename changes it, too
-                    _remove_unheld(entry.path)
+                    _remove_unheld(entry.path, remove)
                     swept.append(entry.path)
     return swept
 
 
-def _remove_unheld(path: str) -> None:
+def _remove_unheld(path: str, remove: Callable[[str], object]) -> None:
     """Remove a file, or raise BlockingIOError if a process holds it."""
     if os.name == "nt":  # an open file cannot be removed there
-        os.unlink(path)
+        remove(path)
         return
     handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
         _lock(handle, wait=False)
-        os.unlink(path)
+        remove(path)
     finally:
         os.close(handle)
 

@@ -11,7 +11,7 @@ import itertools
 import os
 import re
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from datetime import datetime
 
 from co_cli.errors import InvalidInputError, NoteConflictError, NoteFileError, VaultError, empty_vault
@@ -21,6 +21,7 @@ from co_cli.notes.files import (
     locked,
     make_folders,
     move,
+    read_bytes,
     replace_text,
     sweep_temporary,
 )
@@ -239,14 +240,41 @@ class NoteStore:
         self._touch_both(old, new)
         return move(self.absolute(old), self.absolute(new))
 
-    def sweep(self) -> list[str]:
-        """Remove temporary files that killed writers left in the folders we write to."""
-        swept = sweep_temporary(self.root)
-        for folder in (*FOLDERS.values(), TRASH):
+    def sweep(self, folders: Iterable[str] | None = None) -> tuple[list[str], list[str]]:
+        """Remove temporary files that killed writers left in these folders, or in all that we write to.
+
+        A text that is in no other file goes to the trash: an editor may have saved it right before our rename, and then
+        it is only there. Returns the files, and the paths in the trash.
+        """
+        swept: list[str] = []
+        kept: list[str] = []
+        others: dict[int, list[str]] = {}
+        if folders is None:
+            written = (os.path.join(self.root, name) for name in (*FOLDERS.values(), TRASH))
+            folders = [self.root, *(folder for top in written for folder, _, _ in os.walk(top))]
+        for folder in folders:
             with reporting("sweep", folder):
-                for inner, _, _ in os.walk(os.path.join(self.root, folder)):
-                    swept += sweep_temporary(inner)
-        return swept
+                swept += sweep_temporary(folder, lambda file: kept.extend(self._sweep_file(file, others)))
+        return swept, kept
+
+    def _sweep_file(self, file: str, others: dict[int, list[str]]) -> list[str]:
+        """Remove a file if another one has its text, else move it to the trash. `others` keeps these by size."""
+        data = read_bytes(file)
+        for folder, _, names in () if others else os.walk(self.root):
+            for other in (os.path.join(folder, name) for name in names if not name.startswith(TEMPORARY)):
+                with contextlib.suppress(FileNotFoundError):
+                    others.setdefault(os.lstat(other).st_size, []).append(other)
+        if not data or any(hash_of_file(other) == content_hash(data) for other in others.get(len(data), ())):
+            os.unlink(file)
+            return []
+        inside = os.path.relpath(os.path.dirname(file), self.root).split(os.sep)
+        inside = inside[2:] if inside[0] == TRASH else [part for part in inside if part != "."]
+        kept = self._free_in_trash("/".join([*inside, f"recovered-{content_hash(data)[:8]}.md"]), "-copy")
+        self.touch(kept)
+        if not move(file, self.absolute(kept)):
+            return []
+        others.setdefault(len(data), []).append(self.absolute(kept))
+        return [kept]
 
     def _touch_both(self, old: str, new: str) -> None:
         """Before a file, or every file of a folder, is moved."""

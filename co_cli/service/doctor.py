@@ -165,12 +165,16 @@ def _vault(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:
     else:
         yield Finding("vault", "ok", f"{root} can be read and written")
     swept: list[str] = []
+    kept: list[str] = []
     if fix:
         data_dir = kb.settings.data_dir
-        swept = [*kb.store.sweep(), *sweep_temporary(data_dir), *sweep_temporary(os.path.join(data_dir, BACKUPS))]
+        with kb.team.lock() if kb.team else contextlib.nullcontext():
+            swept, kept = kb.store.sweep()
+        swept += [*sweep_temporary(data_dir), *sweep_temporary(os.path.join(data_dir, BACKUPS))]
         sweep_unfinished(os.path.join(data_dir, "search.db"))
     if swept:
-        yield Finding("temporary files", "warning", f"{len(swept)} left by processes that were killed", "removed", True)
+        done = f"removed; texts that are in no note: {', '.join(kept)}" if kept else "removed"
+        yield Finding("temporary files", "warning", f"{len(swept)} left by processes that were killed", done, True)
 
 
 def _database(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:

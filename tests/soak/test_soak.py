@@ -191,8 +191,11 @@ def test_temporary_files_are_swept_when_they_are_old_ours_and_nobody_s(
     with locked(str(held)):
         assert co("index", "sync").code == 0
         assert not any(file.exists() for file in swept)
+        (kept,) = [path for path in vault.files() if "recovered-" in path]
+        assert vault.read(kept) == "half", "it was in no note"
         assert co("doctor", "--fix").code == 0
         assert not any(file.exists() for file in by_doctor)
+        assert [path for path in vault.files() if "recovered-" in path] == [kept], "the others had the same text"
         assert held.exists()
     assert all(file.exists() for file in notes)
 

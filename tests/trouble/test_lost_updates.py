@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import ctypes
 import os
+import signal
 import subprocess
+import sys
+import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -125,6 +128,47 @@ def test_a_save_after_our_last_look_at_a_note_is_a_conflict_and_stays(
     assert (waiting, ran.code, ran.err.count("\n")) == ([], 3 if "rm" in save else 2, 1)
     assert [vault.read(path) for path in vault.notes()] == ([] if "rm" in save else [THEIRS + "\n"])
     assert [path for path in vault.files() if ".co-tmp-" in path] == []
+
+
+KILLED_EDIT = """
+import os, signal, subprocess, sys
+from co_cli.cli.app import main
+from co_cli.notes import files
+
+def save_exchange_and_die(how, source, target, rename=files.rename_with):
+    subprocess.run(sys.argv.pop(), shell=True, check=True)
+    rename(how, source, target)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+files.rename_with = save_exchange_and_die
+main(sys.argv[1:-1])
+"""
+
+
+@pytest.mark.skipif(
+    not hasattr(ctypes.CDLL(None), "renameat2"), reason="needs Linux: its rename can exchange two files"
+)
+@pytest.mark.parametrize("command", [("index", "sync"), ("doctor", "--fix")])
+def test_a_kill_after_the_exchange_moves_the_text_of_the_other_editor_to_the_trash(
+    co: Co, vault: Vault, oak: str, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
+) -> None:
+    save = f"echo '{THEIRS}' > '{vault.path('memories/oak.md')}'"
+    killed = subprocess.run([sys.executable, "-c", KILLED_EDIT, "edit", oak, "--body", MINE, save], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    assert MINE in vault.read("memories/oak.md")
+    (left,) = [path for path in vault.files() if ".co-tmp-" in path]
+    assert vault.read(left) == THEIRS + "\n"
+
+    now = time.time
+    monkeypatch.setattr(time, "time", lambda: now() + 7200)
+    ran = co(*command)
+
+    (kept,) = [one for one in co("list", "--trash", "--json").json if "recovered-" in one["path"]]
+    assert kept["copy"], "no note was forgotten"
+    assert command[0] == "index" or kept["trash"] in ran.out
+    assert not vault.path(left).exists()
+    assert co("note", "restore", kept["trash"]).code == 0
+    assert vault.read(kept["path"]) == THEIRS + "\n"
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can give a file to another user")
