@@ -144,8 +144,14 @@ class NoteLoader(ScalarResolver, AnyLoader):
         node.value = [*inherited, *(pair for pair in pairs if pair[0].tag != MERGE)]
 
 
-# PyYAML's own takes minutes for `!!int 1:1:1…` and makes numbers that cannot be written as text
-NoteLoader.add_constructor(TAGS[int], lambda loader, node: resolve_scalar(node.value))
+def _construct_integer(loader: Any, node: Any) -> int:
+    """PyYAML's own takes minutes for `!!int 1:1:1…` and makes numbers that are too long to be written as text."""
+    if not INTEGER.match(loader.construct_scalar(node)):
+        raise TypeError("not a plain integer")
+    return int(node.value)
+
+
+NoteLoader.add_constructor(TAGS[int], _construct_integer)
 
 
 class NoteDumper(ScalarResolver, yaml.SafeDumper):

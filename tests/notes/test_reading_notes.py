@@ -93,10 +93,11 @@ def test_merge_keys_give_what_yaml_says() -> None:
 def test_an_integer_tag_makes_no_number_that_takes_long_to_read_or_write() -> None:
     for value in ("1:" * 200_000 + "1", "0x" + "1" * 200_000):
         started = time.process_time()
-        note = note_of(f"---\na: !!int {value}\nb: !!int 12\n---\nBody.")
+        note = note_of(f"---\na: !!int {value}\n---\nBody.")
 
         assert time.process_time() - started < 0.5
-        assert (note.metadata["a"], note.metadata["b"]) == (value, 12)
+        assert note.problem == "line 2: a value that does not fit its `!!tag`"
+    assert note_of("---\na: !!int 12\n---\n").metadata == {"a": 12}
 
 
 def test_a_very_deep_block_is_refused_not_crashed_on() -> None:
