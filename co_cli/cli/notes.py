@@ -270,7 +270,8 @@ def _show(screen: Screen, kb: KnowledgeBase, ref: str, note: Note) -> None:
     screen.titled(note.title, note.ref)
     view = view_note(kb, ref, note)
     url = str(note.metadata.get("url") or "")
-    about = (url, " ".join(f"#{tag}" for tag in note.tags), note.category, view.path)
+    category = f"{note.category} (automatic)" if note.guessed_category else note.category
+    about = (url, " ".join(f"#{tag}" for tag in note.tags), category, view.path)
     screen.line(screen.paint(printable(" · ".join(filter(None, about))), "dim"))
     for remark in filter(None, (view.outdated, note.problem)):
         screen.wrapped(f"note: {remark}", style="yellow")

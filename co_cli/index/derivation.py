@@ -109,7 +109,7 @@ def _note_columns(file: IndexedFile, note: Note) -> Row:
         "created": note.created if note.created is not None else file.mtime,
         "tags": stored_json(note.tags),
         "aliases": stored_text(note.also_known_as),
-        "fields": stored_json(_fields(note.metadata)),
+        "fields": stored_json(_fields(note.filtered_fields)),
         "category": note.category and stored_text(note.category),
         "frontmatter": stored_json(note.metadata),
         "links": stored_json(note.links),

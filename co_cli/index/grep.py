@@ -194,7 +194,7 @@ def admits(filters: Filters, note: Note) -> bool:
     if not all(fold(text) in path.rpartition("/")[2] for text in filters.files):
         return False
     fields = filters.fields if filters.category is None else (("category", filters.category), *filters.fields)
-    return all(_has_field(note.metadata.get(key), fold(value)) for key, value in fields)
+    return all(_has_field(note.filtered_fields.get(key), fold(value)) for key, value in fields)
 
 
 def _has_field(value: object, wanted: str) -> bool:

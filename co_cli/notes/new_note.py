@@ -21,6 +21,19 @@ ABBREVIATIONS = frozenset("mr mrs ms dr prof st sr jr vs inc ltd".split())
 MARKERS = re.compile(r"(?:[#>*)\s]|\.(?!\d)|[-+]\s+|\d{1,3}[.)]\s+)*")
 """What Markdown puts before the first word of a line. A number that belongs to the sentence stays."""
 
+CATEGORY_WORDS = {
+    "preference": r"prefer(?:s|red)?|likes|loves|hates|dislikes|favou?rites?|I (?:like|love|hate)|would rather",
+    "decision": r"decided|decision:|agreed (?:to|on|that)|(?:we|I|they) chose|settled on|opted for",
+    "procedure": r"how to|steps? (?:to|for|\d)|step by step|procedure",
+    "person": r"birthday|born (?:in|on)|married|wife|husband|daughter|brother|sister|colleague|works at",
+    "fact": r"(?:is|are) called|stands for|is short for|is located|consists of|is defined as",
+}
+"""Words that tell the category of a text. The first of them in the text decides."""
+_ALTERNATIVES = "|".join(f"(?P<{name}>{words})" for name, words in CATEGORY_WORDS.items())
+CATEGORY_WORD = re.compile(rf"\b(?:{_ALTERNATIVES})(?!\w)", re.IGNORECASE)
+JUDGED_LENGTH = 1_000
+"""Characters of a text in which these words are looked for."""
+
 
 class NewNote:
     """A draft made ready to be written: cleaned text, title, tags and fields."""
@@ -71,6 +84,12 @@ class NewNote:
             if isinstance(value, str):
                 self.fields[key] = without_secrets(value, policy, place=f"the field {key}")
 
+    def _guess(self) -> str | None:
+        """A category for a text that has none. An entity and a resource have a kind of their own, and what was said is
+        of no category.
+        """
+        return guess_category(f"{self.title}\n{self.content}") if self.source in ("memory", "article") else None
+
     def render(self, now: float) -> bytes:
         metadata: dict[str, object] = {
             "title": self.title,
@@ -78,10 +97,17 @@ class NewNote:
             "created": self.fields.get("created") or moment_text(now),
             "tags": self.tags,
             "category": self.category,
+            "auto_category": None if self.category else self._guess(),
             "provenance": self.provenance,
             **{key: value for key, value in self.fields.items() if key != "created"},
         }
         return render_note(metadata, self.content).encode("utf-8", "replace")
+
+
+def guess_category(text: str) -> str | None:
+    """The category that the words of a text tell; None if none of them does."""
+    found = CATEGORY_WORD.search(text[:JUDGED_LENGTH])
+    return found.lastgroup if found else None
 
 
 def require_readable(fields: Mapping[str, object]) -> None:

@@ -60,6 +60,16 @@ class Note(NamedTuple):
         return "\n".join(_texts(self.metadata.get("context")))
 
     @property
+    def guessed_category(self) -> bool:
+        """Whether the category is an automatic one."""
+        return self.category is not None and not self.metadata.get("category")
+
+    @property
+    def filtered_fields(self) -> dict[str, object]:
+        """The frontmatter as filters see it: an automatic category counts where the user gave none."""
+        return {**self.metadata, "category": self.category} if self.guessed_category else self.metadata
+
+    @property
     def valid(self) -> tuple[float | None, float | None]:
         """From when until when it is valid, if it says so. An end that is a day includes that day."""
         return _first_moment(self.metadata, "valid_from"), _end_of(self.metadata.get("valid_until"))
@@ -134,7 +144,7 @@ def read_note(path: str, data: bytes) -> Note:
         aliases=_texts(metadata.get("aliases", metadata.get("alias"))),
         links=find_links(body),
         description=_line(metadata.get("description")),
-        category=_line(metadata.get("category")) or None,
+        category=_line(metadata.get("category") or metadata.get("auto_category")) or None,
         created=_created(path, metadata),
         updated=_first_moment(metadata, "updated", "modified"),
         problem=problem,

@@ -25,7 +25,7 @@ from co_cli.errors import (
 from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.notes.editing import Tags, set_body, set_fields
 from co_cli.notes.frontmatter import read_frontmatter
-from co_cli.notes.new_note import NewNote, clean_tags, one_or_list, require_readable, title_from
+from co_cli.notes.new_note import NewNote, clean_tags, guess_category, one_or_list, require_readable, title_from
 from co_cli.notes.note import UTF_16, Note, NotTextError, read_note, version_of
 from co_cli.notes.refs import ENDINGS, FOLDERS, ref_of, slugify
 from co_cli.notes.secrets import count_masked, find_secrets
@@ -253,7 +253,7 @@ class VaultWriter:
             require_version(path, data, version)
             if content is not None:
                 store.safe(content.encode("utf-8", "surrogateescape"), data)  # names a line of the given text
-                fields = {**_new_title(path, data, content), **fields}
+                fields = {**_derived_anew(path, data, content), **fields}
             kept = ""
             if content is not None and version is None and _loses_words(path, data, content):
                 kept = store.keep(path, data)
@@ -328,6 +328,8 @@ def _changed_fields(change: Change) -> dict[str, object]:
     for name, value in (("title", change.title), ("category", change.category)):
         if value is not None:
             fields[name] = value or None
+    if change.category is not None:
+        fields.setdefault("auto_category", None)  # the user's own takes its place
     if change.tags is not None:
         fields["tags"] = Tags(clean_tags(change.tags)) or None
         if not fields["tags"]:
@@ -340,15 +342,18 @@ def _prefixed(saved: Saved, tier: str) -> Saved:
     return saved._replace(ref=f"{tier}:{saved.ref}", related=related)
 
 
-def _new_title(path: str, data: bytes, content: str) -> dict[str, object]:
-    """If a memory's title was the first sentence of its old text, it becomes that of the new text."""
+def _derived_anew(path: str, data: bytes, content: str) -> dict[str, object]:
+    """A memory's title if it was the first sentence of the old text, and an automatic category, from the new text."""
     try:
         note = read_note(path, data)
     except NotTextError:
         return {}
     title = note.metadata.get("title")
     derived = note.source == "memory" and bool(note.body.strip()) and title == title_from(note.body)
-    return {"title": title_from(content)} if derived and title_from(content) else {}
+    fields: dict[str, object] = {"title": title_from(content)} if derived and title_from(content) else {}
+    if note.guessed_category and note.category == guess_category(f"{note.title}\n{note.body}"):
+        fields["auto_category"] = guess_category(f"{fields.get('title', note.title)}\n{content}")
+    return fields
 
 
 def _secret_left(data: bytes, content: str | None) -> str:

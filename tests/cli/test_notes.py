@@ -362,3 +362,14 @@ def test_a_tag_that_cannot_be_removed_changes_nothing(co: Co, vault: Vault) -> N
         ran = co("edit", "blue", *options)
         assert (ran.code, problem in ran.err) == (2, True)
     assert file.read_bytes() == before
+
+
+def test_an_automatic_category_is_shown_as_such_and_can_be_filtered(co: Co, vault: Vault) -> None:
+    assert co("remember", "Mara prefers tea.", "--title", "Tea").code == 0
+    assert co("remember", "Blue is first.", "--title", "Blue", "--category", "decision").code == 0
+
+    assert "auto_category: preference\n" in vault.read("memories/tea.md")
+    assert "preference (automatic)" in co("show", "memory:tea").out
+    assert "(automatic)" not in co("show", "memory:blue").out
+    assert co("show", "memory:tea", "--json").json["category"] == "preference"
+    assert [one["ref"] for one in co("list", "--category", "preference", "--json").json] == ["memory:tea"]

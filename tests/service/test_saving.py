@@ -173,3 +173,61 @@ def test_a_title_made_from_the_text_loses_list_markers_and_keeps_numbers() -> No
         ("Dr. Lee sees patients on Mondays.", "Dr. Lee sees patients on Mondays"),
     ):
         assert title_from(text) == title
+
+
+@pytest.mark.parametrize(
+    ("text", "category"),
+    [
+        ("Mara prefers tea in the morning.", "preference"),
+        ("On Monday we decided to ship on Fridays.", "decision"),
+        ("How to roll back: run the last tag again.", "procedure"),
+        ("Jon's birthday is on 3 May.", "person"),
+        ("The staging server is called gull.", "fact"),
+        ("We decided how to greet whoever prefers tea.", "decision"),
+        ("The door code is 1111.", None),
+        ("The config lives in the loft, likewise the preferences.", None),
+    ],
+)
+def test_a_save_without_a_category_gets_one_from_its_words_marked_as_automatic(
+    kb: KnowledgeBase, text: str, category: str | None
+) -> None:
+    note = kb.note(kb.remember(text).ref)
+
+    assert (note.category, note.metadata.get("auto_category"), "category" in note.metadata) == (
+        category,
+        category,
+        False,
+    )
+    for backend in ("hybrid", "grep"):
+        found = kb.search(text, category=category or "fact", backend=backend)
+        assert bool(found.hits) is bool(category)
+
+
+def test_the_users_own_category_wins_over_the_automatic_one(kb: KnowledgeBase, vault: Vault) -> None:
+    own = kb.remember("Mara prefers tea.", category="gossip").ref
+    assert "auto_category" not in kb.note(own).metadata
+
+    vault.write("memories/both.md", "---\ncategory: mine\nauto_category: decision\n---\nBoth.\n")
+    vault.write("memories/guessed.md", "---\nauto_category: Decision\n---\nGuessed elsewhere.\n")
+    kb.sync()
+    assert [one.category for one in kb.notes(category="decision")] == ["Decision"]
+    assert [one.ref for one in kb.notes(category="mine")] == ["memory:both"]
+
+    guessed = kb.remember("Jon prefers coffee.").ref
+    kb.update(guessed, category="mine")
+    assert "auto_category" not in kb.note(guessed).metadata
+    kb.update(guessed, category="")
+    assert kb.note(guessed).category is None
+
+
+def test_an_automatic_category_follows_the_text_and_one_from_elsewhere_stays(kb: KnowledgeBase, vault: Vault) -> None:
+    ref = kb.remember("Jon prefers coffee.").ref
+    kb.update(ref, "We decided to buy coffee for Jon.")
+    assert kb.note(ref).category == "decision"
+    kb.update(ref, "Coffee for Jon is in the loft.")
+    assert (kb.note(ref).category, "auto_category" in kb.note(ref).metadata) == (None, False)
+
+    vault.write("memories/guessed.md", "---\nauto_category: idea\n---\nJon prefers tea.\n")
+    kb.sync()
+    kb.update("memory:guessed", "We decided on tea.")
+    assert kb.note("memory:guessed").category == "idea"
