@@ -26,6 +26,8 @@ somebody planted shares hardly a word with the user's lines."""
 LONGEST_TEXT, MOST_LINES = 600, 60
 ABOUT_THE_USER = frozenset(token for word in ("user", "prefers", "wants", "likes", "said") for token in tokens(word))
 """Words with which models retell what somebody said."""
+DENIALS = frozenset("no not never nor none nothing without cannot hate hates dislike dislikes avoid avoids".split())
+"""Words that turn a sentence into its opposite, as `don't` does: a retelling has one if the original has one."""
 
 
 class Facet(NamedTuple):
@@ -43,7 +45,7 @@ class Facet(NamedTuple):
     name: str | None = None
     """Of a facet of the kind `person`: who it is."""
     spoken: bool = True
-    """Whether people say so in their own words. What an agent repeats from elsewhere is proposed, but never saved."""
+    """Whether people say all of it in their own words. What an agent adds or repeats is proposed, but never saved."""
 
 
 class FacetBatch(NamedTuple):
@@ -91,7 +93,9 @@ def checked(facet: Facet, batch: FacetBatch) -> Facet | str:
         return "no person says so in its lines"
     if _support(text, support, facet) < LEAST_SUPPORT:
         return "its lines do not say so"
-    spoken = _support(text, people, facet) >= LEAST_SUPPORT
+    speakers = [turn for turn in support if batch.is_person(turn)]
+    same_sense = _denies(text) == _denies(_said(speakers, facet))
+    spoken = same_sense and _support(text, speakers, facet) == 1
     name = " ".join((facet.name or "").split())
     words = set(words_of(name)) - {"the", "user", "i", "me", *words_of(batch.user)}  # the user has no entity
     named = kind == "person" and words and words <= set(words_of(text))
@@ -114,15 +118,22 @@ def folded(text: str) -> str:
 
 def _support(text: str, turns: Sequence[SpokenTurn], facet: Facet) -> float:
     """The share of a text's words that people said in these lines."""
-    said: set[str] = set()
-    names: set[str] = set()
+    said = set(tokens(_said(turns, facet)))
+    words = (word.removesuffix("'s") for word in words_of(text) if not is_stop_word(word))
+    wanted = {token for word in words for token in tokens(word)}
+    wanted -= {token for turn in turns for token in tokens(turn.speaker)} | ABOUT_THE_USER
+    return len(wanted & said) / len(wanted) if wanted else float(bool(said))
+
+
+def _said(turns: Sequence[SpokenTurn], facet: Facet) -> str:
+    """What these turns say in the lines of a facet, without quotes and code."""
+    said: list[str] = []
     for turn in turns:
-        names |= set(tokens(turn.speaker))
         lines = turn.text.split("\n")
         start = turn.last - len(lines) + 1
-        for number in own_lines(turn):
-            if facet.first <= number <= facet.last:
-                said |= set(tokens(lines[number - start]))
-    wanted = {token for word in words_of(text) if not is_stop_word(word) for token in tokens(word)}
-    wanted -= names | ABOUT_THE_USER
-    return len(wanted & said) / len(wanted) if wanted else float(bool(said))
+        said += [lines[number - start] for number in own_lines(turn) if facet.first <= number <= facet.last]
+    return "\n".join(said)
+
+
+def _denies(text: str) -> bool:
+    return any(word in DENIALS or word.endswith("n't") for word in words_of(text))

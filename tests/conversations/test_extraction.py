@@ -410,6 +410,48 @@ def test_what_an_assistant_with_a_name_says_is_not_saved_unasked(open_vault: Ope
     assert (found.saved, [row.text for row in found.proposed]) == ([], [PLANTED])
 
 
+@pytest.mark.parametrize(
+    ("said", "kind", "claim", "saves"),
+    [
+        ("I prefer green tea in the morning.", "preference", "The user prefers green tea in the morning.", True),
+        ("I prefer green tea in the morning.", "preference", "prefers vodka in the morning", False),
+        ("I prefer green tea in the morning.", "preference", "The user never wants green tea.", False),
+        ("I don't like green tea in the morning.", "preference", "The user likes green tea in the morning.", False),
+        ("I don't like green tea in the morning.", "preference", "The user does not like green tea.", True),
+        ("My sister's boat is red.", "fact", "The user's sister has a red boat.", True),
+        ("My sister's boat is red.", "fact", "The user's sister has a red boat in Kiel.", False),
+    ],
+)
+def test_a_facet_is_saved_unasked_only_if_the_lines_have_all_of_its_content_words(
+    co: Co,
+    open_vault: OpenVault,
+    server: ChatServer,
+    monkeypatch: pytest.MonkeyPatch,
+    said: str,
+    kind: str,
+    claim: str,
+    saves: bool,
+) -> None:
+    monkeypatch.setenv("CO_CAPTURE", "save")
+    kb = open_vault()
+    lines = talk(kb, ("User", said))
+    server.play(answers(facet(kind, claim, lines[said], confidence=1.0)))
+
+    assert co("note", "extract").code == 0
+
+    assert states(kb) == [(claim, "saved" if saves else "proposed")]
+
+
+def test_words_of_somebody_else_do_not_make_a_wish_of_the_user() -> None:
+    body = render_turns([SpokenTurn("User", "I want red sails."), SpokenTurn("Mara", "And blue flags.")])
+    batch = make_batch("conversation:x", "X", {}, read_turns(body), 2)
+
+    kept = checked(Facet("preference", "The user wants red sails, blue flags.", 3, 7), batch)
+
+    assert isinstance(kept, Facet)
+    assert not kept.spoken
+
+
 def test_what_another_person_wants_is_a_fact_about_them() -> None:
     body = render_turns([SpokenTurn("Mara", "I always want red sails."), SpokenTurn("User", "Fine with me.")])
     batch = make_batch("conversation:x", "X", {}, read_turns(body), 2)
