@@ -16,7 +16,7 @@ from co_cli.embedding.minilm import MiniLMEmbedder
 from co_cli.embedding.reader import MODELS, PassageReader
 from co_cli.embedding.remote import RemoteEmbedder, remote_space
 from co_cli.embedding.space import MINILM, Embedder, VectorSpace
-from co_cli.errors import SettingsError
+from co_cli.errors import EmbeddingError, SettingsError
 from co_cli.notes.files import change_json, read_json
 
 LOCAL_SPACES = {space.provider: space for space in (static.SPACE, MINILM)}
@@ -90,6 +90,19 @@ class Embedders:
             if space.key not in self._open:
                 self._open[space.key] = self._opened(space)
             return self._open[space.key]
+
+    def problem(self) -> str | None:
+        """Ask the chosen embedder now, whatever it said a moment ago: what is wrong with it, and the fix."""
+        if self.space is None:
+            return None
+        local = self.space.provider in LOCAL_SPACES
+        embedder = self.of(self.space) if local else RemoteEmbedder(self.space, self._host)
+        try:
+            if embedder is not None:
+                embedder.embed(["Is anybody there?"], "query")
+        except (EmbeddingError, SettingsError) as error:
+            return str(error)
+        return None
 
     def _opened(self, space: VectorSpace) -> Embedder | None:
         try:

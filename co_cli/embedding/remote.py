@@ -145,7 +145,8 @@ class RemoteEmbedder:
             host = _quote(self._host or os.environ.get("OLLAMA_HOST") or DEFAULT_OLLAMA_HOST)
             return _UnreachableError(f"Ollama is not running at {host}: run `ollama serve`, or set OLLAMA_HOST")
         if status is None:
-            return _RetryError(f"{self._name} cannot be reached, or broke off its answer ({said}): check the network")
+            at = f" at {_quote(self._host)}" if self._host else ""
+            return _RetryError(f"{self._name}{at} cannot be reached, or broke off ({said}): check the network")
         if status in (401, 402, 403) or getattr(error, "provider_error_code", None) == "insufficient_quota":
             return EmbeddingError(f"{self._name} refused the key (HTTP {status}): check your API key and the account")
         if status == 404:

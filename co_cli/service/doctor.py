@@ -11,7 +11,7 @@ import re
 import shlex
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -20,7 +20,9 @@ from co_cli.embedding.embedders import LOCAL_SPACES
 from co_cli.errors import IndexDamagedError, IndexUnavailableError, KnowledgeError, VaultError
 from co_cli.index.sqlite.database_files import no_room, set_aside_before, sweep_unfinished, unwritable
 from co_cli.index.sqlite.sqlite_engine import library_problems
+from co_cli.index.sync import Unreadable, read_file
 from co_cli.index.tokens import tokens
+from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.notes.files import sweep_temporary
 from co_cli.notes.secrets import find_secrets
 from co_cli.paths import permission_cure
@@ -29,7 +31,7 @@ from co_cli.service.verification import compare
 from co_cli.settings import SETTINGS
 from co_cli.sources.documents import INSTALL_READERS, NEEDS_EXTRA
 from co_cli.sources.origin import Origin
-from co_cli.values import BINARY, OWN_SOURCES, Filters, Progress, Status, moment_text
+from co_cli.values import BINARY, Filters, Progress, Status, moment_text
 
 if TYPE_CHECKING:
     from co_cli.knowledge_base import KnowledgeBase
@@ -47,6 +49,8 @@ NOT_SETTINGS = {"CO_MCP_TOKEN", "CO_TOKEN", "CO_WEBHOOK_SECRET", "CO_API_KEY", "
 KEEPER_SECONDS = 120.0
 """After which a keeper that says nothing is not there."""
 
+Report = tuple[str, str]
+"""A file, and what is wrong with it."""
 Level = Literal["ok", "warning", "error"]
 
 
@@ -102,7 +106,7 @@ def examine(kb: KnowledgeBase, fix: bool, progress: Progress = lambda done, tota
         lambda: _database(kb, fix),
         lambda: _team(kb),
         lambda: _index(kb, kb.index.origin, fix),
-        lambda: _unembedded(kb),
+        lambda: _vectors(kb),
         lambda: _language(kb),
         lambda: _secrets(kb),
         lambda: _activity(kb, fix),
@@ -257,7 +261,7 @@ def _index(kb: KnowledgeBase, origin: Origin, fix: bool) -> Iterator[Finding]:
     for path in unreadable:
         advice = permission_cure(os.path.join(index.root, path))
         yield finding("note", "warning", f"{path} cannot be read: no permission", advice)
-    skipped, problems = index.reported()
+    skipped, problems = _changed_reports(index, unreadable) if waiting else index.reported()
     skipped = [(path, reason) for path, reason in skipped if reason != BINARY or own]
     for path, reason in skipped:
         advice = INSTALL_READERS if reason == NEEDS_EXTRA else f"change or exclude {path if own else full(path)}"
@@ -274,6 +278,23 @@ def _index(kb: KnowledgeBase, origin: Origin, fix: bool) -> Iterator[Finding]:
         yield finding("notes", "ok", "every note can be read")
 
 
+def _changed_reports(index: KnowledgeIndex, unreadable: Collection[str]) -> tuple[list[Report], list[Report]]:
+    """What a sync would report now. Changed files are read: the index knows only what was wrong with them before."""
+    before, files = index.reported(), index.files()
+    skipped, problems = (dict[str, str | None](one) for one in before)
+    known = index.hashes()
+    for path in files:
+        try:
+            file = read_file(index.origin, path, index.limit, known.get(path))
+        except Unreadable as error:
+            skipped[path] = None if path in unreadable else str(error)
+            continue
+        if file.note or file.skipped:  # else it is unchanged
+            skipped[path], problems[path] = file.skipped, file.note.problem if file.note else None
+    skipped, problems = ({path: one.get(path) for path in files} for one in (skipped, problems))
+    return [(path, why) for path, why in skipped.items() if why], [(path, why) for path, why in problems.items() if why]
+
+
 def _differences(kb: KnowledgeBase, origin: Origin) -> str:
     """The first differences between an index and its files; empty if there are none."""
     found = compare(kb.index.of(origin), cut_by_model=kb.settings.boundaries_model is not None).differing
@@ -288,12 +309,21 @@ def unread_text(found: Sequence[tuple[str, str]]) -> str:
     return f"{'1 entry is' if len(found) == 1 else f'{len(found):,} entries are'} not read: {some}{more}"
 
 
-def _unembedded(kb: KnowledgeBase) -> Iterator[Finding]:
-    status = kb.status()
-    if status.unembedded:
+def _vectors(kb: KnowledgeBase) -> Iterator[Finding]:
+    """Ask the configured embedder: without it, no command can make the vectors that are missing."""
+    status, chosen = kb.status(), kb.embedders.space
+    if problem := kb.embedders.problem():
+        what, _, advice = problem.rpartition(": ")
+        older = chosen is not None and status.space not in (None, chosen.key)
+        instead = f"the older vectors of {status.space}" if older else "words only"
+        yield Finding("vectors", "warning", f"{what}; until then search uses {instead}", advice)
+    elif status.unembedded:
         where = "in the space that is being built" if status.building else "and are found by words only"
         text = f"{status.unembedded:,} passages wait for a vector {where}"
         yield Finding("vectors", "warning", text, "co index reembed")
+    elif chosen is not None and status.space not in (None, chosen.key):
+        text = f"search uses vectors of {status.space}, and the settings choose {chosen.key}"
+        yield Finding("vectors", "warning", text, "co index sync")
     else:
         yield Finding("vectors", "ok", f"vectors: {status.space or 'none, search uses words only'}")
 
@@ -337,15 +367,20 @@ def _moved_aside(check: str, path: str, advice: str) -> Iterator[Finding]:
 def _secrets(kb: KnowledgeBase) -> Iterator[Finding]:
     """Secrets that an editor put into notes, or that were saved before there was a check. Never shown in full."""
 
+    unread: list[str] = []
+
     def with_secrets(paths: Iterable[str]) -> list[tuple[str, str]]:
         found: list[tuple[str, str]] = []
         for path in paths:
-            with contextlib.suppress(KnowledgeError):  # another check reports files that cannot be read
+            try:
                 first = find_secrets(kb.store.read(path).decode("utf-8", "replace"))[:1]
-                found += [(path, f"{path}:{secret.line} holds {secret.what}") for secret in first]
+            except KnowledgeError:
+                unread.append(path)
+                continue
+            found += [(path, f"{path}:{secret.line} holds {secret.what}") for secret in first]
         return found
 
-    notes = with_secrets(row.path for row in kb.index.docs(Filters(OWN_SOURCES), -1) if row.root == kb.root)
+    notes = with_secrets(kb.index.files())  # not those of the index, which may be older
     trashed = with_secrets(trash for trash, _ in kb.store.trashed())
     if notes:
         more = f", and {len(notes) - 1:,} more notes hold one" if len(notes) > 1 else ""
@@ -356,5 +391,9 @@ def _secrets(kb: KnowledgeBase) -> Iterator[Finding]:
         path = shlex.quote(kb.store.absolute(trashed[0][0]))
         advice = f"delete {'each such file' if more else 'that file'}: rm {path}"
         yield Finding("secrets", "warning", f"{trashed[0][1]}{more}", advice)
-    if not notes and not trashed:
+    if unread:
+        some = ", ".join(unread[:SHOWN]) + (" ..." if len(unread) > SHOWN else "")
+        text = f"not checked for secrets, because it cannot be read or is too large: {some}"
+        yield Finding("secrets", "warning", text, "make it readable, or shorten or move it")
+    if not (notes or trashed or unread):
         yield Finding("secrets", "ok", "no note holds a key, token or password of a known form")

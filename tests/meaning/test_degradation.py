@@ -211,3 +211,48 @@ def test_the_log_is_emptied_while_a_reranker_thinks(kb: KnowledgeBase, vault: Va
     assert writer.refused == [False]
     assert found.degraded == []
     assert [hit.ref for hit in found.hits] == ["memory:oak", "memory:elm"]
+
+
+@pytest.mark.parametrize("synced", [False, True])
+def test_doctor_names_an_embedding_server_that_is_dead_and_what_search_uses_instead(
+    open_kb: Open, vault: Vault, ollama: TurnedOllama, model: str, synced: bool
+) -> None:
+    vault.write("memories/oak.md", OAK)
+    open_kb().sync()
+    kb = open_kb("ollama", model, ollama.url)
+    (alive,) = [finding for finding in kb.doctor() if finding.check == "vectors"]
+    assert (alive.level, alive.fix) == ("warning", "co index sync")
+
+    ollama.close()
+    if synced:
+        kb.sync(seconds=2.0)
+    (dead,) = [finding for finding in kb.doctor() if finding.check == "vectors"]
+
+    assert (dead.level, dead.fix) == ("warning", "run `ollama serve`, or set OLLAMA_HOST")
+    assert dead.text.startswith(
+        f"Ollama is not running at {ollama.url}; until then search uses the older vectors of static"
+    )
+
+
+def test_doctor_asks_a_server_again_that_could_not_be_reached_a_moment_ago(
+    open_kb: Open, vault: Vault, ollama: TurnedOllama, model: str
+) -> None:
+    kb = settled(open_kb, vault, ollama, model)
+    kb.embedders.outage.note("Ollama is not running: run `ollama serve`")
+
+    (finding,) = [finding for finding in kb.doctor() if finding.check == "vectors"]
+
+    assert (finding.level, finding.text) == ("ok", f"vectors: ollama:{model}:256:1")
+
+
+def test_doctor_names_the_address_of_another_provider_that_is_dead(
+    open_kb: Open, vault: Vault, ollama: TurnedOllama, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    ollama.close()
+    vault.write("memories/oak.md", OAK)
+    kb = open_kb("openai", None, ollama.url)
+
+    (finding,) = [finding for finding in kb.doctor() if finding.check == "vectors"]
+
+    assert finding.text.startswith(f"openai's text-embedding-3-small at {ollama.url} cannot be reached")

@@ -159,3 +159,38 @@ def test_without_a_search_db_the_doctor_still_answers(vault: Vault, data_dir: Pa
 
     assert [finding.check for finding in errors(findings)] == ["index"]
     assert errors(findings)[0].fix
+
+
+def test_files_that_changed_since_the_last_sync_are_checked_as_they_are_now(
+    healthy: KnowledgeBase, vault: Vault
+) -> None:
+    vault.write("memories/broken.md", "---\ntags: [a\n---\nBroken.")
+    vault.write("memories/oak.md", "\0 not text")
+    vault.write("memories/key.md", f"The key is ghp_{'a1B2' * 9}.")
+
+    findings = healthy.doctor()
+
+    texts = [finding.text for finding in troubles(findings)]
+    assert [text.partition(":")[0] for text in texts if "broken.md" in text] == ["memories/broken.md"]
+    assert "memories/oak.md is not indexed: not a text file" in texts
+    assert any("memories/key.md:1 holds" in text for text in texts)
+    assert "every note can be read" not in [finding.text for finding in findings]
+
+
+def test_what_was_wrong_with_a_file_that_is_mended_or_gone_is_no_finding(healthy: KnowledgeBase, vault: Vault) -> None:
+    for name in ("mended", "gone"):
+        vault.write(f"memories/{name}.md", "---\ntags: [a\n---\nBroken.")
+    healthy.sync()
+    vault.write("memories/mended.md", "Mended.")
+    vault.delete("memories/gone.md")
+
+    assert [finding.check for finding in troubles(healthy.doctor())] == ["freshness"]
+
+
+def test_a_file_that_could_not_be_searched_for_secrets_is_named(healthy: KnowledgeBase, vault: Vault) -> None:
+    vault.write("memories/huge.md", "x" * 2_000_001)
+
+    (finding,) = [finding for finding in healthy.doctor() if finding.check == "secrets"]
+
+    assert (finding.level, "memories/huge.md" in finding.text) == ("warning", True)
+    assert finding.text.startswith("not checked")
