@@ -7,9 +7,9 @@ The first is a wheel of PyPI around the program, which carries its rules as text
 `config/betterleaks.toml` of a release of github.com/betterleaks/betterleaks. `rules.tsv` takes the place of
 co_cli/notes/secret_rules.tsv when `pytest tests/safety` is content with it.
 
-Kept are rules that their authors are sure of and that need no other finding beside them. Their expressions are RE2's
-and are written here as Python's; one that Python cannot read, or that takes long with a hostile text, is left out and
-told on standard error.
+Kept are rules that their authors are sure of and that need no other finding beside them. In each, the group that is the
+secret is called `secret`. Their expressions are RE2's and are written here as Python's; one that Python cannot read, or
+that takes long with a hostile text, is left out and told on standard error.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ from typing import Any
 LEFT_OUT = re.compile(r"generic|client-id|app-id|-username|account-id|public|curl-auth|jwt-base64|kubernetes-secret")
 """What is no secret by itself, what fires on prose, and what we have in our own words."""
 ENTROPY = re.compile(r'entropy\(finding\["secret"\]\) <=? ([\d.]+)')
+TOKEN = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|[()]")
+"""An escape, a class of characters, or a bracket of a group."""
 HOSTILE = 20_000
 SLOW = 0.5
 """Seconds for a hostile text."""
@@ -37,7 +39,7 @@ def main(path: str) -> None:
             continue
         name = re.sub(r"\.\d+$", "", rule["id"]).replace("-", " ")
         try:
-            form = as_python(rule["regex"])
+            form = name_secret(as_python(rule["regex"]), rule.get("valueGroup", 1))
             compiled = re.compile(form, re.ASCII)
         except re.error as error:
             print(f"{rule['id']}: {error}", file=sys.stderr)
@@ -86,24 +88,23 @@ def as_python(form: str) -> str:
     return form
 
 
+def name_secret(form: str, number: int) -> str:
+    """Call this group `secret`, or the whole expression if it has no such group or only one that repeats."""
+    opened = [found.start() for found in TOKEN.finditer(form) if found[0] == "("]
+    captured = [place + 1 for place in opened if form[place + 1] != "?" or form.startswith("?P<", place + 1)]
+    start = captured[number - 1] if len(captured) >= number else len(form)
+    if form[end_of_group(form, start) + 1 :].startswith(("{", "*", "+")) or start == len(form):
+        return f"(?P<secret>{form})"
+    inside = re.sub(r"^\?P<\w+>", "", form[start:])
+    return f"{form[:start]}?P<secret>{inside}"
+
+
 def end_of_group(form: str, place: int) -> int:
-    depth, inside = 0, False
-    while place < len(form):
-        sign = form[place]
-        if sign == "\\":
-            place += 1
-        elif inside:
-            inside = sign != "]"
-        elif sign == "[":
-            inside = True
-            place += form[place + 1] in "^]"
-        elif sign == "(":
-            depth += 1
-        elif sign == ")":
-            if depth == 0:
-                return place
-            depth -= 1
-        place += 1
+    depth = 0
+    for found in TOKEN.finditer(form, place):
+        depth += {"(": 1, ")": -1}.get(found[0], 0)
+        if depth < 0:
+            return found.start()
     return len(form)
 
 

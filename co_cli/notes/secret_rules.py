@@ -24,7 +24,7 @@ MIN_CHANGES = 3
 """Between letters, capitals, digits and signs: `OAuth2Client` has two."""
 
 PLACEHOLDER = (
-    r"(?i)x{4,}|\*{3,}|\.{3,}|…|<|\$\{|^\$[A-Za-z_]\w*|"
+    r"(?i)x{4,}|\*{3,}|\.{3,}|…|<|\$\{|^\$(?!aact_)[A-Za-z_]\w*|"
     r"\{\{|example|your[-_ ]|change-?me|placeholder|redacted|dummy|0123456|abcdefgh"
 )
 EXAMPLE_PASSWORDS = ("pass", "password", "passwd", "passw0rd", "secret", "admin", "test", "tiger", "token")
@@ -48,12 +48,13 @@ POINTER = (
     r"(?:[-_:/#](?:[A-Z]{2,10}-)?\d{1,6})?|[A-Z]{2,10}-\d{1,6})$"
 )
 """Says where a secret is kept: `arn:aws:secretsmanager:…`, `see-ticket-OPS-4412`."""
+UUID = re.compile(r"(?i)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 COMMIT = re.compile(r"[0-9a-f]{40}")
 GIT_WORD = r"(?i)\b(?:git|commits?|committed|sha-?1?|revision|checkout|branch|merged?|cache|etag|digest)\b"
 
 
 class Rule(NamedTuple):
-    """One form of secret: the group `secret` of its pattern, else the first group that matched, else all of it."""
+    """One form of secret: the group `secret` of its pattern, or of what follows it."""
 
     name: str
     """Empty: the group `name` says what it is."""
@@ -86,10 +87,9 @@ def matches(rule: Rule, text: str, windows: list[tuple[int, int]]) -> Iterator[S
         if rule.follow:
             yield from _following(match, rule)
             continue
-        groups = (number for number, group in enumerate(match.groups(), 1) if group)
-        group = "secret" if "secret" in pattern.groupindex else next(groups, 0)
-        if entropy(match[group]) > rule.min_entropy and (not rule.accept or rule.accept(match, match[group])):
-            yield SecretSpan(*match.span(group), rule.name)
+        secret = match["secret"]
+        if entropy(secret) > rule.min_entropy and (not rule.accept or rule.accept(match, secret)):
+            yield SecretSpan(*match.span("secret"), rule.name)
 
 
 def _following(match: re.Match[str], rule: Rule) -> Iterator[SecretSpan]:
@@ -146,7 +146,8 @@ def _is_real(match: re.Match[str], secret: str) -> bool:
 def _is_random(match: re.Match[str], secret: str) -> bool:
     """Names have no long run of mixed letters and digits, or of letters in changing case."""
     runs = [run for run in re.split(r"[^A-Za-z0-9]+", secret) if len(run) >= 16 and not run.isdigit()]
-    return _is_real(match, secret) and any(not run.isalpha() or len(re.findall("[a-z][A-Z]", run)) >= 3 for run in runs)
+    random = any(not run.isalpha() or len(re.findall("[a-z][A-Z]", run)) >= 3 for run in runs) or UUID.fullmatch(secret)
+    return bool(random) and _is_real(match, secret)
 
 
 def _is_dense(match: re.Match[str], secret: str) -> bool:
@@ -265,8 +266,8 @@ ABOUT = r"(?: ?\([^()\n]{1,40}\)| (?:for|of|to|on|at|from|in|für|der|des|de|del
 IS = r"\s{1,9}(?:is|was|are|ist|war|lautet|est|es)(?=[\s:])"
 BEFORE_VALUE = rf"(?:\s?[|>][+-]?(?=[ \t]*\n))?(?:\s|[*_~(|]|{TAG}){{0,12}}"
 VALUE = (
-    r"(?:(?P<quote>[\"'`])(?=[^\s\"'`]{8,200}(?P=quote))|[\"'`]?)"
-    r"(?P<secret>(?(quote)[^\s\"'`]{8,200}|[^\s\"'`,;|<>]{7,199}[^\s\"'`,;|<>.!?)\]*_~:]))"
+    r"(?:(?P<quote>[\"'`])(?=[^\s\"'`]{8,}+(?P=quote))|[\"'`]?)"
+    r"(?P<secret>(?(quote)[^\s\"'`]{8,}|[^\s\"'`,;|<>]{7,199}[^\s\"'`,;|<>.!?)\]*_~:]))"
 )
 VALUE_CELL = rf"[\s*_]*{VALUE}[\s*_\"'`]*"
 RULER = re.compile(r"[ \t>]*\|?[ \t]*:?-[-:| \t]*")

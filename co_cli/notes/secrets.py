@@ -35,6 +35,10 @@ JOINT = re.compile(r"(?<=[\w+/=-])\\?\n[ \t>]{0,8}(?=([\w+/=.-]{4,200}))")
 """The end of a line within a token."""
 LAST_WORD = re.compile(r"[\w+/=.-]+$")
 CAPITALS = re.compile(r"[A-Z0-9]+")
+REST = re.compile(r"(?<=\w)[A-Za-z0-9+/][\w+/=-]*")
+LONG_REST = re.compile(r"[^\s\"'`,;|<>]+")
+LONG = 190
+"""Characters of a value that a rule may have cut off."""
 MARKDOWN_MARK = re.compile(r"[*_`\\]")
 ASCII_LOWER = {capital: capital + 32 for capital in range(ord("A"), ord("Z") + 1)}
 
@@ -187,7 +191,7 @@ def _edit(text: str, edits: Iterable[re.Match[str]]) -> Edited:
 
 
 def _spans(text: str) -> list[SecretSpan]:
-    """In the order of the text; of two that overlap the longer one."""
+    """In the order of the text, each to the end of its token. Those that overlap are one, called as the longer one."""
     plain = _edit(text, re.finditer(NOISE, text))
     plain = plain._replace(text=plain.text.translate(SAME_SIGNS))
     found = [*_find(plain.text)]
@@ -197,12 +201,20 @@ def _spans(text: str) -> list[SecretSpan]:
         lines = (joined.origin(span) for span in _find(joined.text, wrapped=True))
         found += [span for span in lines if any(span.start < joint.start() < span.end for joint in joints)]
     spans: list[SecretSpan] = []
-    for span in sorted(map(plain.origin, found), key=lambda span: (span.start, -span.end)):
-        if not spans or span.start >= spans[-1].end:
-            spans.append(span)
-        elif span.end - span.start > spans[-1].end - spans[-1].start:
-            spans[-1] = span
-    return spans
+    for span in sorted(found, key=lambda span: (span.start, -span.end)):
+        last = spans[-1] if spans else None
+        if last is None or span.start >= last.end:
+            spans.append(_whole(span, plain.text))
+        elif span.end > last.end:
+            longer = max(last, span, key=lambda span: span.end - span.start)
+            spans[-1] = _whole(SecretSpan(last.start, span.end, longer.name), plain.text)
+    return [plain.origin(span) for span in spans]
+
+
+def _whole(span: SecretSpan, text: str) -> SecretSpan:
+    """With the rest of a token that is longer than its rule expects."""
+    rest = (LONG_REST if span.end - span.start >= LONG else REST).match(text, span.end)
+    return span._replace(end=rest.end()) if rest else span
 
 
 def _is_cut(joint: re.Match[str]) -> bool:

@@ -1,8 +1,8 @@
 """Sixty kinds of secrets, made up when a test runs, so that nothing in this repository looks like one; and look-alikes.
 
 In a form `{A36}` stands for 36 letters and digits, `{a32}` for small ones, `{U16}` for capital letters and digits,
-`{h40}` for hexadecimal digits, `{d12}` for digits, `{b64}` for base64, `{p12}` for letters with some digit. Forms
-are written down from what the services say of their keys, not from the rules that find them.
+`{h40}` for hexadecimal digits, `{d12}` for digits, `{b64}` for base64, `{p12}` for letters with some digit, `{w12}`
+for words. Forms are written down from what the services say of their keys, not from the rules that find them.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ ALPHABETS = {
     "d": string.digits,
     "b": string.ascii_letters + string.digits + "+/",
 }
+WORDS = "abandon acid brisk cargo dune ember fossil grape hover ivory jungle kite lunar maple noble orbit pluck".split()
 KINDS: dict[str, str] = {
     "1password": "A3-{U6}-{U6}-{U5}-{U5}-{U5}-{U5}",
     "adafruit": "ADAFRUIT_KEY={a32}",
@@ -429,6 +430,7 @@ FORMS: tuple[str, ...] = (
     "パスワード：{p12}",
     "Recovery key: {U6}-{U6}-{U6}-{U6}",
     "Backup codes: {h5}-{h5} {h5}-{h5} {h5}-{h5}",
+    "Seed phrase: {w12}",
     "Recovery codes:\n- {a5}-{a5}\n- {a5}-{a5}\n- {a5}-{a5}",
     # hidden or cut
     "ghp_{A18}\u200b{A18}",
@@ -459,6 +461,8 @@ def make(form: str, seed: int = 7) -> str:
             return _card(chance)
         if found[1] == "age":
             return "".join(chance.choices("QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L", k=int(found[2])))
+        if found[1] == "w":
+            return " ".join(chance.sample(WORDS, k=int(found[2])))
         if found[1] == "l":
             return "".join(chance.choices(string.ascii_letters, k=int(found[2])))
         if found[1] == "p":
@@ -467,18 +471,23 @@ def make(form: str, seed: int = 7) -> str:
             return "".join(letters)
         return "".join(chance.choices(ALPHABETS[found[1]], k=int(found[2])))
 
-    return re.sub(r"\{(age|card|[AaUhdblp])(\d*)\}", fill, form)
+    return re.sub(r"\{(age|card|[AaUhdblpw])(\d*)\}", fill, form)
 
 
 def secret_of(form: str, seed: int = 7) -> str:
     """The longest stretch that was made up: what must not be found anywhere afterwards."""
-    fixed = re.split(r"\{(?:age|card|[AaUhdblp])\d*\}", form)
+    return max(secrets_of(form, seed), key=len)
+
+
+def secrets_of(form: str, seed: int = 7) -> list[str]:
+    """Every stretch that was made up."""
+    fixed = re.split(r"\{(?:age|card|[AaUhdblpw])\d*\}", form)
     text = make(form, seed)
     parts: list[str] = []
     for piece in fixed:
         before, _, text = text.partition(piece) if piece else ("", "", text)
         parts.append(before)
-    return max([*parts, text], key=len)
+    return [*parts, text]
 
 
 def _card(chance: random.Random) -> str:

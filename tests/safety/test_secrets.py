@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from co_cli.errors import SecretError
-from co_cli.notes.secrets import find_secrets, redact, reveals_secret, without_secrets
-from tests.safety.fake_secrets import FORMS, KINDS, LOOKALIKES, make, secret_of
+from co_cli.notes.secret_rules import Rule, matches, rules_by_keyword
+from co_cli.notes.secrets import find_secrets, mask, redact, reveals_secret, without_secrets
+from tests.safety.fake_secrets import FORMS, KINDS, LOOKALIKES, make, secret_of, secrets_of
+from tests.safety.rule_examples import Example
 
 SEEDS = range(5)
 REPOSITORY = Path(__file__).parents[2]
@@ -25,7 +27,7 @@ def test_every_kind_of_secret_is_found_and_masked() -> None:
 
             assert [one.line for one in found] == [2], text
             assert secret not in found[0].shown
-            assert secret not in redacted
+            assert left_over(secret, redacted) == set()
             assert find_secrets(redacted) == []
             assert redacted.startswith("Bex said:\nsee ")
 
@@ -38,8 +40,52 @@ def test_every_way_to_write_a_secret_down_is_found_and_masked() -> None:
             redacted = redact(text)
 
             assert find_secrets(text), text
-            assert secret not in redacted, (text, redacted)
+            assert left_over(secret, redacted) == set(), (text, redacted)
             assert redacted.startswith("Bex said this.\n\n")
+
+
+def left_over(secret: str, redacted: str) -> set[str]:
+    """Every 8 characters of a secret that a text still has."""
+    return {part for start in range(len(secret) - 7) if (part := secret[start : start + 8]) in redacted}
+
+
+def test_a_mask_hides_the_secret_of_every_rule() -> None:
+    rules = {rule for rules in rules_by_keyword().values() for rule in rules}
+    forms = [make(form, seed) for form in (*KINDS.values(), *FORMS) for seed in SEEDS]
+    others = {rule for rule in rules if "(?a:" in rule.pattern}
+    for rule in others:
+        example = next(one for seed in range(40) if found(rule, (one := Example(rule.pattern, seed)).text))
+        redacted = redact(f"{rule.keywords[0]}\n{example.text}\n").partition("\n")[2]
+        redacted = redacted.replace(mask(example.secret), "")  # which says what kind of private key it is
+
+        assert [part for part in example.stretches(8) if part in redacted] == [], (rule.name, example.text, redacted)
+
+    assert len(others) > 340
+    assert [rule.name for rule in rules - others if not any(found(rule, text) for text in forms)] == []
+
+
+def found(rule: Rule, text: str) -> bool:
+    return any(matches(rule, text, [(0, len(text))]))
+
+
+def test_a_mask_hides_all_of_a_long_secret() -> None:
+    for form in (
+        "password: {p400}",
+        "password: {p150}!{p150}",
+        'password: "{p150},{p150}"',
+        "sonar.login=squ_{h40}",
+        "sk-{A300}",
+        "bedrock-api-key-YmVkcm9jay5hbWF6b25hd3MuY29t{b300}",
+        "Authorization: Bearer {A3000}",
+        "Cookie: sessionid={A700}; lang=de",
+        "https://api.weather.test/?sig={A300}",
+        "mysql -u root -p{p300} shop",
+    ):
+        text = make(form)
+        redacted = redact(f"Bex: {text} and so on")
+
+        assert [left_over(secret, redacted) for secret in secrets_of(form) if left_over(secret, redacted)] == [], text
+        assert redacted.endswith("and so on")
 
 
 def test_what_only_looks_like_a_secret_is_left_alone() -> None:
