@@ -23,7 +23,7 @@ from co_cli.notes.store import NoteStore
 from co_cli.retrieval.explain import Explanation, explain_note
 from co_cli.service.searching import Options, find, read_filters, read_request
 from co_cli.settings import Settings, load_settings
-from co_cli.sources.origin import VAULT, Origin, added_origins
+from co_cli.sources.origin import VAULT, Origin, added_sources
 from co_cli.sources.walk import require_vault
 from co_cli.values import (
     OWN_SOURCES,
@@ -87,6 +87,8 @@ class KnowledgeBase:
         """What reading may take in a search; None: as long as it takes."""
         self.sources_problem: str | None = None
         """Why sources.toml, or the settings of a linked source, cannot be read; then it is not searched."""
+        self.source_vaults: tuple[str, ...] = (self.root,)
+        """The vaults whose sources are searched: this one, and your own where that is searched with it."""
         self._other_settings: dict[str, Settings] = {}
         self.unsynced: IndexUnavailableError | None = None
         """Why the last sync could not write, such as a full disk."""
@@ -115,9 +117,10 @@ class KnowledgeBase:
             )
         with suppress(OSError):  # what needs the folder says why it cannot be made
             make_folders(settings.data_dir, private=True)
-        origin = settings.origins["vault"]
-        if (create or origin in ("default", "project")) and not os.path.exists(settings.vault):
-            service.vaults.make_vault(settings.vault, private=origin == "default")
+        if not os.path.exists(settings.vault):
+            origin, own = settings.origins["vault"], service.vaults.is_own_vault(os.path.realpath(settings.vault))
+            if create or own or origin in ("default", "project"):
+                service.vaults.make_vault(settings.vault, private=own or origin == "default")
         return cls(settings)
 
     @staticmethod
@@ -411,9 +414,15 @@ class KnowledgeBase:
         self.index.tiers = self.sources_problem = None
         if self.settings.team_vault or self.settings.origins["vault"] == "project":  # else there are no tiers
             self.index.tiers, linked = service.vaults.other_tiers(self.settings, self.root)
+        self.source_vaults = (self.root, *(origin.root for origin in linked if origin.tier == "user"))
         try:
-            added = added_origins(self.settings.data_dir, self.root)
-            linked += [origin for origin in added if origin.kind != "skill"]  # skills have a search of their own
+            for entry in added_sources(self.settings.data_dir, self.source_vaults):
+                label = entry.origin.label
+                if any(label == origin.label for origin in linked):
+                    rule = "`co source remove` one of them, and add it again with another --name"
+                    self.sources_problem = f"{entry.origin.path} is called {label}, as a source of this vault: {rule}"
+                elif entry.origin.kind != "skill":  # skills have a search of their own
+                    linked.append(entry.origin)
         except SettingsError as error:
             self.sources_problem = str(error)
         self.index.linked = [origin for origin in linked if self._has_settings(origin)]

@@ -239,7 +239,8 @@ class KnowledgeIndex(IndexedNotes):
         excluded, limit = self.limits_of(origin) if self.limits_of else (self.exclude, self.limit)
         exclude = list(excluded)
         # a vault inside a folder is searched as the vault it is, and our own data folder is no document
-        for ours in (self.root, os.path.realpath(os.path.dirname(self.engine.path))):
+        vaults = (self.root, *(one.root for one in self.linked if one.tier))
+        for ours in (*vaults, os.path.realpath(os.path.dirname(self.engine.path))):
             if origin != self.origin and is_inside(ours, origin.root):
                 exclude.append("/" + os.path.relpath(ours, origin.root).replace(os.sep, "/") + "/")
         store = engine or self.engine

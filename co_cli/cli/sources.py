@@ -28,6 +28,7 @@ from co_cli.cli.terminal import ProgressBar, count_of, printable
 from co_cli.errors import InvalidInputError, SettingsError
 from co_cli.importers.articles import import_articles
 from co_cli.service.origins import Part, is_glob
+from co_cli.service.vaults import is_own_vault, own_vault, tier_of
 from co_cli.settings import Settings
 from co_cli.sources.origin import KINDS, Origin
 from co_cli.sources.web import looks_like_url
@@ -58,7 +59,8 @@ def run_add(options: argparse.Namespace) -> int:
     The main text of a web page is saved as an article, with its address. Only
     public addresses are fetched (the setting web_allow lists exceptions).
     Files and folders are indexed in place: co never copies or changes them.
-    `co note article add` copies files into the vault instead.
+    `co note article add` copies files into the vault instead. --vault chooses the
+    vault; what you add to your own vault is searched in every project, too.
 
     examples:
       co add https://example.org/guide
@@ -81,6 +83,7 @@ def run_add(options: argparse.Namespace) -> int:
                 for number, url in enumerate(urls):
                     results.bar(number, len(urls))
                     results.add_page(pages.add(url, on_conflict, options.tag))
+        results.say_vault(kb.root, tier_of(kb.settings) == "project")
     return results.end("Nothing was added.")
 
 
@@ -171,6 +174,7 @@ def run_sources(options: argparse.Namespace) -> int:
         counted = ((state.binary, "binary"), (state.skipped, "skipped"), (state.missing, "missing"))
         about = [count_of(state.notes, "note"), *(f"{count:,} {word}" for count, word in counted if count)]
         about += [] if state.there else ["not there now"]
+        about += ["of your own vault"] if state.vault not in ("", kb.root) else []
         lines += [f"{state.source}  {', '.join(about)}", f"  {state.path}"]
     if orphaned:
         command = f"co index move {shlex.quote(orphaned[0])} {shlex.quote(kb.root)}"
@@ -314,6 +318,18 @@ class Results:
         text += f": {detail}" if detail else ""
         text += f" ({masked_text(row['masked'])})" if row.get("masked") else ""
         print(printable(text), flush=True)
+
+    def say_vault(self, root: str, project: bool) -> None:
+        """The vault that everything was added to, and where it is searched."""
+        self.rows = [{**row, "vault": root} for row in self.rows]
+        text = f"in the vault {root}"
+        if is_own_vault(root):
+            text = f"in your own vault, {root}: searched from every folder and in every project"
+        elif project:
+            text = f"in this project's vault, {root}: searched only here; --vault {shlex.quote(own_vault())} adds to"
+            text += " your own, which is searched everywhere"
+        if not self.as_json and any(row["outcome"] == "created" for row in self.rows):
+            print(printable(text))
 
     def end(self, nothing: str) -> int:
         if self.as_json:

@@ -124,17 +124,20 @@ def grep(
     refused = [text.casefold() for text in needles.refused]
     found: list[GrepMatch] = []
     succession = Succession()
-    count = 0
+    read = set[str]()
     for origin, exclude, limit in places:
         wanted = [one for one in kind_of(origin).sources if _is_wanted(one, origin, filters)]
         for note, mtime in _notes(origin, origin is places[0][0], exclude, limit) if wanted else ():
-            count += 1
+            file = f"{origin.root}/{note.path}"
+            if file in read:  # a source may hold another one
+                continue
+            read.add(file)
             created = note.created if note.created is not None else mtime
             succession.add(origin.root, note, created)
             if note.source in wanted and admits(filters, note):
                 match = _best(origin, note, created, (words, phrases, refused), filters)
                 found += [match] if match else []
-    return sorted(found, key=lambda match: (-match.share, -match.created)), count, succession
+    return sorted(found, key=lambda match: (-match.share, -match.created)), len(read), succession
 
 
 def _best(

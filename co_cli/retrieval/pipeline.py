@@ -355,7 +355,10 @@ class _Work:
 
 
 def _highest_tier(ranked: Sequence[Scored], material: Material) -> list[Scored]:
-    """A note that is in several vaults, under the same ref or with the same words, from the highest tier only."""
+    """A note that is in several vaults, under the same ref or with the same words, from the highest tier only.
+
+    A file of two sources, one in the other, is also shown once.
+    """
     best: dict[str, float] = {}
     found = {one.note for one in ranked}
     keys = {note: (facts.ref, facts.fingerprint) for note, facts in material.facts.items() if note in found}
@@ -363,7 +366,10 @@ def _highest_tier(ranked: Sequence[Scored], material: Material) -> list[Scored]:
         for name in names:
             best[name] = max(best.get(name, 0.0), material.tiers.get(note, 0.0))
     mine = material.tiers.get
-    return [one for one in ranked if all(best[name] <= mine(one.note, 0.0) for name in keys.get(one.note, ()))]
+    highest = [one for one in ranked if all(best[name] <= mine(one.note, 0.0) for name in keys.get(one.note, ()))]
+    files = {one.note: f"{facts.root}/{facts.path}" for one in highest if (facts := material.facts.get(one.note))}
+    first: dict[str, int] = {}
+    return [one for one in highest if first.setdefault(files.get(one.note, ""), one.note) == one.note]
 
 
 def _capped(one: Scored, ceiling: float) -> Scored:

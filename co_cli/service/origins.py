@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from co_cli.errors import InvalidInputError, NoteConflictError, VaultError
 from co_cli.notes.refs import slugify
 from co_cli.paths import is_inside
-from co_cli.sources.origin import KINDS, Added, Origin, added_origins, change_registry, read_registry
+from co_cli.service.vaults import is_own_vault
+from co_cli.sources.origin import KINDS, Added, Origin, added_sources, change_registry, read_registry
 from co_cli.values import BINARY, ON_CONFLICT, OWN_SOURCES, Progress, SyncReport, moment_text
 
 if TYPE_CHECKING:
@@ -58,6 +59,8 @@ class SourceState(NamedTuple):
     """Notes whose file is gone."""
     synced_at: str | None
     there: bool
+    vault: str = ""
+    """The vault that it was added to."""
 
 
 class Tree(NamedTuple):
@@ -82,13 +85,17 @@ class Tree(NamedTuple):
 
 
 class Origins:
-    """The folders and files that were added to one vault."""
+    """The folders and files that were added to one vault, and those of your own where that is searched with it."""
 
     def __init__(self, kb: KnowledgeBase) -> None:
         self._kb, self._index, self._vault, self._data_dir = kb, kb.index, kb.index.root, kb.settings.data_dir
 
     def all(self) -> list[Origin]:
-        return added_origins(self._data_dir, self._vault)
+        return [entry.origin for entry in self.entries()]
+
+    def entries(self) -> list[Added]:
+        """The same, with the vault that each belongs to."""
+        return added_sources(self._data_dir, self._kb.source_vaults)
 
     def orphaned(self) -> list[str]:
         """Vaults with sources that no longer exist: one of them may have been moved to this vault."""
@@ -161,7 +168,9 @@ class Origins:
             if known:
                 return entries
             self._refuse_overlap(origin, mine)
-            made.append(origin._replace(name=_name(name, origin, {one.name for one in mine})))
+            # a source of your own vault is searched with every other vault, so its name must be free in all of them
+            beside = entries if is_own_vault(self._vault) else self.entries()
+            made.append(origin._replace(name=_name(name, origin, {one.origin.name for one in beside})))
             return [*entries, Added(self._vault, made[0], moment_text(time.time()))]
 
         try:
@@ -194,16 +203,18 @@ class Origins:
     def remove(self, label: str) -> SourceReceipt:
         """Remove an origin from the list and from the index. Its files are left alone."""
         origin = self.find(label)
+        vault = next(entry.vault for entry in self.entries() if entry.origin == origin)
 
         def take(entries: list[Added]) -> Sequence[Added]:
-            return [entry for entry in entries if (entry.vault, entry.origin) != (self._vault, origin)]
+            return [entry for entry in entries if (entry.vault, entry.origin) != (vault, origin)]
 
         change_registry(self._data_dir, take)
         shared = any(entry.origin == origin for entry in read_registry(self._data_dir))
         removed = 0 if shared else self._index.of(origin).drop_all()
         self._kb.load_linked_sources()
         notes = "1 note" if removed == 1 else f"{removed:,} notes"
-        return SourceReceipt(origin.label, origin.path, "removed", f"{notes} removed from the index; files stay")
+        own = "" if vault == self._vault else "; it was a source of your own vault"
+        return SourceReceipt(origin.label, origin.path, "removed", f"{notes} removed from the index; files stay{own}")
 
     def states(self) -> list[SourceState]:
         """The vault's own sources, and every origin."""
@@ -216,7 +227,8 @@ class Origins:
         if rows:
             rows[0] = rows[0]._replace(skipped=skipped)
         tiers = [origin for origin in self._index.linked if origin.tier]
-        return rows + [self._state(origin) for origin in (*tiers, *self.all())]
+        added = [self._state(entry.origin)._replace(vault=entry.vault) for entry in self.entries()]
+        return [*rows, *map(self._state, tiers), *added]
 
     def trees(self, source: str | None = None) -> list[Tree]:
         """The files of the vault and of every source, or of one of them: `vault`, a tier, a label or a name."""
@@ -277,6 +289,8 @@ class Origins:
         if is_inside(path, self._vault):
             rule = "its Markdown files are searched already; move other files out of the vault to add them"
             raise InvalidInputError(f"{path} is in the vault {self._vault}: {rule}")
+        for other in (one for one in self.all() if one not in others and origin.is_in(one)):
+            raise InvalidInputError(f"{path} is in {other.label} of your own vault, and so it is searched already")
         for other in others:
             if is_inside(path, other.path):
                 raise InvalidInputError(f"{path} is in {other.label}, and so it is searched already")

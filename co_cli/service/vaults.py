@@ -16,7 +16,7 @@ import shlex
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from co_cli.errors import InvalidInputError, VaultError
+from co_cli.errors import InvalidInputError, SettingsError, VaultError
 from co_cli.index.indexed_notes import Tiers
 from co_cli.notes.files import locked, make_folders, replace
 from co_cli.notes.refs import FOLDERS
@@ -75,10 +75,21 @@ def other_tiers(settings: Settings, root: str) -> tuple[Tiers | None, list[Origi
 
 def places(settings: Settings) -> dict[str, str]:
     """The folder of each other tier's vault, whether or not it exists."""
-    found = {"user": os.path.realpath(os.path.join(user_data_dir(os.environ), "knowledge"))}
+    found = {"user": own_vault()}
     if settings.team_vault:
         found["team"] = os.path.realpath(settings.team_vault)
     return found
+
+
+def own_vault() -> str:
+    """Your own vault, whether or not it exists. Raises SettingsError without a home folder."""
+    return os.path.realpath(os.path.join(user_data_dir(os.environ), "knowledge"))
+
+
+def is_own_vault(root: str) -> bool:
+    with contextlib.suppress(SettingsError):
+        return root == own_vault()
+    return False
 
 
 def place_of(settings: Settings, tier: str) -> str:

@@ -16,6 +16,7 @@ from co_cli.errors import SettingsError
 from co_cli.notes.files import locked, make_folders, replace
 from co_cli.notes.note import Note, read_note
 from co_cli.notes.refs import path_of, without_ending
+from co_cli.paths import is_inside
 from co_cli.settings import read_toml
 from co_cli.values import OWN_SOURCES
 
@@ -59,6 +60,10 @@ class Origin(NamedTuple):
         if self.tier:
             return self.tier
         return f"{self.kind}:{self.name}" if self.name else self.kind
+
+    def is_in(self, other: Origin) -> bool:
+        """Whether its text is found with the other one's. Skills are searched separately."""
+        return is_inside(self.path, other.path) and (self.kind == "skill") == (other.kind == "skill")
 
 
 class Kind:
@@ -153,9 +158,14 @@ def registry_file(data_dir: str) -> str:
     return os.path.join(data_dir, REGISTRY)
 
 
-def added_origins(data_dir: str, vault: str) -> list[Origin]:
-    """The origins that were added to a vault, in order."""
-    return [entry.origin for entry in read_registry(data_dir) if entry.vault == vault]
+def added_sources(data_dir: str, vaults: Sequence[str]) -> list[Added]:
+    """What was added to these vaults, in their order, without files that a vault before has added already."""
+    found: list[Added] = []
+    entries = [entry for entry in read_registry(data_dir) if entry.vault in vaults]
+    for entry in sorted(entries, key=lambda entry: vaults.index(entry.vault)):
+        before = [one.origin for one in found if one.vault != entry.vault]
+        found += [] if any(entry.origin.is_in(other) for other in before) else [entry]
+    return found
 
 
 def read_registry(data_dir: str) -> list[Added]:

@@ -22,7 +22,7 @@ def test_a_page_is_added_and_found(co: Co, vault: Vault, server: WebServer) -> N
 
     ran = co("add", url, "--tag", "trees")
 
-    assert (ran.code, ran.out, ran.err) == (0, f"{url}  created article:oaks\n", "")
+    assert (ran.code, ran.out, ran.err) == (0, f"{url}  created article:oaks\nin the vault {vault.root}\n", "")
     assert "tags: [trees]\nprovenance: web\n" in vault.read("articles/oaks.md")
     assert "article:oaks" in co("search", "insects", "--no-sync").out
     assert server.asked[0].headers["user-agent"].startswith("co-cli/")

@@ -45,7 +45,8 @@ def test_a_folder_is_searched_with_the_notes_and_is_not_touched(
 
     ran = co("add", str(handbook))
 
-    assert (ran.code, ran.out, ran.err) == (0, f"{handbook}  created folder:handbook: 3 new, 1 binary\n", "")
+    where = f"in the vault {vault.root}\n"
+    assert (ran.code, ran.out, ran.err) == (0, f"{handbook}  created folder:handbook: 3 new, 1 binary\n{where}", "")
     assert refs(co, "signing keys")[0] == "folder:handbook/keys.py#L1-2"
     assert "memory:green" in refs(co, "which pool is slower")
     shown = co("show", refs(co, "traffic blue green", "--limit", "1")[0]).out

@@ -185,3 +185,93 @@ def test_a_project_does_not_choose_what_of_your_own_vault_is_indexed(
     monkeypatch.chdir(home)
 
     assert [ref.split("#")[0] for ref in refs(co, "kites", "--no-sync")][:1] == ["article:/drafts/idea"]
+
+
+@pytest.fixture
+def brain(home: Path) -> Path:
+    """An Obsidian vault."""
+    root = home / "Obsidian" / "brain"
+    (root / ".obsidian").mkdir(parents=True)
+    (root / "Okapis.md").write_text("Okapis have striped legs.\n")
+    return root
+
+
+def test_a_source_of_your_own_vault_is_searched_in_every_project(
+    co: Co, project: Path, home: Path, brain: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(home)
+    added = co("add", str(brain))
+    assert f"in your own vault, {own(home).root}: searched from every folder" in added.out
+    assert refs(co, "striped legs") == ["obsidian:brain/Okapis#L1-1"]
+
+    for folder in (project, project / "src"):
+        folder.mkdir(exist_ok=True)
+        monkeypatch.chdir(folder)
+        for options in ([], ["--source", "brain"], ["--backend", "grep"]):
+            assert refs(co, "striped legs", *options) == ["obsidian:brain/Okapis#L1-1"]
+        assert "striped legs" in co("show", "Okapis").out
+    listed = co("source", "list")
+    assert "obsidian:brain  1 note, of your own vault" in listed.out
+    assert co("source", "list", "--json").json[-1]["vault"] == str(own(home).root)
+    (project / "vault").mkdir()
+    assert refs(co, "striped legs", "--vault", str(project / "vault")) == []  # your own vault is not searched there
+    monkeypatch.setenv("CO_TIERS", "off")
+    assert refs(co, "striped legs") == []
+
+
+def test_add_says_which_vault_it_added_to_and_vault_chooses(
+    co: Co, project: Path, home: Path, brain: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    (docs / "zebras.md").write_text("Zebras are in the docs.\n")
+    co("init")
+    mine = home / ".local/share/co-cli/knowledge"
+    here = co("add", str(docs))
+    assert f"in this project's vault, {project}/.co-cli/knowledge: searched only here" in here.out
+    assert f"--vault {mine}" in here.out
+
+    there = co("add", str(brain), "--vault", str(mine), "--json").json
+    assert there[0]["vault"] == str(mine)
+    assert refs(co, "striped legs")[:1] == ["obsidian:brain/Okapis#L1-1"]
+    monkeypatch.chdir(home)
+    assert refs(co, "striped legs") == ["obsidian:brain/Okapis#L1-1"]
+    assert refs(co, "zebras in the docs") == ["obsidian:brain/Okapis#L1-1"]  # the project's source is not searched here
+
+
+def test_sources_of_two_vaults_keep_their_names_apart_and_no_file_is_found_twice(
+    co: Co, project: Path, home: Path, brain: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    docs, other = tmp_path / "docs", tmp_path / "other" / "docs"
+    for folder in (docs / "deep", other):
+        folder.mkdir(parents=True)
+    (docs / "deep" / "zebras.md").write_text("Zebras have stripes.\n")
+    co("init")
+    co("add", str(docs / "deep"), "--name", "docs")
+
+    monkeypatch.chdir(home)
+    assert "created folder:docs-2" in co("add", str(docs)).out
+    assert "created folder:docs-3" in co("add", str(other)).out
+    co("add", str(brain))
+    monkeypatch.chdir(project)
+    assert refs(co, "zebras stripes") == ["folder:docs/zebras.md#L1-1", "obsidian:brain/Okapis#L1-1"]
+    assert refs(co, "zebras", "--backend", "grep") == ["folder:docs/zebras.md#L1-1"]
+    again = co("add", str(brain))
+    assert (again.code, "is in obsidian:brain of your own vault" in again.err) == (2, True)
+    removed = co("source", "remove", "brain")
+    assert "it was a source of your own vault" in removed.out
+    monkeypatch.chdir(home)
+    assert "obsidian" not in co("source", "list").out
+
+
+def test_a_skill_added_to_your_own_vault_is_offered_in_every_project(
+    co: Co, project: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    skill = home / "skills" / "pdf-forms"
+    skill.mkdir(parents=True)
+    (skill / "SKILL.md").write_text("---\nname: pdf-forms\ndescription: Fill in PDF forms.\n---\nSteps.\n")
+    monkeypatch.chdir(home)
+    co("add", str(home / "skills"), "--as", "skill")
+
+    monkeypatch.chdir(project)
+    assert "pdf-forms" in co("skill", "list").out

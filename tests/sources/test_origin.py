@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from co_cli.errors import SettingsError
-from co_cli.sources.origin import Added, Origin, added_origins, change_registry, read_registry, registry_file
+from co_cli.sources.origin import Added, Origin, added_sources, change_registry, read_registry, registry_file
 
 HANDBOOK = Origin("folder", "/srv/handbook", "handbook")
 
@@ -18,7 +18,7 @@ def test_origins_are_read_as_they_were_written(tmp_path: Path) -> None:
     change_registry(str(tmp_path), lambda before: [*before, *entries])
 
     assert read_registry(str(tmp_path)) == entries
-    assert added_origins(str(tmp_path), "/vault") == [HANDBOOK]
+    assert [entry.origin for entry in added_sources(str(tmp_path), ["/vault"])] == [HANDBOOK]
 
 
 def test_mistakes_name_the_file_and_what_is_wrong(tmp_path: Path) -> None:
