@@ -11,11 +11,12 @@ import contextlib
 import faulthandler
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import Any, BinaryIO
 
@@ -27,11 +28,13 @@ SECONDS = 120.0
 """For all parts together."""
 IDLE = 10.0
 """Seconds without a request after which the process ends itself. It gets no request after half of them."""
-MEMORY = 4_000_000_000
+MEMORY = 1_500_000_000
 """Bytes of address space, on systems that support such a limit."""
 MOST_TEXT = 5_000_000
 """Characters of one document, about three thousand pages. The rest is left out, and `problem` says so."""
 TOO_LONG = "it takes too long"
+OBJECT = re.compile(r"'?<[\w.]+ object at 0x[0-9a-f]+>'?")
+"""What Python says of a file that has no name."""
 
 _lock = threading.Lock()
 _process: subprocess.Popen[bytes] | None = None
@@ -120,10 +123,9 @@ def serve(requests: BinaryIO, answers: BinaryIO) -> None:
 
 def _answers(parser: str, data: bytes, arguments: list[Any]) -> Iterator[Any]:
     """The parts, then why there are no more; empty if that was all."""
-    module, _, function = parser.partition(":")
     length = 0
     try:
-        for part in getattr(import_module(module), function)(data, *arguments):
+        for part in load_parser(parser)(data, *arguments):
             yield part
             length += len(part.text)
             if length > MOST_TEXT:
@@ -135,13 +137,20 @@ def _answers(parser: str, data: bytes, arguments: list[Any]) -> Iterator[Any]:
         yield reason_of(error)
 
 
+def load_parser(parser: str) -> Callable[..., Iterator[Any]]:
+    """The function that a parser's name (`module:function`) names."""
+    module, _, function = parser.partition(":")
+    return getattr(import_module(module), function)
+
+
 def reason_of(error: Exception) -> str:
     """One line about an exception of a parser, which can be anything for hostile input."""
     if isinstance(error, RecursionError):
         return "nested too deep to be read"
     if isinstance(error, MemoryError):
-        return "it needs more memory than there is"
-    reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+        return "it needs too much memory"
+    said = OBJECT.sub("the file", f"{type(error).__name__}: {error}")
+    reason = " ".join(said.split())[:200]
     return f"broken, or not what its name says ({reason}): open it and save it again"
 
 

@@ -18,6 +18,7 @@ from co_cli.sources import worker
 from co_cli.sources.documents import Document, read_document
 from co_cli.sources.worker import MOST_TEXT
 from tests.sources.document_files import changed, lines_of, packed, pdf, slides, unpacked, word, workbook
+from tests.sources.test_extraction import MANY
 
 ENDINGS = """
     txt rst org adoc tex csv json jsonl yaml toml xml html py js go c sql sh ipynb pdf docx pptx xlsx odt epub rtf eml
@@ -61,6 +62,9 @@ EXTREME: list[tuple[str, bytes]] = [
         "a.eml",
         b"From: x\n" + b"".join(b"Content-Type: multipart/mixed; boundary=b%d\n\n--b%d\n" % (n, n) for n in range(400)),
     ),
+    ("a.eml", b"From: x\nTo: " + b"=?utf-8?q?x?= " * 400_000 + b"\n\nhello\n"),
+    ("a.eml", b"From: x\nContent-Type: multipart/mixed; boundary=x\n\n" + b"--x\n\n" * 300_000),
+    ("a.ipynb", b'{"cells":[' + b"[]," * 1_000_000 + b"[]]}"),
     ("a.py", b"(" * 900_000),
     ("a.c", b"a " * 400_000),
     ("a.rst", b"=" * 900_000),
@@ -182,6 +186,65 @@ def test_files_with_entities_are_refused(connections: list[str]) -> None:
 
         assert answer(name, packed(parts)) == "broken: its XML contains a DTD; open it and save it again", part
     assert connections == []
+
+
+def test_xml_in_other_encodings_than_utf_8_and_utf_16_is_refused() -> None:
+    """A DTD that is hidden from us, and not from the parser."""
+    parts = unpacked(GOOD["docx"])
+    text = re.sub(r"<\?xml[^>]*>", "", parts["word/document.xml"].decode())
+    for encoding, declared in (("utf-7", "UTF-7"), ("utf-32", "UCS-4"), ("cp037", "IBM037"), ("latin-1", "ISO-8859-1")):
+        head = f'<?xml version="1.0" encoding="{declared}"?>'
+        hidden = head.encode("ascii" if encoding == "utf-7" else encoding) + (BOMB + text).encode(encoding)
+        if encoding == "utf-7":
+            hidden = hidden.replace(b"<!", b"+ADwAIQ-")
+
+        found = answer("a.docx", packed({**parts, "word/document.xml": hidden}))
+
+        assert found == "broken: its XML is neither UTF-8 nor UTF-16; open it and save it again", encoding
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("a.eml", b"From: x\nContent-Type: multipart/mixed; boundary=x\n\n" + b"--x\n\n" * 3_000_000),
+        ("a.ipynb", b'{"cells":[' + b"[]," * 10_000_000 + b"[]]}"),
+        ("a.json", b"[" + b"[]," * 3_000_000 + b"[]]"),
+        ("a.html", f"<div {MANY}>x</div>".encode()),
+    ],
+)
+def test_every_format_is_read_within_the_limits_of_the_worker(
+    name: str, data: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer(name, data[:20])
+    monkeypatch.setattr(worker, "SECONDS_A_PART", 0.5)
+
+    assert answer(name, data) == "it takes too long"
+
+
+def test_a_body_that_takes_too_long_is_reported_and_the_rest_of_the_mail_is_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    mail = b"From: ada@quay.example\nSubject: Ferry\nContent-Type: text/html\n\n<p>Seven.</p><div %s>x</div>"
+    monkeypatch.setattr(worker, "SECONDS_A_PART", 2.0)
+
+    found = answer("a.eml", mail % MANY.encode())
+
+    assert isinstance(found, Document)
+    assert (found.title, found.text) == ("Ferry", "From: ada@quay.example\n")
+    assert found.problem == "read in part: it takes too long"
+
+
+def test_what_is_cut_off_is_reported() -> None:
+    found = answer("a.eml", b"From: x\nSubject: s\nTo: " + b"a@quay.example, " * 2_000 + b"\n\nhello\n")
+    parts = b"From: x\nContent-Type: multipart/mixed; boundary=x\n\n" + b"--x\n\nhello\n" * 300 + b"--x--\n"
+    line = answer("a.txt", b"a long line of words " * (MOST_TEXT // 20))
+
+    assert isinstance(found, Document)
+    assert "hello" in found.text
+    assert found.problem == "only the first 20,000 characters of To are read"
+    assert getattr(answer("a.eml", parts), "problem", "") == "only its first 200 parts are read"
+    assert isinstance(line, Document)
+    assert line.problem == "only its first 5,000,000 characters are read: it is longer than 5,000,000 characters"
 
 
 def test_extreme_nesting_and_length_take_limited_time() -> None:

@@ -157,6 +157,43 @@ def test_sheets_show_values_as_a_person_sees_them() -> None:
     )
 
 
+def test_cells_beyond_column_200_are_reported() -> None:
+    found = read_document("a.xlsx", workbook(Fees=[["Berth", *[""] * 199, "lost"]], Few=[["x", *[None] * 300]]))
+
+    assert found.problem == "only the first 200 columns of Fees are read"
+    assert "lost" not in found.text
+
+
+def test_the_dates_of_a_template_are_not_those_of_the_document() -> None:
+    for name, document in (("a.docx", docx.Document()), ("a.pptx", pptx.Presentation())):
+        document.core_properties.author = "Ada"
+        assert read_document(name, saved(document)).metadata.keys() & {"author", "created", "updated"} == {"author"}
+        document.core_properties.modified = datetime(2026, 3, 1, 9, 30)
+        assert read_document(name, saved(document)).metadata["updated"] == "2026-03-01T09:30:00Z"
+
+
+def test_a_file_of_another_type_than_its_ending_says_what_it_is() -> None:
+    said = {
+        f"{ending}.{name}": refusal(f"a.{name}", data)
+        for ending, data in FILES.items()
+        for name in FILES
+        if name != ending
+    }
+
+    assert said == {
+        "docx.pptx": "a Word document, not a PowerPoint file: rename it to .docx",
+        "docx.xlsx": "a Word document, not an Excel workbook: rename it to .docx",
+        "pptx.docx": "a PowerPoint file, not a Word document: rename it to .pptx",
+        "pptx.xlsx": "a PowerPoint file, not an Excel workbook: rename it to .pptx",
+        "xlsx.docx": "an Excel workbook, not a Word document: rename it to .xlsx",
+        "xlsx.pptx": "an Excel workbook, not a PowerPoint file: rename it to .xlsx",
+    }
+    assert refusal("a.docx", b"%PDF-1.4\n") == "a PDF, not a Word document: rename it to .pdf"
+    assert refusal("a.pdf", FILES["docx"]).startswith("an Office or ZIP file, not a PDF: rename it")
+    unknown = changed(FILES["docx"], "[Content_Types].xml", "wordprocessingml.document.main+xml", "x+xml")
+    assert "object at" not in refusal("a.docx", unknown)
+
+
 def test_what_is_not_a_document_of_its_kind_is_refused_with_the_fix() -> None:
     for ending, data in FILES.items():
         assert refusal(f"a.{ending}", b"") == "empty file"

@@ -72,6 +72,17 @@ def test_what_is_not_a_pdf_is_refused() -> None:
         assert refusal(data).startswith(("broken", "empty file"))
 
 
+def test_text_that_cannot_be_decoded_is_reported_and_not_indexed() -> None:
+    """Fonts without a table of characters give `7KHIHUU\\` for `The ferry`, or private characters."""
+    for unreadable in (False, True):
+        document = read(undecodable("The ferry leaves at seven", private=unreadable))
+
+        assert document.text == "## Page 1\n\nBefore.\n"
+        assert document.problem == (
+            "1 of 2 pages have text that cannot be decoded: `ocrmypdf --force-ocr` reads it from the picture"
+        )
+
+
 def test_a_page_that_never_ends_costs_only_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     read(pdf(lines_of("The reader is started and imported.")))
     started = time.monotonic()
@@ -94,6 +105,36 @@ def test_a_reader_that_was_killed_is_started_again() -> None:
     process.wait()
 
     assert "Two." in read(pdf(lines_of("Two."))).text
+
+
+def undecodable(text: str, private: bool) -> bytes:
+    """Two pages. The font of the second has glyphs, and no characters or only private ones."""
+    resources = b"/Resources << /Font << /F %d 0 R >> >>"
+    page = b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] " + resources + b" /Contents %d 0 R >>"
+    described = b"/FontDescriptor << /Type /FontDescriptor /FontName /A+X /Flags 4 /FontBBox [0 0 1000 1000] >>"
+    glyphs = "".join(f"{ord(letter) - 29:04x}" for letter in text).encode()
+    characters = b"/ToUnicode 11 0 R " if private else b""
+    return assembled(
+        [
+            b"<< /Type /Catalog /Pages 2 0 R >>",
+            b"<< /Type /Pages /Count 2 /Kids [5 0 R 7 0 R] >>",
+            b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
+            b"<< /Title (Undecodable) >>",
+            page % (3, 6),
+            _stream(b"", b"BT /F 12 Tf 60 700 Td (Before.) Tj ET"),
+            page % (9, 8),
+            _stream(b"", b"BT /F 12 Tf 60 700 Td <%s> Tj ET" % glyphs),
+            b"<< /Type /Font /Subtype /Type0 /BaseFont /A+X /Encoding /Identity-H %s/DescendantFonts [10 0 R] >>"
+            % characters,
+            b"<< /Type /Font /Subtype /CIDFontType2 /BaseFont /A+X /DW 600 %s "
+            b"/CIDSystemInfo << /Registry (Adobe) /Ordering (Identity) /Supplement 0 >> >>" % described,
+            _stream(
+                b"",
+                b"begincmap 1 begincodespacerange <0000> <FFFF> endcodespacerange "
+                b"1 beginbfrange <0000> <00FF> <E000> endbfrange endcmap",
+            ),
+        ]
+    )
 
 
 def endless() -> bytes:

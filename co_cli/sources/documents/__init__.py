@@ -8,16 +8,13 @@ reason: one broken or hostile file must not stop the indexing of a folder.
 from __future__ import annotations
 
 import re
-from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple
 
+from co_cli.notes.markdown import Heading
 from co_cli.notes.note import NotTextError
-from co_cli.sources.worker import MOST_TEXT, reason_of, run_parser
+from co_cli.sources.worker import MOST_TEXT, load_parser, reason_of, run_parser
 from co_cli.values import to_utf8
-
-if TYPE_CHECKING:
-    from co_cli.notes.markdown import Heading
 
 BINARY = frozenset(
     """
@@ -50,13 +47,14 @@ LIBRARIES = {
     **dict.fromkeys(("pptx", "pptm", "ppsx", "potx"), ("pptx", "office:read_slides")),
     **dict.fromkeys(("xlsx", "xlsm", "xltx"), ("openpyxl", "office:read_sheets")),
 }
-"""The package of the extra `documents` for files with this ending, and our reader, which runs in the worker process."""
+"""The package of the extra `documents` for files with this ending, and our reader, which needs it."""
 READERS = {
     **dict.fromkeys(("html", "htm", "xhtml"), "mail:read_html"),
     "eml": "mail:read_mail",
     "ipynb": "text:read_notebook",
 }
-"""Our readers that run in this process. Every other file is read as plain text."""
+"""Our readers for files with this ending. Every other file is read as plain text."""
+TEXT_READER = "text:read_text"
 INSTALL_READERS = 'pip install "co-cli[documents]"'
 NEEDS_EXTRA = f'needs the extra "documents": {INSTALL_READERS}'
 
@@ -64,6 +62,8 @@ MB = 1_000_000
 LARGEST_TEXT = 10 * MB
 LARGEST_DOCUMENT = 100 * MB
 """For documents that may contain pictures, which are skipped."""
+SMALL = 50_000
+"""Bytes. So little text is read in this process, unless a package of the extra parses it; the rest in the worker."""
 LONGEST_TITLE = 200
 ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[@-Z\\-_])")
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ufffe\uffff]")
@@ -131,19 +131,26 @@ def read_document(name: str, data: bytes) -> Document:
 
 
 def _read(name: str, ending: str, data: bytes) -> Document:
-    """The readers are imported here: lxml and email would double the time of a search."""
-    if ending in LIBRARIES:
-        return _read_in_worker(LIBRARIES[ending][1], data)
-    module, function = READERS.get(ending, "text:read_text").split(":")
-    read = getattr(import_module(f"{__name__}.{module}"), function)
-    return read(data) if ending in READERS else read(name, data)
-
-
-def _read_in_worker(reader: str, data: bytes) -> Document:
-    if not data:
+    """The readers are imported when they are needed: lxml and email would double the time of a search."""
+    if ending in LIBRARIES and not data:
         raise NotTextError("empty file")
-    answers, failure = run_parser(f"{__name__}.{reader}", data)
-    parts = [Document(*answer) for answer in answers]
+    reader = LIBRARIES[ending][1] if ending in LIBRARIES else READERS.get(ending, TEXT_READER)
+    parser, arguments = f"{__name__}.{reader}", [name] if reader == TEXT_READER else []
+    if ending in LIBRARIES or len(data) > SMALL:
+        answers, failure = run_parser(parser, data, *arguments)
+        return _joined([_document(*answer) for answer in answers], failure)
+    return _joined([*load_parser(parser)(data, *arguments)], "")
+
+
+def _document(title: str | None, text: str, metadata: dict[str, object], problem: str | None, found: Any) -> Document:
+    """What the worker's JSON says."""
+    headings = None if found is None else tuple(Heading(*one) for one in found)
+    return Document(title, text, metadata, problem, headings)
+
+
+def _joined(parts: list[Document], failure: str) -> Document:
+    if len(parts) == 1 and parts[0].headings is not None:
+        return parts[0]  # plain text, with its own lines
     text = "\n\n".join(part.text.strip("\n") for part in parts if part.text)
     if failure and not text:
         raise NotTextError(failure)
@@ -158,7 +165,8 @@ def _clean(document: Document) -> Document:
     text, problem = _clean_text(document.text), document.problem
     if len(text) > MOST_TEXT:
         text = text[: text.rfind("\n", 0, MOST_TEXT) + 1 or MOST_TEXT]
-        cut = f"only its first {text.count(chr(10)):,} lines are read: it is longer than {MOST_TEXT:,} characters"
+        lines = f"{text.count(chr(10)):,} lines" if text.endswith("\n") else f"{MOST_TEXT:,} characters"
+        cut = f"only its first {lines} are read: it is longer than {MOST_TEXT:,} characters"
         problem = f"{problem}; {cut}" if problem else cut
     lines, headings = text.count("\n") + 1, document.headings
     metadata = {

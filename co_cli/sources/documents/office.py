@@ -14,7 +14,7 @@ from importlib import import_module
 from io import BytesIO
 from typing import Any
 
-from co_cli.notes.note import NotTextError
+from co_cli.notes.note import UTF_16, NotTextError
 from co_cli.sources.documents import MB, Document
 from co_cli.sources.documents.markup import own_title, plain, table
 
@@ -26,8 +26,24 @@ OLD_OFFICE = b"\xd0\xcf\x11\xe0"
 XML = (".xml", ".rels", ".vml")
 VARIANT = re.compile(rb'"[^"]*\.(document|template|slideshow|presentation)(\.macroEnabled\w*)?\.main\+xml"')
 """The content types of templates, slide shows and files with macros, which python-docx and python-pptx refuse."""
-MAIN = b'"application/vnd.openxmlformats-officedocument.%s.main+xml"'
+MAIN = {
+    "docx": b'"application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml"',
+    "pptx": b'"application/vnd.openxmlformats-officedocument.presentationml.presentation.main+xml"',
+}
+TYPES = {
+    "docx": ("a Word document", re.compile(rb'"[^"]*\b(?:wordprocessingml|ms-word)\.[^"]*\.main\+xml"')),
+    "xlsx": ("an Excel workbook", re.compile(rb'"[^"]*\b(?:spreadsheetml|ms-excel)\.[^"]*\.main\+xml"')),
+    "pptx": ("a PowerPoint file", re.compile(rb'"[^"]*\b(?:presentationml|ms-powerpoint)\.[^"]*\.main\+xml"')),
+}
+"""What a file is, by the content type of its main part."""
+DECLARED = re.compile(r"\s*<\?xml[^>]*?\sencoding\s*=\s*[\"']([^\"']*)")
 PROPERTIES = {"creator": "author", "created": "created", "modified": "updated", "language": "language"}
+TEMPLATE_DATES = (
+    *("2013-12-23T23:15:00Z", "2013-01-27T09:14:16Z", "2013-01-27T09:15:58Z"),  # python-docx, python-pptx
+    *("2006-09-16T00:00:00Z", "1996-10-14T23:33:28Z", "2015-06-05T18:17:20Z", "2015-06-05T18:19:34Z"),  # Excel
+    "2006-08-16T00:00:00Z",  # PowerPoint
+)
+"""Dates of the templates that programs make new files from; they say nothing about a document."""
 
 MOST_ROWS = 20_000
 """Of one sheet. What follows is data rather than text."""
@@ -51,7 +67,7 @@ BLOCKS, ROWS, CELLS, TEXT = (
 
 def read_word(data: bytes) -> Iterator[Document]:
     docx: Any = import_module("docx")  # these libraries take 70 to 230 ms to import
-    file, title, metadata = _clean_copy(data, MAIN % b"wordprocessingml.document")
+    file, title, metadata = _clean_copy(data, "docx")
     word = docx.Document(file)
     kinds = _style_kinds(word.styles)
     lines: list[str] = []
@@ -117,22 +133,24 @@ def _flat(element: Any) -> str:
 
 def read_sheets(data: bytes) -> Iterator[Document]:
     openpyxl: Any = import_module("openpyxl")
-    file, title, metadata = _clean_copy(data)
+    file, title, metadata = _clean_copy(data, "xlsx")
     sheets = openpyxl.load_workbook(file, read_only=True, data_only=True, keep_links=False).worksheets
     yield Document(title, "", {**metadata, "sheets": len(sheets)})
     left = MOST_CELLS
     for sheet in sheets:
         sheet.reset_dimensions()  # many programs write wrong ones
         rows: list[list[str]] = []
-        cut = False
+        cut: dict[str, None] = {}
         for count, row in enumerate(sheet.iter_rows(values_only=True)):
-            cut = count >= MOST_ROWS or left <= 0
-            if cut:
+            if count >= MOST_ROWS or left <= 0:
+                cut[f"{count:,} rows"] = None
                 break
             rows.append([_value(cell) for cell in row[:MOST_COLUMNS]])
             left -= len(rows[-1])
+            if any(map(_value, row[MOST_COLUMNS:])):
+                cut[f"{MOST_COLUMNS} columns"] = None
         name = " ".join(str(sheet.title).split())
-        problem = f"only the first {len(rows):,} rows of {name} are read" if cut else None
+        problem = f"only the first {' and '.join(cut)} of {name} are read" if cut else None
         yield Document(None, f"## Sheet {name}\n\n{table(rows)}", {}, problem)
 
 
@@ -149,7 +167,7 @@ def _value(value: object) -> str:
 
 def read_slides(data: bytes) -> Iterator[Document]:
     pptx: Any = import_module("pptx")
-    file, title, metadata = _clean_copy(data, MAIN % b"presentationml.presentation")
+    file, title, metadata = _clean_copy(data, "pptx")
     slides = pptx.Presentation(file).slides
     yield Document(title, "", {**metadata, "slides": len(slides)})
     for number, slide in enumerate(slides, 1):
@@ -180,7 +198,7 @@ def _shape(shape: Any) -> Iterator[str]:
         )
 
 
-def _clean_copy(data: bytes, main: bytes = b"") -> tuple[BytesIO, str | None, dict[str, object]]:
+def _clean_copy(data: bytes, ending: str) -> tuple[BytesIO, str | None, dict[str, object]]:
     """The file without what could harm its reader, its title, and what else it says about itself."""
     if data.startswith(OLD_OFFICE):
         raise NotTextError("protected by a password, or an old Office file: save it without one, in the new format")
@@ -192,17 +210,29 @@ def _clean_copy(data: bytes, main: bytes = b"") -> tuple[BytesIO, str | None, di
             for name, entry in {entry.filename: entry for entry in file.infolist()}.items():
                 part = _part(file, entry, left) if name.endswith(XML) else b""
                 left -= len(part)
-                if name == "[Content_Types].xml" and main:
-                    part = VARIANT.sub(main, part)
+                if name == "[Content_Types].xml":
+                    _require_type(part, ending)
+                    part = VARIANT.sub(MAIN[ending], part) if ending in MAIN else part
                 if name == "docProps/core.xml":
                     about = etree.fromstring(part, etree.XMLParser(resolve_entities=False))
                 clean.writestr(name, part)
     except zipfile.BadZipFile:
+        if data.startswith(b"%PDF-"):
+            raise NotTextError(f"a PDF, not {TYPES[ending][0]}: rename it to .pdf") from None
         raise NotTextError("broken: not a complete ZIP file; open it and save it again") from None
     said = {etree.QName(one).localname: (one.text or "").strip() for one in about if isinstance(one.tag, str)}
-    metadata: dict[str, object] = {key: said[name] for name, key in PROPERTIES.items() if said.get(name)}
+    known = {name: said[name] for name in PROPERTIES if said.get(name) and said[name] not in TEMPLATE_DATES}
+    metadata: dict[str, object] = {PROPERTIES[name]: value for name, value in known.items()}
     copy.seek(0)
     return copy, own_title(said.get("title")), metadata
+
+
+def _require_type(content_types: bytes, ending: str) -> None:
+    if TYPES[ending][1].search(content_types):
+        return
+    for other, (what, main_part) in TYPES.items():
+        if main_part.search(content_types):
+            raise NotTextError(f"{what}, not {TYPES[ending][0]}: rename it to .{other}")
 
 
 def _part(file: zipfile.ZipFile, entry: zipfile.ZipInfo, left: int) -> bytes:
@@ -213,6 +243,18 @@ def _part(file: zipfile.ZipFile, entry: zipfile.ZipInfo, left: int) -> bytes:
         part = stream.read(most + 1)  # what the entry says about its size may be a lie
     if len(part) > most:
         raise NotTextError(f"its text is larger than {most // MB} MB when unpacked")
-    if b"<!DOCTYPE" in part or b"<!DOCTYPE" in part.replace(b"\0", b""):
+    if "<!DOCTYPE" in _decoded(part):
         raise NotTextError("broken: its XML contains a DTD; open it and save it again")
     return part
+
+
+def _decoded(part: bytes) -> str:
+    """As an XML parser reads it. Other encodings than Office writes could hide a DTD from us, but not from a parser."""
+    try:
+        text = part.decode("utf-16" if part.startswith(UTF_16) else "utf-8")
+        declared = DECLARED.match(text.removeprefix("\ufeff"))
+        if "\0" not in text and (not declared or declared[1].upper() in ("UTF-8", "UTF-16", "US-ASCII")):
+            return text
+    except UnicodeDecodeError:
+        pass
+    raise NotTextError("broken: its XML is neither UTF-8 nor UTF-16; open it and save it again")

@@ -7,6 +7,7 @@ pypdf 36.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import datetime
@@ -19,11 +20,21 @@ from co_cli.sources.documents.markup import own_title, plain
 
 MOST_PAGES = 5_000
 LONGEST_PAGE = 500_000
+SAMPLE = 500
+"""Characters of a page that are checked."""
+GARBLED_SHARE = 0.3
+UNDECODED = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f\ue000-\uf8ff\ufffd]")
+SCANNED = "have no text (scanned?): `ocrmypdf` adds it"
+GARBLED = "have text that cannot be decoded: `ocrmypdf --force-ocr` reads it from the picture"
+BROKEN = "cannot be read"
+CUT = f"are read up to {LONGEST_PAGE:,} characters"
 MOMENT = re.compile(r"(?:D:)?(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)(?:([+-]\d\d)'?(\d\d))?")
 
 
 def read_pdf(data: bytes) -> Iterator[Document]:
     pdfium: Any = import_module("pypdfium2")  # 30 ms, and part of an extra
+    if data.startswith(b"PK\x03\x04"):
+        raise NotTextError("an Office or ZIP file, not a PDF: rename it to .docx, .xlsx, .pptx or .zip")
     if b"%PDF-" not in data[:1_024]:
         raise NotTextError("broken: not a PDF")
     try:
@@ -39,36 +50,48 @@ def read_pdf(data: bytes) -> Iterator[Document]:
     yield Document(own_title(said.get("Title")), "", {**metadata, "pages": pages})
 
     count = f"{pages} page" + "s" * (pages != 1)
-    read = scanned = broken = 0
+    found = Counter[str]()
     for number in range(min(pages, MOST_PAGES)):
         try:
             page = pdf[number]
-            text = _text(page)
-            picture = not text and any(page.get_objects(filter=[pdfium.raw.FPDF_PAGEOBJ_IMAGE], max_depth=3))
+            text, problem = _text(page, pdfium.raw)
+            if not text and not problem and any(page.get_objects([pdfium.raw.FPDF_PAGEOBJ_IMAGE], max_depth=3)):
+                problem = SCANNED
             page.close()
         except pdfium.PdfiumError:
-            text, picture = "", False
-            broken += 1
-        read, scanned = read + bool(text), scanned + picture
+            text, problem = "", BROKEN
+        found[problem] += 1
+        found["read"] += bool(text)
         yield Document(None, f"## Page {number + 1}\n\n{text}" if text else "")
     pdf.close()
 
-    if not read:
+    if not found["read"] and not found[GARBLED]:
         raise NotTextError(f"no text on its {count} (scanned?): `ocrmypdf` adds the text that it shows")
-    if scanned:
-        yield Document(problem=f"{scanned} of {count} have no text (scanned?): `ocrmypdf` adds it")
-    if broken:
-        yield Document(problem=f"{broken} of {count} cannot be read")
+    problems = [
+        f"{found[problem]} of {count} {problem}" for problem in (SCANNED, GARBLED, BROKEN, CUT) if found[problem]
+    ]
+    if not found["read"]:
+        raise NotTextError("; ".join(problems))
+    yield Document(problem="; ".join(problems) or None)
     if pages > MOST_PAGES:
         yield Document(problem=f"only the first {MOST_PAGES:,} pages are read")
 
 
-def _text(page: Any) -> str:
-    """U+FFFE marks a word that is divided at the end of a line: without it, the word is whole again."""
+def _text(page: Any, raw: Any) -> tuple[str, str]:
+    """The text of a page and what is wrong with it.
+
+    U+FFFE marks a word that is divided at the end of a line: without it, the word is whole again.
+    """
     words = page.get_textpage()
-    text: str = words.get_text_range(0, min(words.count_chars(), LONGEST_PAGE))
+    length: int = words.count_chars()
+    places = range(0, length, 1 + length // SAMPLE)
+    unknown = sum(raw.FPDFText_HasUnicodeMapError(words, place) == 1 for place in places)
+    text: str = words.get_text_range(0, min(length, LONGEST_PAGE)).replace("\ufffe", "")
     words.close()
-    return plain("\n".join(line.rstrip() for line in text.replace("\ufffe", "").splitlines())).strip("\n")
+    if max(unknown / max(1, len(places)), len(UNDECODED.findall(text)) / max(1, len(text))) > GARBLED_SHARE:
+        return "", GARBLED
+    lines = plain("\n".join(line.rstrip() for line in text.splitlines())).strip("\n")
+    return lines, CUT if length > LONGEST_PAGE else ""
 
 
 def _moment(text: str) -> str | None:

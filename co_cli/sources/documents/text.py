@@ -8,6 +8,7 @@ from __future__ import annotations
 import codecs
 import json
 import re
+from collections.abc import Iterator
 from typing import Any, cast
 
 from co_cli.notes.note import BINARY_PROBE, UTF_16, NotTextError, decode
@@ -48,17 +49,17 @@ KNOWN = re.compile(r"utf-8|utf-16(-le|-be)?|cp\d+|iso8859-\d+|koi8-[ru]|mac-\w+|
 """Other codecs are not used for pages, and not all of them are harmless."""
 
 
-def read_text(name: str, data: bytes) -> Document:
+def read_text(data: bytes, name: str) -> Iterator[Document]:
     text, problem = _read_characters(data)
     text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     ending = ending_of(name)
     if ending in JSON:
         text = _spread(text)
     _refuse_generated(text, ending)
-    return Document(None, text, {}, problem, outline(name, text))
+    yield Document(None, text, {}, problem, outline(name, text))
 
 
-def read_notebook(data: bytes) -> Document:
+def read_notebook(data: bytes) -> Iterator[Document]:
     """Its text, its code in fences, and what the code printed."""
     text, problem = _read_characters(data)
     try:
@@ -70,7 +71,7 @@ def read_notebook(data: bytes) -> Document:
     title, info, kernel = (_get(notebook, "metadata", key) for key in ("title", "language_info", "kernelspec"))
     language = _text(_get(info, "name")) or _text(_get(kernel, "language"))
     blocks = [block for cell in _list(_get(notebook, "cells")) for block in _blocks(cell, language) if block.strip()]
-    return Document(
+    yield Document(
         _text(title) or None, "".join(f"{block}\n\n" for block in blocks)[:-1], {"language": language}, problem
     )
 

@@ -91,7 +91,7 @@ def extract(markup: str, url: str = "", seconds: float = 30.0, least_share: floa
     Raises PageRefusedError.
     """
     if len(markup) <= LARGE:
-        return _extract(markup, url, least_share)
+        return extract_here(markup, url, least_share)
     data = markup.encode("utf-8", "replace")
     parts, problem = run_parser(f"{__name__}:extract_in_worker", data, url, least_share, seconds=seconds)
     if parts:
@@ -102,10 +102,11 @@ def extract(markup: str, url: str = "", seconds: float = 30.0, least_share: floa
 
 
 def extract_in_worker(data: bytes, url: str, least_share: float) -> Iterator[Page]:
-    yield _extract(data.decode(), url, least_share)
+    yield extract_here(data.decode(), url, least_share)
 
 
-def _extract(markup: str, url: str, least_share: float) -> Page:
+def extract_here(markup: str, url: str = "", least_share: float = 0.0) -> Page:
+    """The same in this process, whatever it costs."""
     parser = lxml_html.HTMLParser(remove_comments=True, remove_pis=True, encoding="utf-8")
     try:
         data = markup.replace("\0", "").encode("utf-8", "replace")
@@ -124,7 +125,7 @@ def _extract(markup: str, url: str, least_share: float) -> Page:
             _drop_frames(tree)
             tree = _main(tree)
             if _letters(tree) < letters * least_share:
-                return _extract(markup, url, ALL_TEXT)
+                return extract_here(markup, url, ALL_TEXT)
         text = _render(tree, url)
     letters = sum(1 for _ in islice(re.finditer(r"\w", text), LEAST_LETTERS))
     if not letters or (scripted and letters < LEAST_LETTERS):
