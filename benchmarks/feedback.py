@@ -20,9 +20,9 @@ from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.refs import without_lines
 from co_cli.paths import sample_vault
 from co_cli.retrieval.profiles import DEFAULT
-from co_cli.service.feedback import DEFAULT_WEIGHTS, Comparison, Judgement, Lesson, compare, learn
-from co_cli.service.searching import weights_of
+from co_cli.searching.requests import weights_of
 from co_cli.settings import load_settings
+from co_cli.upkeep.feedback import DEFAULT_WEIGHTS, Comparison, Judgement, Lesson, compare, learn
 
 LOOKED_AT = 10
 

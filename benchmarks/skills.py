@@ -12,7 +12,7 @@ from benchmarks.measuring import BenchRow
 from benchmarks.skill_set import put_skills, tasks
 from benchmarks.vaults import Bar
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.service.skills import Skills
+from co_cli.linked.skills import Skills
 from co_cli.settings import load_settings
 from co_cli.tools import Toolbox
 from co_cli.tools.budget import estimate_tokens

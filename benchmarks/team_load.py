@@ -25,7 +25,7 @@ from benchmarks.corpus import Writer, write_corpus
 from benchmarks.measuring import BenchRow
 from benchmarks.vaults import Bar, questions
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.service.access_tokens import AccessTokens
+from co_cli.server.access_tokens import AccessTokens
 from co_cli.settings import load_settings
 from tests import postgres
 from tests.team.servers import Team, git

@@ -1,7 +1,7 @@
 """KnowledgeBase: the Python API of co-cli. Every front end uses it.
 
-Synchronous and safe to share between threads. Settings become objects here and nowhere else. The modules of
-`co_cli.service` are imported when they are first used.
+Synchronous and safe to share between threads. Settings become objects here and nowhere else. Modules that a
+search does without are imported when they are first used.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from contextlib import suppress
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
-from co_cli import service, team
 from co_cli.activity import Activity
 from co_cli.activity.statistics import use_counts
 from co_cli.embedding.embedders import Embedders, reader_named
@@ -21,7 +20,7 @@ from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.notes.files import make_folders
 from co_cli.notes.store import NoteStore
 from co_cli.retrieval.explain import Explanation, explain_note
-from co_cli.service.searching import Options, find, read_filters, read_request
+from co_cli.searching.requests import Options, find, read_filters, read_request
 from co_cli.settings import Settings, load_settings
 from co_cli.sources.origin import VAULT, Origin, added_sources
 from co_cli.sources.walk import require_vault
@@ -39,17 +38,27 @@ from co_cli.values import (
     Status,
     SyncReport,
 )
+from co_cli.vaults import is_own_vault, make_vault, other_tiers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from types import TracebackType
     from typing import Any, Self
 
+    from co_cli.conversations.checkpoints import Checkpoints
     from co_cli.embedding.reader import PassageReader
+    from co_cli.git import Repository
     from co_cli.index.embed import Embedded
     from co_cli.index.links import Backlink, Link
+    from co_cli.linked.origins import Origins
+    from co_cli.linked.skills import Skills
+    from co_cli.linked.web_pages import Loader, WebPages
     from co_cli.notes.note import Note
+    from co_cli.saving.lookup import Lookup
+    from co_cli.saving.writer import VaultWriter
     from co_cli.sources.web.fetch import Fetcher
+    from co_cli.team.team_vault import TeamVault
+    from co_cli.upkeep.doctor import Finding
 
 
 class KnowledgeBase:
@@ -60,7 +69,11 @@ class KnowledgeBase:
         self.root = require_vault(settings.vault)
         git_dir = os.path.join(self.root, ".git")
         shared = settings.engine != "sqlite" and os.path.isdir(git_dir)
-        repository = team.git.Repository(self.root, GIT_DIR=git_dir) if shared else None
+        repository: Repository | None = None
+        if shared:
+            from co_cli.git import Repository  # starts processes, which a search does without
+
+            repository = Repository(self.root, GIT_DIR=git_dir)
         self.engine = engine_of(settings, {self.root: repository.name} if repository else {})
         self.embedders = Embedders(
             settings.knowledge_embedding_provider,
@@ -75,10 +88,12 @@ class KnowledgeBase:
             exclude=settings.knowledge_exclude,
             max_note_bytes=settings.knowledge_max_note_bytes,
         )
-        self.team: team.team_vault.TeamVault | None = None
+        self.team: TeamVault | None = None
         """The git repository that is the truth, and the other servers of this vault."""
         if repository:
-            self.team = self.index.truth = team.team_vault.TeamVault(self.index, repository)
+            from co_cli.team.team_vault import TeamVault  # PostgreSQL's packages are an extra
+
+            self.team = self.index.truth = TeamVault(self.index, repository)
         self.front_end = "python"
         """Recorded in the query log."""
         self.short_lived = False
@@ -118,9 +133,9 @@ class KnowledgeBase:
         with suppress(OSError):  # what needs the folder says why it cannot be made
             make_folders(settings.data_dir, private=True)
         if not os.path.exists(settings.vault):
-            origin, own = settings.origins["vault"], service.vaults.is_own_vault(os.path.realpath(settings.vault))
+            origin, own = settings.origins["vault"], is_own_vault(os.path.realpath(settings.vault))
             if create or own or origin in ("default", "project"):
-                service.vaults.make_vault(settings.vault, private=own or origin == "default")
+                make_vault(settings.vault, private=own or origin == "default")
         return cls(settings)
 
     @staticmethod
@@ -129,7 +144,9 @@ class KnowledgeBase:
 
         It has search, note, notes, remember, update, forget, restore, tags, links and status.
         """
-        return service.server_client.ServerKnowledgeBase(url, token)
+        from co_cli.remote import ServerKnowledgeBase  # slow to import
+
+        return ServerKnowledgeBase(url, token)
 
     def close(self) -> None:
         if "activity" in self.__dict__:
@@ -157,7 +174,7 @@ class KnowledgeBase:
     def search(self, query: str, limit: int = 10, *, track: bool = False, **options: Any) -> SearchResult:
         """Search notes as they were at the last `sync`.
 
-        Options are the fields of `Options` (service/searching.py): the filters `sources`, `tags`, `any_tag`,
+        Options are the fields of `Options` (searching/requests.py): the filters `sources`, `tags`, `any_tag`,
         `category`, `since`, `until` and `fields`; `as_of`, to search what existed and was valid then; `outdated`, to
         include notes that are superseded or not valid now; `backend`, `profile`, `weights` such as
         `{"words": 0.5, "recency": 0.2}`, `words`, `meaning`, `min_score`, `prefix`, `read` and `reranker`.
@@ -169,7 +186,9 @@ class KnowledgeBase:
         if "skill" in request.filters.sources:
             found, _ = self.skills.search_sources(request)
         elif request.filters.as_of is not None:
-            found, problem = service.history.search_as_of(self, request)
+            from co_cli.saving.history import search_as_of  # slow to import
+
+            found, problem = search_as_of(self, request)
         if found is None:
             found = find(self.index, request, self.unsynced)
         if problem:
@@ -333,7 +352,9 @@ class KnowledgeBase:
 
     def outdated(self, note: Note) -> str | None:
         """Why a note is not valid now, such as `superseded by memory:new`; None if it is valid."""
-        return service.lookup.outdated(note, self.working_index())
+        from co_cli.saving.lookup import outdated as why_outdated  # slow to import
+
+        return why_outdated(note, self.working_index())
 
     def links(self, ref: str, targets: Sequence[str] | None = None) -> tuple[list[Link], list[Backlink]]:
         """The links of a note and the links to it, resolved by Obsidian's rules.
@@ -358,25 +379,31 @@ class KnowledgeBase:
         return NoteStore(self.root, self._count_indexed, *limits)
 
     @property
-    def lookup(self) -> service.lookup.Lookup:
+    def lookup(self) -> Lookup:
         """Finds notes by ref, name or path, in every vault and source."""
-        return service.lookup.Lookup(self)
+        from co_cli.saving.lookup import Lookup  # slow to import
+
+        return Lookup(self)
 
     @property
-    def writer(self) -> service.vault_writer.VaultWriter:
+    def writer(self) -> VaultWriter:
         """Saves, changes, forgets and restores notes."""
-        return service.vault_writer.VaultWriter(self)
+        from co_cli.saving.writer import VaultWriter  # slow to import
+
+        return VaultWriter(self)
 
     @property
-    def sources(self) -> service.origins.Origins:
+    def sources(self) -> Origins:
         """Folders and files that are searched with the vault: add, refresh and remove them."""
-        return service.origins.Origins(self)
+        from co_cli.linked.origins import Origins  # slow to import
 
-    def web_pages(
-        self, fetcher: Fetcher | None = None, loader: service.web_pages.Loader | None = None
-    ) -> service.web_pages.WebPages:
+        return Origins(self)
+
+    def web_pages(self, fetcher: Fetcher | None = None, loader: Loader | None = None) -> WebPages:
         """Web pages that are saved as articles: add and refresh them. Without a fetcher, the settings make one."""
-        return service.web_pages.WebPages(self, fetcher, loader)
+        from co_cli.linked.web_pages import WebPages  # slow to import
+
+        return WebPages(self, fetcher, loader)
 
     @cached_property
     def reader(self) -> PassageReader | None:
@@ -384,14 +411,18 @@ class KnowledgeBase:
         return reader_named(self.settings.knowledge_reader)
 
     @cached_property
-    def skills(self) -> service.skills.Skills:
+    def skills(self) -> Skills:
         """Skills of the project, of the user and of configured folders, for agents to find and load."""
-        return service.skills.Skills(self)
+        from co_cli.linked.skills import Skills  # slow to import
+
+        return Skills(self)
 
     @cached_property
-    def checkpoints(self) -> service.checkpoints.Checkpoints:
+    def checkpoints(self) -> Checkpoints:
         """Conversations that were saved to continue from."""
-        return service.checkpoints.Checkpoints(self)
+        from co_cli.conversations.checkpoints import Checkpoints  # slow to import
+
+        return Checkpoints(self)
 
     @cached_property
     def activity(self) -> Activity:
@@ -402,18 +433,22 @@ class KnowledgeBase:
 
     def status(self) -> Status:
         """Numbers about the vault and its index."""
-        return service.doctor.status_of(self)
+        from co_cli.upkeep.doctor import status_of  # slow to import
 
-    def doctor(self, fix: bool = False) -> list[service.doctor.Finding]:
+        return status_of(self)
+
+    def doctor(self, fix: bool = False) -> list[Finding]:
         """Check everything; `fix` applies the safe fixes: to the index, never to notes."""
-        return service.doctor.examine(self, fix)
+        from co_cli.upkeep.doctor import examine  # slow to import
+
+        return examine(self, fix)
 
     def load_linked_sources(self) -> None:
         """Read which other vaults and folders are searched with this one. Another process may have added some."""
         linked: list[Origin] = []
         self.index.tiers = self.sources_problem = None
         if self.settings.team_vault or self.settings.origins["vault"] == "project":  # else there are no tiers
-            self.index.tiers, linked = service.vaults.other_tiers(self.settings, self.root)
+            self.index.tiers, linked = other_tiers(self.settings, self.root)
         self.source_vaults = (self.root, *(origin.root for origin in linked if origin.tier == "user"))
         try:
             for entry in added_sources(self.settings.data_dir, self.source_vaults):

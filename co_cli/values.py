@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, Literal, NamedTuple, cast, get_args
 
 Source = Literal["memory", "article", "conversation", "entity", "resource", "folder", "obsidian", "skill", "checkpoint"]
 OwnSource = Literal["memory", "article", "conversation", "entity", "resource"]
@@ -396,3 +396,22 @@ def to_utf8(text: str) -> str:
         return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
     except UnicodeEncodeError:
         return text.encode("utf-8", "replace").decode()
+
+
+Role = Literal["read", "write", "admin"]
+ROLES: tuple[Role, ...] = get_args(Role)
+"""Each may do what those before it may."""
+
+
+class Token(NamedTuple):
+    """What is known about a token. The token itself is shown once, when it is created."""
+
+    name: str
+    """Whose it is. Recorded with everything that is saved with it."""
+    role: Role
+    vault: str
+    """The only vault that it opens: its folder, or its name in a team's database."""
+    created: str = ""
+
+    def may(self, role: Role) -> bool:
+        return ROLES.index(self.role) >= ROLES.index(role)

@@ -31,7 +31,7 @@ from co_cli.evaluation.running import Evaluation
 from co_cli.evaluation.sets import EvalDocument, Question, QuestionSet, read_set, read_vault
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.retrieval.results import best_of_each_note
-from co_cli.service.searching import Options, read_request
+from co_cli.searching.requests import Options, read_request
 from co_cli.settings import load_settings
 
 ROOT = Path(__file__).parents[2]

@@ -26,13 +26,13 @@ from co_cli.agent.injection import KEY, Seen, skill_for, spoken_turns, user_text
 from co_cli.agent.message_history import load_checkpoint, save_checkpoint
 from co_cli.agent.toolset import VaultAccess, make_toolset
 from co_cli.conversations.capture import KeptSession, captures, keep_turns
+from co_cli.conversations.checkpoints import Checkpoint
 from co_cli.errors import KnowledgeError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.logbook import logger
 from co_cli.notes.refs import without_lines
 from co_cli.notes.transcripts import SpokenTurn
-from co_cli.service.checkpoints import Checkpoint
-from co_cli.service.context import ContextNote, WorkingSet, always_notes, matching_notes
+from co_cli.searching.context import ContextNote, WorkingSet, always_notes, matching_notes
 from co_cli.tools.budget import estimate_tokens
 from co_cli.tools.fencing import unfenced
 from co_cli.tools.guidance import instructions

@@ -24,7 +24,7 @@ from co_cli.errors import InvalidInputError, KnowledgeError, NoteConflictError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.files import make_folders, read_json, replace
 from co_cli.notes.store import content_hash
-from co_cli.service.searching import LARGEST_LIMIT
+from co_cli.searching.requests import LARGEST_LIMIT
 from co_cli.values import to_utf8
 
 HOME = "main"

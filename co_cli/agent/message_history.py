@@ -11,12 +11,12 @@ from pydantic import ValidationError
 from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, ModelResponse, ToolCallPart
 
 from co_cli.agent.injection import TOOL_NAMES, parts_of, spoken_turns, tool_returns
+from co_cli.conversations.checkpoints import LISTS, Checkpoint
 from co_cli.errors import InvalidInputError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.new_note import title_from
 from co_cli.notes.transcripts import USER, render_turns
 from co_cli.retrieval.query import parse
-from co_cli.service.checkpoints import LISTS, Checkpoint
 from co_cli.values import moment_text
 
 MOST = 12

@@ -25,7 +25,7 @@ from co_cli.cli.app import main
 from co_cli.cli.terminal import Screen, printable
 from co_cli.errors import InvalidInputError, KnowledgeError
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.service.freshness import Freshener
+from co_cli.searching.freshness import Freshener
 from co_cli.values import to_utf8
 
 HISTORY = "chat-history"

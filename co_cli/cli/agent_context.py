@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from co_cli.cli.opening import at_least_1, open_synced, print_result
 from co_cli.cli.terminal import printable
-from co_cli.service.context import untrusted_vaults
+from co_cli.searching.context import untrusted_vaults
 
 if TYPE_CHECKING:
-    from co_cli.service.context import WorkingSet
+    from co_cli.searching.context import WorkingSet
 
 
 def add_context(parser: argparse.ArgumentParser) -> None:

@@ -6,7 +6,7 @@ import argparse
 
 from co_cli.cli.opening import open_knowledge_base, print_result
 from co_cli.cli.terminal import Screen, count_of, printable
-from co_cli.service.checkpoints import LISTS, Checkpoint
+from co_cli.conversations.checkpoints import LISTS, Checkpoint
 
 HINT = "`co chat --from NAME` continues there."
 NONE = "No checkpoints yet: /checkpoint TITLE in `co chat` saves one, and so does Knowledge.checkpoint in Python."

@@ -18,7 +18,7 @@ from co_cli.errors import InvalidInputError, KnowledgeError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.files import read_bytes
 from co_cli.notes.secrets import count_masked
-from co_cli.service.vault_writer import TextKeptError, require_version
+from co_cli.saving.writer import TextKeptError, require_version
 from co_cli.values import Saved
 
 DEFAULT_EDITORS = ("vi", "nano", "notepad")

@@ -14,12 +14,12 @@ from co_cli.agent.models import load_model
 from co_cli.cli.opening import json_text, kept_text, open_knowledge_base, print_result, settings_of
 from co_cli.cli.terminal import ProgressBar, count_of, printable, size_of
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.service.doctor import unread_text
-from co_cli.service.freshness import Batch, Notice, Watcher
-from co_cli.service.history import move_history
-from co_cli.service.searching import learned_weights
-from co_cli.service.verification import OriginCheck, verify
+from co_cli.saving.history import move_history
+from co_cli.searching.freshness import Batch, Notice, Watcher
+from co_cli.searching.requests import learned_weights
 from co_cli.sources.origin import kind_of
+from co_cli.upkeep.doctor import unread_text
+from co_cli.upkeep.verification import OriginCheck, verify
 from co_cli.values import BINARY, Status, SyncReport, moment_text
 
 MOST_SHOWN = 20

@@ -11,10 +11,10 @@ from co_cli.cli.opening import open_synced, print_json
 from co_cli.cli.terminal import Screen, count_of, printable, read_key, reads_terminal
 from co_cli.errors import InvalidInputError, KnowledgeError
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.service.decisions import Action, decide, require_unchanged
-from co_cli.service.review import Review, review
-from co_cli.service.review_checks import ACTIONS, KINDS, ReviewItem
 from co_cli.tools.budget import estimate_tokens
+from co_cli.upkeep.decisions import Action, decide, require_unchanged
+from co_cli.upkeep.review import Review, review
+from co_cli.upkeep.review_checks import ACTIONS, KINDS, ReviewItem
 
 SHOWN = 10
 """Findings of each kind that are listed; --json has all."""

@@ -38,9 +38,9 @@ from co_cli.notes.frontmatter import read_frontmatter
 from co_cli.notes.new_note import clean_tags
 from co_cli.notes.note import Note, excerpt, own_tags
 from co_cli.notes.refs import ENDINGS
-from co_cli.service.note_details import view_note
-from co_cli.service.vaults import TIERS
+from co_cli.searching.note_details import view_note
 from co_cli.values import ON_RELATED, OWN_SOURCES, SOURCES, NoteSummary, OnRelated
+from co_cli.vaults import TIERS
 
 DOCUMENTS = (*ENDINGS, ".txt", ".pdf", ".html", ".htm", ".docx", ".xlsx", ".pptx", ".odt", ".epub")
 """What `co open` opens. An added folder may hold scripts, which some systems run when they are opened."""

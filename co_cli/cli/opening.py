@@ -14,7 +14,7 @@ from co_cli.cli.terminal import ProgressBar, Screen, count_of, logbook, printabl
 from co_cli.errors import IndexUnavailableError, InvalidInputError, UnknownRefError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.files import read_json
-from co_cli.service.searching import close_tags, unused_tags
+from co_cli.searching.requests import close_tags, unused_tags
 from co_cli.settings import Settings, load_settings, this_process
 from co_cli.values import INVISIBLE, SyncReport, plain
 

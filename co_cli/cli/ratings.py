@@ -11,9 +11,9 @@ from co_cli.cli.opening import add_limit, confirm_clear, find_note, open_knowled
 from co_cli.cli.terminal import count_of
 from co_cli.errors import InvalidInputError
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.service import feedback
-from co_cli.service.feedback import weights_of
-from co_cli.service.usage import Usage, usage_of
+from co_cli.upkeep import feedback
+from co_cli.upkeep.feedback import weights_of
+from co_cli.upkeep.usage import Usage, usage_of
 from co_cli.values import moment_text
 
 WIDEST = 74

@@ -31,7 +31,7 @@ from co_cli.notes.refs import without_lines
 from co_cli.retrieval.profiles import PROFILES, check_weights
 from co_cli.retrieval.query import parse
 from co_cli.retrieval.results import make_snippet
-from co_cli.service.searching import learned_in_use
+from co_cli.searching.requests import learned_in_use
 from co_cli.values import OWN_SOURCES, Hit, SearchResult, without_weak, worth_showing
 
 if TYPE_CHECKING:

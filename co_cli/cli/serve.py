@@ -8,7 +8,8 @@ import sys
 from co_cli.cli.opening import open_knowledge_base, print_result, settings_of, sync_first
 from co_cli.cli.terminal import printable
 from co_cli.errors import InvalidInputError
-from co_cli.service.access_tokens import ROLES, AccessTokens
+from co_cli.server.access_tokens import AccessTokens
+from co_cli.values import ROLES
 
 HOST = "127.0.0.1"
 PORT = 8767

@@ -19,7 +19,10 @@ from co_cli.errors import SettingsError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.files import is_empty_folder, locked, make_folders, replace
 from co_cli.paths import project_of, project_settings_file, project_vault, sample_vault, user_settings_file
-from co_cli.service.vaults import (
+from co_cli.settings import BY_NAME, SETTINGS, load_settings, refuse_unsafe, unknown_setting
+from co_cli.sources.folder import HEAVY
+from co_cli.sources.origin import MARKDOWN
+from co_cli.vaults import (
     SAMPLE_QUESTIONS,
     make_vault,
     trust,
@@ -28,9 +31,6 @@ from co_cli.service.vaults import (
     vaults_for_prompts,
     why_trusted,
 )
-from co_cli.settings import BY_NAME, SETTINGS, load_settings, refuse_unsafe, unknown_setting
-from co_cli.sources.folder import HEAVY
-from co_cli.sources.origin import MARKDOWN
 
 
 def add_init(parser: argparse.ArgumentParser) -> None:

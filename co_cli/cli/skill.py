@@ -10,7 +10,7 @@ from co_cli.cli.opening import add_limit, open_knowledge_base, print_result
 from co_cli.cli.terminal import count_of
 from co_cli.errors import InvalidInputError
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.service.skills import Skill
+from co_cli.linked.skills import Skill
 
 
 def add_skill(parser: argparse.ArgumentParser) -> None:

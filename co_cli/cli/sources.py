@@ -27,16 +27,16 @@ from co_cli.cli.opening import (
 from co_cli.cli.terminal import ProgressBar, count_of, printable
 from co_cli.errors import InvalidInputError, SettingsError
 from co_cli.importers.articles import import_articles
-from co_cli.service.origins import Part, is_glob
-from co_cli.service.vaults import is_own_vault, own_vault, tier_of
+from co_cli.linked.origins import Part, is_glob
 from co_cli.settings import Settings
 from co_cli.sources.origin import KINDS, Origin
 from co_cli.sources.web import looks_like_url
 from co_cli.values import BINARY, ON_CONFLICT, SyncReport, masked_text
+from co_cli.vaults import is_own_vault, own_vault, tier_of
 
 if TYPE_CHECKING:
-    from co_cli.service.origins import SourceReceipt
-    from co_cli.service.web_pages import Loader, PageReceipt  # imports lxml
+    from co_cli.linked.origins import SourceReceipt
+    from co_cli.linked.web_pages import Loader, PageReceipt  # imports lxml
 
 Row = dict[str, Any]
 """One result, as JSON prints it."""

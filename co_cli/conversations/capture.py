@@ -20,7 +20,7 @@ from co_cli.notes.note import read_note
 from co_cli.notes.refs import FOLDERS, source_ref, without_lines
 from co_cli.notes.secrets import redact
 from co_cli.notes.transcripts import SpokenTurn, nested, participants, read_turns, render_turns
-from co_cli.service.server_client import ServerKnowledgeBase
+from co_cli.remote import ServerKnowledgeBase
 from co_cli.values import DAY, Filters, moment_text
 
 LONGEST_ID = 200

@@ -13,7 +13,7 @@ from co_cli.index.names import fold_name
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.note import Note
 from co_cli.notes.refs import source_ref
-from co_cli.service.feedback import judge
+from co_cli.upkeep.feedback import judge
 from co_cli.values import Saved
 
 

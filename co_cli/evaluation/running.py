@@ -16,7 +16,7 @@ from co_cli.evaluation.baselines import BASELINES, Desk
 from co_cli.evaluation.sets import ABSENT, Question, QuestionSet, note_text
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.refs import FOLDERS, without_lines
-from co_cli.service.searching import BACKENDS
+from co_cli.searching.requests import BACKENDS
 from co_cli.settings import Settings
 from co_cli.values import Progress, SearchResult
 

@@ -27,7 +27,7 @@ from co_cli.logbook import in_log, logger
 from co_cli.notes.note import decode, excerpt
 from co_cli.notes.refs import lines_of, without_lines
 from co_cli.notes.store import NoteStore
-from co_cli.service.context import always_notes, matching_notes
+from co_cli.searching.context import always_notes, matching_notes
 from co_cli.tools import Toolbox
 from co_cli.tools.fencing import GUIDE, clean, one_line, plain_ref
 from co_cli.tools.guidance import instructions

@@ -12,7 +12,7 @@ from co_cli.activity.feed import Entry, FeedQuery, Kind, read_feed
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.refs import without_lines
 from co_cli.server.routes import route
-from co_cli.service.usage import memories_by_day, usage_of
+from co_cli.upkeep.usage import memories_by_day, usage_of
 
 
 class FeedAsked(BaseModel):

@@ -42,8 +42,8 @@ from co_cli.server import (
 )
 from co_cli.server.events import Events
 from co_cli.server.routes import API, CALLER, ApiError, ErrorAnswer, error_answer, json_answer, read_body, route
-from co_cli.service.access_tokens import Role, Token
-from co_cli.service.vaults import SAMPLE_QUESTIONS
+from co_cli.values import Role, Token
+from co_cli.vaults import SAMPLE_QUESTIONS
 
 MODULES = (activity_api, given_api, health_api, map_api, note_api, review_api, search_api)
 """They register their routes when they are imported."""

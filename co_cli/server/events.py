@@ -13,7 +13,7 @@ from starlette.responses import StreamingResponse
 from co_cli.errors import IndexUnavailableError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.refs import source_ref
-from co_cli.service.freshness import Batch, Notice, Watcher
+from co_cli.searching.freshness import Batch, Notice, Watcher
 from co_cli.sources.origin import Origin
 
 MOST_REFS = 200

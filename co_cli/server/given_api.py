@@ -9,8 +9,8 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from co_cli.knowledge_base import KnowledgeBase
+from co_cli.searching.context import Context, WorkingSet, always_notes, matching_notes, untrusted_vaults
 from co_cli.server.routes import CALLER, route
-from co_cli.service.context import Context, WorkingSet, always_notes, matching_notes, untrusted_vaults
 from co_cli.tools import Toolbox, ToolResult
 from co_cli.tools.toolbox import EVERY_TOOL, RESULT_TOKENS
 

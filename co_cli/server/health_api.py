@@ -14,13 +14,13 @@ from co_cli.embedding.embedders import reader_named
 from co_cli.embedding.reader import PassageReader
 from co_cli.errors import VaultError
 from co_cli.knowledge_base import KnowledgeBase
+from co_cli.linked.origins import SourceState
 from co_cli.retrieval.profiles import PROFILES
+from co_cli.searching.requests import Options, find, learned_weights, read_request
 from co_cli.server.jobs import Jobs, JobState, Report
 from co_cli.server.routes import route
-from co_cli.service.doctor import Finding, examine
-from co_cli.service.origins import SourceState
-from co_cli.service.searching import Options, find, learned_weights, read_request
 from co_cli.settings import SETTINGS
+from co_cli.upkeep.doctor import Finding, examine
 from co_cli.values import Backend, SearchResult, Status
 
 

@@ -15,9 +15,8 @@ from co_cli.notes.note import Note, own_tags, read_note, version_of
 from co_cli.notes.refs import lines_of
 from co_cli.notes.store import NoteStore
 from co_cli.notes.wikilinks import Attachments, find_links
-from co_cli.server.rendering import PICTURES, render
-from co_cli.server.routes import CALLER, ApiError, ErrorAnswer, json_answer, model_of, route
-from co_cli.service.note_details import (
+from co_cli.saving.writer import require_version
+from co_cli.searching.note_details import (
     NoteHistory,
     NoteView,
     VersionDiff,
@@ -27,10 +26,11 @@ from co_cli.service.note_details import (
     resolved_links,
     view_note,
 )
-from co_cli.service.vault_writer import require_version
-from co_cli.service.vaults import vaults_for_prompts
+from co_cli.server.rendering import PICTURES, render
+from co_cli.server.routes import CALLER, ApiError, ErrorAnswer, json_answer, model_of, route
 from co_cli.sources.walk import is_listed
 from co_cli.values import SOURCES, Change, Draft, Forgotten, NoteSummary, Saved, SaveReceipt
+from co_cli.vaults import vaults_for_prompts
 
 LARGEST_FILE = 50_000_000
 PUSH_SECONDS = 30.0

@@ -15,10 +15,10 @@ from co_cli.errors import InvalidInputError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.server.jobs import Jobs, JobState, Report
 from co_cli.server.routes import CALLER, route
-from co_cli.service.decisions import Action, Decision, decide, require_unchanged, undo
-from co_cli.service.review import Review, review
-from co_cli.service.review_checks import KINDS, Kind, ReviewItem
 from co_cli.tools.budget import estimate_tokens
+from co_cli.upkeep.decisions import Action, Decision, decide, require_unchanged, undo
+from co_cli.upkeep.review import Review, review
+from co_cli.upkeep.review_checks import KINDS, Kind, ReviewItem
 
 
 class ListFindings(BaseModel):

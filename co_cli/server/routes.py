@@ -35,8 +35,7 @@ from co_cli.errors import (
 )
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.logbook import crashed
-from co_cli.service.access_tokens import Role, Token
-from co_cli.values import plain
+from co_cli.values import Role, Token, plain
 
 API = "/api/v1"
 ROUTES: list[Route] = []

@@ -11,9 +11,9 @@ from pydantic import BaseModel, ConfigDict
 from co_cli.activity.judgements import Judgement
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.retrieval.explain import Explanation
+from co_cli.searching.requests import Options
 from co_cli.server.routes import model_of, route
-from co_cli.service import feedback
-from co_cli.service.searching import Options
+from co_cli.upkeep import feedback
 from co_cli.values import OWN_SOURCES, SearchResult
 
 LONE_LETTER = r"(?<=\s)[a-zA-Z]$"

@@ -24,14 +24,15 @@ from starlette.types import Message, Receive, Scope, Send
 from co_cli.activity import acting
 from co_cli.http_server import given_token, token_in
 from co_cli.knowledge_base import KnowledgeBase
+from co_cli.linked.skills import Skills
 from co_cli.mcp.clients import PATH
 from co_cli.mcp.transports import http_app
+from co_cli.server.access_tokens import AccessTokens
 from co_cli.server.app import Access, Site
 from co_cli.server.metrics import Gauge, Metrics
 from co_cli.server.routes import API, ApiError, ErrorAnswer, json_answer, read_bytes
-from co_cli.service.access_tokens import AccessTokens, Token
-from co_cli.service.skills import Skills
 from co_cli.tools import Toolbox
+from co_cli.values import Token
 
 PER_SECOND = 60
 """Requests of one token; as many may come at once after a pause."""

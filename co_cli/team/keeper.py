@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import psycopg
 
 from co_cli.errors import FrontmatterError, GitError, KnowledgeError
+from co_cli.git import Group
 from co_cli.index.postgres.postgres_engine import CONNECT
 from co_cli.index.postgres.postgres_statements import Connection, fetch
 from co_cli.logbook import logger
 from co_cli.notes.editing import set_fields
 from co_cli.notes.refs import ENDINGS, slugify, source_ref
-from co_cli.team.git import Group
 from co_cli.team.schema import CHANNEL
 from co_cli.team.vault_copy import LARGE_FILE
 from co_cli.values import DAY

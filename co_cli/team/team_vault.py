@@ -20,13 +20,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from co_cli.activity import acting
 from co_cli.errors import GitError, IndexUnavailableError, InvalidInputError, NoteFileError, VaultError
+from co_cli.git import Repository, blob_name
 from co_cli.index.postgres.postgres_engine import VERSION, PostgresEngine
 from co_cli.index.postgres.postgres_statements import Connection, fetch
 from co_cli.logbook import logger
 from co_cli.notes.files import locked
 from co_cli.notes.store import NoteStore, content_hash, reporting
 from co_cli.sources.origin import GIT_FILE, IGNORE_FILE
-from co_cli.team.git import Repository, blob_name
 from co_cli.team.keeper import Keeper
 from co_cli.team.schema import CHANNEL, connect_team
 from co_cli.team.team_tokens import TeamTokens

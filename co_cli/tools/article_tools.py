@@ -10,7 +10,7 @@ from pydantic_core import to_jsonable_python
 
 from co_cli.notes.note import excerpt
 from co_cli.notes.refs import lines_of, without_lines
-from co_cli.service.note_details import mentions_of
+from co_cli.searching.note_details import mentions_of
 from co_cli.tools.budget import estimate_tokens, whole_lines
 from co_cli.tools.fencing import fence_note, one_line, plain_ref
 from co_cli.tools.knowledge import DOCUMENTS, Found, FoundNote, Limit, Narrowing, Ranking, fitting, recall

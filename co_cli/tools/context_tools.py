@@ -9,8 +9,8 @@ from pydantic import Field
 
 from co_cli.errors import InvalidInputError
 from co_cli.knowledge_base import KnowledgeBase
+from co_cli.linked.origins import Tree, is_glob
 from co_cli.notes.refs import path_of, without_lines
-from co_cli.service.origins import Tree, is_glob
 from co_cli.tools.budget import whole_lines
 from co_cli.tools.fencing import clean, one_line, plain_ref
 from co_cli.tools.tool import ToolContext, ToolResult, tool

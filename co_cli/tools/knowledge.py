@@ -13,7 +13,7 @@ from typing_extensions import TypedDict
 from co_cli.errors import KnowledgeError
 from co_cli.notes.note import excerpt
 from co_cli.notes.refs import without_lines
-from co_cli.service.note_details import mentions_of
+from co_cli.searching.note_details import mentions_of
 from co_cli.tools.budget import estimate_tokens, within
 from co_cli.tools.fencing import fence_note, one_line
 from co_cli.tools.tool import ToolContext, ToolResult, tool

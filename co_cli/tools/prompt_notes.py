@@ -8,7 +8,7 @@ from html import unescape
 from typing import Any
 
 from co_cli.notes.refs import without_lines
-from co_cli.service.context import ContextNote
+from co_cli.searching.context import ContextNote
 from co_cli.tools.budget import estimate_tokens, within
 from co_cli.tools.fencing import GUIDE, clean, fence_note, unfenced
 

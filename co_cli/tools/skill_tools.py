@@ -11,8 +11,8 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from co_cli.linked.skills import Skill
 from co_cli.notes.note import Note
-from co_cli.service.skills import Skill
 from co_cli.tools.budget import whole_lines
 from co_cli.tools.fencing import HIDDEN, clean, one_line
 from co_cli.tools.tool import ToolContext, ToolResult, tool

@@ -9,8 +9,8 @@ from typing import Any, cast
 from co_cli.conversations.capture import captures
 from co_cli.errors import InvalidInputError, KnowledgeError, NoteConflictError, NoteMissingError, UnknownRefError
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.service.freshness import Freshener
-from co_cli.service.server_client import ServerKnowledgeBase
+from co_cli.remote import ServerKnowledgeBase
+from co_cli.searching.freshness import Freshener
 from co_cli.tools.article_tools import read_note, recall_article, save_article
 from co_cli.tools.context_tools import context_refresh, context_tree, find_checkpoint, next_step
 from co_cli.tools.conversation_tools import save_conversation

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from co_cli.service.history import commits_of
+from co_cli.saving.history import commits_of
 from tests.command import Co, commit, git, write_script
 from tests.vault import Vault
 

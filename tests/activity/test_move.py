@@ -10,7 +10,7 @@ import apsw
 import pytest
 
 from co_cli.activity.judgements import change_learned, read_learned
-from co_cli.service.review import Dismissals
+from co_cli.upkeep.review import Dismissals
 from tests.command import Co
 
 VAULT = ".co-cli/knowledge"

@@ -21,7 +21,7 @@ from mcp_types import CallToolResult, EmbeddedResource, TextContent, TextResourc
 
 from co_cli.agent.loading import HEAD, TAIL, LoadingAgent, McpServer, page_of, preview, read_servers
 from co_cli.errors import PageRefusedError, SettingsError
-from co_cli.service.web_pages import Loaded, LoaderAnswer, UseHttp
+from co_cli.linked.web_pages import Loaded, LoaderAnswer, UseHttp
 from co_cli.sources.web.extract import Page
 from tests.agent.scripted import Call, Script, Turn, part_text
 

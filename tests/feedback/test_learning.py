@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from co_cli.service.feedback import DEFAULT_WEIGHTS, STEPS, Comparison, learn
+from co_cli.upkeep.feedback import DEFAULT_WEIGHTS, STEPS, Comparison, learn
 
 DEFAULT = DEFAULT_WEIGHTS["meaning"]
 WORDS, MEANING = (0.25, 0.5), (0.5, 0.25)

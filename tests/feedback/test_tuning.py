@@ -8,7 +8,7 @@ import pytest
 
 from co_cli.activity.judgements import LEARNED, change_learned
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.service.searching import ranking_of
+from co_cli.searching.requests import ranking_of
 from tests.command import Co
 from tests.feedback.conftest import Judge
 from tests.vault import Vault

@@ -17,8 +17,8 @@ from co_cli.index.sqlite.database_files import is_ours, set_aside_before
 from co_cli.index.sqlite.sqlite_engine import SqliteEngine
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.knowledge_index import KnowledgeIndex
-from co_cli.service.verification import verify
 from co_cli.settings import load_settings
+from co_cli.upkeep.verification import verify
 from tests.command import Co
 from tests.damage import spoil_table
 from tests.index.contents import contents, contents_from_scratch

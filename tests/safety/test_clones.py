@@ -12,7 +12,7 @@ from pydantic_ai import Agent
 from co_cli.agent import Knowledge
 from co_cli.errors import SettingsError
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.service.context import MAX_ALWAYS, always_notes
+from co_cli.searching.context import MAX_ALWAYS, always_notes
 from co_cli.settings import MAX_FILE_BYTES, SETTINGS, load_settings
 from tests.agent.scripted import Script
 from tests.command import Co

@@ -15,7 +15,7 @@ from tests.safety.rule_examples import Example
 
 SEEDS = range(5)
 REPOSITORY = Path(__file__).parents[2]
-OURS = ("README.md", "AGENTS.md", "CHANGELOG.md", "SECURITY.md", "docs", "knowledge", ".co-cli", "co_cli/service")
+OURS = ("README.md", "AGENTS.md", "CHANGELOG.md", "SECURITY.md", "docs", "knowledge", ".co-cli", "co_cli/saving")
 
 
 def test_every_kind_of_secret_is_found_and_masked() -> None:

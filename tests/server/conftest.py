@@ -18,9 +18,10 @@ from starlette.testclient import TestClient
 from co_cli.http_server import listen, make_server
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.paths import sample_vault
+from co_cli.server.access_tokens import AccessTokens
 from co_cli.server.app import OWNER, Access, Site
 from co_cli.server.team_site import TeamAccess, TeamSite
-from co_cli.service.access_tokens import AccessTokens, Role
+from co_cli.values import Role
 from tests.server.browser import DESKTOP, PATIENCE, chromium, wait_for
 from tests.vault import Vault
 

@@ -17,7 +17,7 @@ import pytest
 import yaml
 
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.service.access_tokens import AccessTokens
+from co_cli.server.access_tokens import AccessTokens
 from tests.postgres import copy_schema, new_database
 from tests.server.browser import PATIENCE
 from tests.team.conftest import team as team

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from co_cli.searching import freshness
 from co_cli.server.app import PAGE
-from co_cli.service import freshness
 from tests.server.browser import inspect, until, wait_for
 from tests.server.conftest import Server
 from tests.vault import Vault

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.service import freshness
+from co_cli.searching import freshness
 from tests.server.browser import held, until, wait_for
 from tests.server.conftest import Server, serving
 from tests.server.test_search_api import logged

@@ -16,9 +16,9 @@ from co_cli.agent import Knowledge
 from co_cli.errors import InvalidInputError, NoteConflictError, ServerUnavailableError, UnknownRefError
 from co_cli.http_server import listen
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.service.access_tokens import AccessTokens
-from co_cli.service.context import always_notes, matching_notes
-from co_cli.service.note_details import note_history
+from co_cli.searching.context import always_notes, matching_notes
+from co_cli.searching.note_details import note_history
+from co_cli.server.access_tokens import AccessTokens
 from co_cli.tools import Toolbox
 from tests.command import Co
 from tests.server.conftest import Server, serving

@@ -19,9 +19,10 @@ import pytest
 from co_cli.errors import KnowledgeError, ServerUnavailableError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.server import team_site
+from co_cli.server.access_tokens import AccessTokens, FileTokens
 from co_cli.server.routes import API, ROUTES
 from co_cli.server.team_site import LARGEST
-from co_cli.service.access_tokens import ROLES, AccessTokens, FileTokens
+from co_cli.values import ROLES
 from tests.command import Co
 from tests.mcp_server.talking import Talk, over_http
 from tests.server.browser import PATIENCE

@@ -19,8 +19,8 @@ from psycopg.conninfo import conninfo_to_dict
 from benchmarks.team_load import press
 from co_cli.errors import InvalidInputError
 from co_cli.knowledge_base import KnowledgeBase
+from co_cli.server.access_tokens import AccessTokens
 from co_cli.server.routes import API, ROUTES
-from co_cli.service.access_tokens import AccessTokens
 from co_cli.team import keeper
 from tests.command import Co
 from tests.mcp_server.talking import over_http

@@ -1,6 +1,6 @@
 """What people say to an assistant all day that has nothing to do with the sample vault.
 
-`TUNED_ON` and `CHATTER` were looked at when the limits of `service/context.py` were chosen; `HELD_OUT` were written
+`TUNED_ON` and `CHATTER` were looked at when the limits of `searching/context.py` were chosen; `HELD_OUT` were written
 with them and only counted.
 """
 

@@ -11,8 +11,8 @@ import pytest
 
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.paths import sample_vault
-from co_cli.service.context import always_notes, matching_notes
-from co_cli.service.feedback import judge
+from co_cli.searching.context import always_notes, matching_notes
+from co_cli.upkeep.feedback import judge
 from tests.service.everyday_prompts import HELD_OUT, TUNED_ON, with_chatter
 from tests.vault import Vault
 

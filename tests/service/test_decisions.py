@@ -9,9 +9,9 @@ import pytest
 
 from co_cli.errors import InvalidInputError
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.service.decisions import Action, decide, undo
-from co_cli.service.review import Dismissals, review
-from co_cli.service.review_checks import ReviewItem
+from co_cli.upkeep.decisions import Action, decide, undo
+from co_cli.upkeep.review import Dismissals, review
+from co_cli.upkeep.review_checks import ReviewItem
 from tests.vault import Vault
 
 OLD = "---\ncreated: 2024-03-01\n---\nThe door code is 1111.\n"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.service.doctor import Finding
+from co_cli.upkeep.doctor import Finding
 from tests.damage import spoil_table
 from tests.vault import Vault
 

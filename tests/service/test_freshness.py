@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.service.freshness import BEHIND, Freshener
+from co_cli.searching.freshness import BEHIND, Freshener
 from tests.vault import Vault
 
 

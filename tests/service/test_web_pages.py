@@ -8,8 +8,8 @@ import pytest
 
 from co_cli.errors import NoteConflictError
 from co_cli.knowledge_base import KnowledgeBase
+from co_cli.linked.web_pages import Loaded, LoaderAnswer, LoadFailed, PageReceipt, UseHttp, WebPages
 from co_cli.notes.note import Note, read_note
-from co_cli.service.web_pages import Loaded, LoaderAnswer, LoadFailed, PageReceipt, UseHttp, WebPages
 from co_cli.sources.web.addresses import Exceptions
 from co_cli.sources.web.extract import Page
 from co_cli.sources.web.fetch import Fetcher

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.service.skills import Skill
+from co_cli.linked.skills import Skill
 from tests.command import Co
 from tests.skills.conftest import SkillRoot
 

@@ -13,8 +13,8 @@ from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.files import TEMPORARY
 from co_cli.notes.frontmatter import read_frontmatter
 from co_cli.notes.store import TRASH
-from co_cli.service.verification import compare
 from co_cli.settings import Settings, load_settings
+from co_cli.upkeep.verification import compare
 
 WORDS = (
     "anchor basil cedar dune ember fjord garnet heron ivory juniper kelp linden marsh nectar onyx pebble quartz raven "

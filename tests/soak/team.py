@@ -12,8 +12,8 @@ from pathlib import Path
 
 from co_cli.errors import KnowledgeError, NoteConflictError
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.service.verification import verify
 from co_cli.settings import load_settings
+from co_cli.upkeep.verification import verify
 from tests import postgres
 from tests.soak.runner import PATIENCE, Process, Trial
 from tests.team.servers import git

@@ -14,11 +14,11 @@ import psycopg
 import pytest
 
 from co_cli.errors import GitError
+from co_cli.searching.note_details import note_history
 from co_cli.server.team_site import team_gauges
-from co_cli.service.note_details import note_history
-from co_cli.service.review import review
-from co_cli.service.verification import verify
 from co_cli.team.keeper import Keeper, LeaseLostError
+from co_cli.upkeep.review import review
+from co_cli.upkeep.verification import verify
 from tests.command import write_script
 from tests.server.browser import PATIENCE, wait_for
 from tests.soak.runner import Process
@@ -338,7 +338,7 @@ def test_a_remote_that_hangs_is_left_with_everything_that_git_had_started(
     git(Path(repository.root), "config", "core.sshCommand", str(hanging))
     git(Path(repository.root), "remote", "set-url", "origin", "ssh://away.example/notes.git")
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
-    monkeypatch.setattr("co_cli.team.git.REMOTE_SECONDS", 3)
+    monkeypatch.setattr("co_cli.git.REMOTE_SECONDS", 3)
     with pytest.raises(GitError, match=r"git fetch in .* took longer than 3 s"):
         repository.fetch()
 
@@ -522,7 +522,7 @@ def test_whatever_stops_the_keeper_is_shown(team: Team) -> None:
 
 
 def test_files_that_are_too_large_for_a_note_are_left_to_git(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("co_cli.team.git.LARGEST", 1_000)
+    monkeypatch.setattr("co_cli.git.LARGEST", 1_000)
     git(team.place, "clone", "--quiet", str(team.remote), "one")
     (team.place / "one" / "untracked.mp4").write_bytes(b"x" * 1_001)
     one = team.server("one")

@@ -18,11 +18,11 @@ from co_cli.errors import IndexUnavailableError, InvalidInputError, NoteConflict
 from co_cli.importers.note_importer import ImportRequest, import_export
 from co_cli.index.postgres import postgres_engine
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.service.access_tokens import AccessTokens
-from co_cli.service.verification import verify
+from co_cli.server.access_tokens import AccessTokens
 from co_cli.settings import load_settings
 from co_cli.team import team_vault
 from co_cli.team.schema import MIGRATIONS
+from co_cli.upkeep.verification import verify
 from tests.command import Co
 from tests.soak.runner import Process
 from tests.soak.team import open_server

@@ -11,7 +11,7 @@ import pytest
 from co_cli.errors import InvalidInputError, UnknownRefError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.transcripts import SpokenTurn, render_turns
-from co_cli.service.freshness import BEHIND, Freshener
+from co_cli.searching.freshness import BEHIND, Freshener
 from co_cli.tools import TOOLS, Toolbox
 from co_cli.tools.budget import estimate_tokens
 from tests.vault import Vault

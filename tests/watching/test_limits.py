@@ -13,8 +13,8 @@ NAMESPACE = ("unshare", "--user", "--map-root-user")
 SCRIPT = """
 import os, sys, time
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.service import freshness
-from co_cli.service.freshness import Batch, Watcher
+from co_cli.searching import freshness
+from co_cli.searching.freshness import Batch, Watcher
 
 vault, data, news = sys.argv[1], sys.argv[2], []
 def until(true):

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.service import freshness
-from co_cli.service.freshness import Batch, Notice, Watcher
+from co_cli.searching import freshness
+from co_cli.searching.freshness import Batch, Notice, Watcher
 from tests.vault import Vault
 
 PATIENCE = 120.0

@@ -26,12 +26,12 @@ from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.notes.files import sweep_temporary
 from co_cli.notes.secrets import find_secrets
 from co_cli.paths import permission_cure
-from co_cli.service.vaults import tier_of
-from co_cli.service.verification import compare
 from co_cli.settings import SETTINGS
 from co_cli.sources.documents import INSTALL_READERS, NEEDS_EXTRA
 from co_cli.sources.origin import Origin
+from co_cli.upkeep.verification import compare
 from co_cli.values import BINARY, Filters, Progress, Status, moment_text
+from co_cli.vaults import tier_of
 
 if TYPE_CHECKING:
     from co_cli.knowledge_base import KnowledgeBase

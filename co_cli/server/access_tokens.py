@@ -11,34 +11,17 @@ import os
 import re
 import secrets
 import time
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, get_args
+from typing import TYPE_CHECKING, Any, Protocol
 
 from co_cli.errors import InvalidInputError
 from co_cli.notes.files import change_json, read_json
-from co_cli.values import moment_text
+from co_cli.values import Role, Token, moment_text
 
 if TYPE_CHECKING:
     from co_cli.knowledge_base import KnowledgeBase
 
 FILE_NAME = "tokens.json"
-Role = Literal["read", "write", "admin"]
-ROLES: tuple[Role, ...] = get_args(Role)
-"""Each may do what those before it may."""
 NAME = re.compile(r"[\w.@-]{1,40}")
-
-
-class Token(NamedTuple):
-    """What is known about a token. The token itself is shown once, when it is created."""
-
-    name: str
-    """Whose it is. Recorded with everything that is saved with it."""
-    role: Role
-    vault: str
-    """The only vault that it opens: its folder, or its name in a team's database."""
-    created: str = ""
-
-    def may(self, role: Role) -> bool:
-        return ROLES.index(self.role) >= ROLES.index(role)
 
 
 class TokenStore(Protocol):

@@ -21,11 +21,11 @@ from co_cli.index.engine import Reader, StoredSpace
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.note import Note, excerpt
 from co_cli.notes.refs import without_lines
+from co_cli.remote import ServerKnowledgeBase
 from co_cli.retrieval.candidates import Ask, gather
 from co_cli.retrieval.query import Query, parse
-from co_cli.service.server_client import ServerKnowledgeBase
-from co_cli.service.vaults import vaults_for_prompts, why_untrusted
 from co_cli.values import OWN_SOURCES, Filters, UseCount
+from co_cli.vaults import vaults_for_prompts, why_untrusted
 
 STRONG = 0.8
 """Evidence for an unmarked memory. In the sample vault none of 80 everyday prompts reaches it, and most questions in a

@@ -26,14 +26,14 @@ from co_cli.errors import (
     PageGoneError,
     PageRefusedError,
 )
+from co_cli.linked.origins import is_glob
 from co_cli.notes.editing import render_note
 from co_cli.notes.new_note import clean_tags, title_from
 from co_cli.notes.note import Note, NotTextError, read_note
 from co_cli.notes.refs import ref_of
 from co_cli.notes.secrets import count_masked, reveals_secret, without_secrets
 from co_cli.notes.similarity import body_hash
-from co_cli.service.origins import is_glob
-from co_cli.service.vault_writer import change_file
+from co_cli.saving.writer import change_file
 from co_cli.settings import Settings
 from co_cli.sources.web import looks_like_url
 from co_cli.sources.web.addresses import Exceptions, read_url, without_credentials

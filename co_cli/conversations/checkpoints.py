@@ -27,10 +27,10 @@ from co_cli.notes.note import Note, NotTextError
 from co_cli.notes.refs import slugify, without_ending
 from co_cli.notes.secrets import redact
 from co_cli.notes.store import NoteStore
-from co_cli.service.searching import Options, find, read_request
-from co_cli.service.vaults import vaults_for_prompts, why_untrusted
+from co_cli.searching.requests import Options, find, read_request
 from co_cli.sources.origin import CHECKPOINT, Origin, kind_of
 from co_cli.values import moment_text
+from co_cli.vaults import vaults_for_prompts, why_untrusted
 
 if TYPE_CHECKING:
     from co_cli.knowledge_base import KnowledgeBase

@@ -11,8 +11,8 @@ from co_cli.errors import InvalidInputError, NoteConflictError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.new_note import one_or_list
 from co_cli.notes.note import version_of
-from co_cli.service.review import Dismissals
-from co_cli.service.review_checks import ReviewItem
+from co_cli.upkeep.review import Dismissals
+from co_cli.upkeep.review_checks import ReviewItem
 
 Action = Literal["accept", "forget", "supersede", "keep"]
 

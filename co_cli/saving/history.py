@@ -1,6 +1,6 @@
 """The history of a note, from activity.db and git; and a search of the vault as it was at a moment.
 
-A vault may be somebody else's clone, so git starts nothing that its configuration names (team/git.py). To search an
+A vault may be somebody else's clone, so git starts nothing that its configuration names (git.py). To search an
 older state, its files are written to a folder below the data folder and indexed there; neither the vault nor its
 repository is touched. The last few states are kept.
 """
@@ -18,14 +18,14 @@ from co_cli.activity.events import Indexed
 from co_cli.activity.judgements import change_learned
 from co_cli.activity.versions import Known, known, known_roots, move_vault, moved_to, versions
 from co_cli.errors import GitError, InvalidInputError, KnowledgeError
+from co_cli.git import Repository
 from co_cli.index.engines import engine_of
 from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.notes.files import locked
-from co_cli.service.review import Dismissals
-from co_cli.service.searching import find
+from co_cli.searching.requests import find
 from co_cli.settings import Settings
 from co_cli.sources.origin import IGNORE_FILE, THE_VAULT, Added, change_registry
-from co_cli.team.git import Repository
+from co_cli.upkeep.review import Dismissals
 from co_cli.values import SaveReceipt, moment_text
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from co_cli.activity.query_log import fold, last_question
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.refs import without_lines
 from co_cli.retrieval.profiles import DEFAULT
-from co_cli.service.searching import learned_weights, ranking_of, settings_weights, weights_of
+from co_cli.searching.requests import learned_weights, ranking_of, settings_weights, weights_of
 from co_cli.values import to_utf8
 
 STEPS = (0.0, 0.05, -0.05, 0.1, -0.1, 0.15, -0.15)

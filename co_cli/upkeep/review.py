@@ -20,7 +20,7 @@ from co_cli.index.names import fold_name
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.files import change_json, read_json
 from co_cli.notes.wikilinks import Attachments
-from co_cli.service.review_checks import CHECKS, Kind, ReviewedNote, ReviewInput, ReviewItem
+from co_cli.upkeep.review_checks import CHECKS, Kind, ReviewedNote, ReviewInput, ReviewItem
 from co_cli.values import OWN_SOURCES, moment_text
 
 CheckProgress = Callable[[Kind, int, int], None]

@@ -14,8 +14,8 @@ from co_cli.notes.note import Note, decode, excerpt
 from co_cli.notes.refs import ENDINGS, lines_of, path_of, source_ref, without_lines
 from co_cli.notes.store import NoteStore
 from co_cli.notes.wikilinks import Attachments
-from co_cli.service.history import SECONDS, NoteChange, history_of, repository_of
-from co_cli.service.server_client import ServerKnowledgeBase
+from co_cli.remote import ServerKnowledgeBase
+from co_cli.saving.history import SECONDS, NoteChange, history_of, repository_of
 from co_cli.values import OWN_SOURCES, Hit, moment_text
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from co_cli.notes.refs import stem_of
 from co_cli.notes.secrets import find_secrets, redact
 from co_cli.notes.similarity import likeness, without_articles, words_of
 from co_cli.notes.wikilinks import Attachments, link_key, resolve_link
-from co_cli.service.related import CLOSE, MOST_RELATED
+from co_cli.saving.related import CLOSE, MOST_RELATED
 from co_cli.values import DAY, Progress, members_of, moment_text
 
 Kind = Literal[

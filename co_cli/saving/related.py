@@ -13,7 +13,7 @@ from co_cli.notes.similarity import fingerprint, likeness, without_articles, wor
 from co_cli.notes.store import NoteStore
 from co_cli.retrieval.request import SearchRequest
 from co_cli.retrieval.results import best_of_each_note
-from co_cli.service.lookup import outdated
+from co_cli.saving.lookup import outdated
 from co_cli.values import Filters, Related
 
 CANDIDATES = 10

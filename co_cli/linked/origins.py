@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from co_cli.errors import InvalidInputError, NoteConflictError, VaultError
 from co_cli.notes.refs import slugify
 from co_cli.paths import is_inside
-from co_cli.service.vaults import is_own_vault
 from co_cli.sources.origin import KINDS, Added, Origin, added_sources, change_registry, read_registry
 from co_cli.values import BINARY, ON_CONFLICT, OWN_SOURCES, Progress, SyncReport, moment_text
+from co_cli.vaults import is_own_vault
 
 if TYPE_CHECKING:
     from co_cli.knowledge_base import KnowledgeBase

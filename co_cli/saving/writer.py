@@ -24,15 +24,15 @@ from co_cli.errors import (
 )
 from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.notes.editing import Tags, set_body, set_fields
+from co_cli.notes.files import make_folders
 from co_cli.notes.frontmatter import read_frontmatter
 from co_cli.notes.new_note import NewNote, clean_tags, guess_category, one_or_list, require_readable, title_from
 from co_cli.notes.note import UTF_16, Note, NotTextError, read_note, version_of
 from co_cli.notes.refs import ENDINGS, FOLDERS, ref_of, slugify
 from co_cli.notes.secrets import count_masked, find_secrets
 from co_cli.notes.store import NoteStore
-from co_cli.service.lookup import Lookup
-from co_cli.service.related import find_twin, related_notes
-from co_cli.service.vaults import open_tier, tier_of
+from co_cli.saving.lookup import Lookup
+from co_cli.saving.related import find_twin, related_notes
 from co_cli.sources.origin import IGNORE_FILE
 from co_cli.sources.walk import ignore_rules, may_list
 from co_cli.values import (
@@ -47,6 +47,7 @@ from co_cli.values import (
     moment_text,
     to_utf8,
 )
+from co_cli.vaults import place_of, tier_of
 
 if TYPE_CHECKING:
     from co_cli.knowledge_base import KnowledgeBase
@@ -73,7 +74,7 @@ class VaultWriter:
         superseded = [draft.supersedes] if isinstance(draft.supersedes, str) else list(draft.supersedes)
         if draft.tier is not None and draft.tier != tier_of(self.kb.settings):
             refs = [self._ref_in_tier(draft.tier, ref) for ref in superseded]
-            with open_tier(self.kb, draft.tier) as kb:
+            with _open_tier(self.kb, draft.tier) as kb:
                 return _prefixed(kb.writer.save(draft._replace(tier=None, supersedes=refs)), draft.tier)
         new = NewNote(draft)
         self._require_size(new.content)
@@ -94,7 +95,7 @@ class VaultWriter:
         elsewhere = self.lookup.in_other_tier(ref)
         if elsewhere is not None:
             tier, ref = elsewhere
-            with open_tier(self.kb, tier) as kb:
+            with _open_tier(self.kb, tier) as kb:
                 return _prefixed(kb.writer.update(ref, change), tier)
         if change.content is not None and not change.content.strip():
             raise InvalidInputError("the new text is empty: nothing was changed; `co forget` removes a note")
@@ -145,7 +146,7 @@ class VaultWriter:
         elsewhere = self.lookup.in_other_tier(ref)
         if elsewhere is not None:
             tier, ref = elsewhere
-            with open_tier(self.kb, tier) as kb:
+            with _open_tier(self.kb, tier) as kb:
                 gone = kb.writer.forget(ref)
             return gone._replace(ref=f"{tier}:{gone.ref}")
         note = self.lookup.open_own(ref, "forgotten")
@@ -158,7 +159,7 @@ class VaultWriter:
         """Move the newest copy of a note back from the trash, or the one with this path there."""
         tier, _, rest = ref.partition(":")
         if any(origin.tier == tier for origin in self.kb.index.linked):
-            with open_tier(self.kb, tier) as kb:
+            with _open_tier(self.kb, tier) as kb:
                 return _prefixed(kb.writer.restore(rest), tier)
         with self.store.lock():
             kept, path = self.lookup.trashed_copy(ref)
@@ -287,6 +288,15 @@ class VaultWriter:
         """Index a file inside the lock that it was written in. If that is not possible now, the next sync does it."""
         with contextlib.suppress(IndexUnavailableError):
             self.kb.index.index_file(None, path, embed=False)
+
+
+def _open_tier(kb: KnowledgeBase, tier: str) -> KnowledgeBase:
+    """The vault of another tier, by itself. Your own is created if it does not exist."""
+    place = place_of(kb.settings, tier)
+    if tier == "user":
+        make_folders(place, private=True)
+    settings = kb.settings_of(place)
+    return type(kb)(settings._replace(origins={**settings.origins, "vault": tier}))
 
 
 def change_file(store: NoteStore, path: str, data: bytes, body: str | None, fields: dict[str, object]) -> bool:

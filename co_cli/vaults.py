@@ -14,7 +14,6 @@ import contextlib
 import os
 import shlex
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from co_cli.errors import InvalidInputError, SettingsError, VaultError
 from co_cli.index.indexed_notes import Tiers
@@ -25,9 +24,6 @@ from co_cli.paths import project_settings_file, project_vault, user_data_dir, us
 from co_cli.settings import Settings, load_settings
 from co_cli.sources.origin import VAULT, Origin
 from co_cli.sources.walk import require_vault
-
-if TYPE_CHECKING:
-    from co_cli.knowledge_base import KnowledgeBase
 
 TIERS = ("user", "project", "team")
 TRUSTED_FILE = "trusted"
@@ -102,15 +98,6 @@ def place_of(settings: Settings, tier: str) -> str:
     if tier == "project":
         raise InvalidInputError("this folder is not in a project: `co init` makes a vault here")
     raise InvalidInputError(f"a tier must be one of {', '.join(TIERS)}, not {tier!r}")
-
-
-def open_tier(kb: KnowledgeBase, tier: str) -> KnowledgeBase:
-    """The vault of another tier, by itself. Your own is created if it does not exist."""
-    place = place_of(kb.settings, tier)
-    if tier == "user":
-        make_folders(place, private=True)
-    settings = kb.settings_of(place)
-    return type(kb)(settings._replace(origins={**settings.origins, "vault": tier}))
 
 
 def trusted_vaults(data_dir: str) -> list[str]:

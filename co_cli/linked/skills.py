@@ -22,7 +22,7 @@ from co_cli.notes.note import Note, NotTextError
 from co_cli.notes.store import NoteStore
 from co_cli.paths import PROJECT_FOLDER, is_inside, is_yours, project_of
 from co_cli.retrieval.request import SearchRequest
-from co_cli.service.searching import LARGEST_LIMIT, Options, find, read_request
+from co_cli.searching.requests import LARGEST_LIMIT, Options, find, read_request
 from co_cli.sources.origin import Origin, kind_of
 from co_cli.sources.skill_format import HEAVY, SKILL_FILE, folder_name
 from co_cli.values import Filters, Searched, SearchResult

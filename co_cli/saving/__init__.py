@@ -1,0 +1,1 @@
+"""Save, change, forget and find notes by name."""

@@ -1,0 +1,1 @@
+"""Search a vault, choose notes for prompts, and keep the index fresh."""

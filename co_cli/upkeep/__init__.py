@@ -1,0 +1,1 @@
+"""Check, review and measure a vault."""
