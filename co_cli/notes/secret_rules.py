@@ -12,6 +12,7 @@ import functools
 import math
 import os
 import re
+from binascii import a2b_base64
 from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
@@ -28,16 +29,23 @@ PLACEHOLDER = (
     r"\{\{|example|your[-_ ]|change-?me|placeholder|redacted|dummy|0123456|abcdefgh"
 )
 EXAMPLE_PASSWORDS = ("pass", "password", "passwd", "passw0rd", "secret", "admin", "test", "tiger", "token")
-CODE = re.compile(r"[()\[\]{}\\|]|^--")
-"""Source code after `token =`: a call, an index. In quotes, only what a template fills in."""
+CODE_START = re.compile(r"--|\$\(|[A-Za-z]:\\|\\\\")
+"""An option, a command or a file of Windows."""
+CODE_SIGN = re.compile(r"[()\[\]{}\\|]")
+CALL = re.compile(r"([A-Za-z_$][\w.$]*)[(\[{]")
+NAMES = re.compile(r"\W*(?:(?:[A-Za-z_]+\d*|\d+)\b\W*)*")
+"""Nothing but words and numbers between signs."""
 TEMPLATE = re.compile(r"\{\w*\}|%\(|%s")
 NO_SECRET = (
     r"^[A-Za-z_]+(?:[.:][A-Za-z_]\w*)+$|^\w*_\w*[A-Za-z]$|://|^[\w.+-]+@[\w-]+\.[\w.-]+$|^[@#][\w-]+$|^\d{4}-\d\d-\d\d(?!\d)"
     r"|^[$€£]?\d[\d.,]*(?:/\w+)?$|^[~.]?/[\w./-]*$|^v?\d+(?:\.\d+)+[\w.+-]*$"
 )
 """`module.name`, `a_name`, an address, `@bex`, `#channel`, a date, a price, a path, a version; but nothing random."""
+WORD = r"(?=[A-Z]?[a-z]*[aeiouy]|[AEIOU])[A-Z][a-z]+"
+SMALL_WORD = r"(?=[a-z]*[aeiouy])[a-z]{2,}"
+CAPITAL_WORDS = re.compile(rf"(?:{SMALL_WORD}|[A-Za-z](?=[A-Z][a-z]))?(?:{WORD}|[A-Z]{{2,4}}(?![a-z]))*")
 WORDS = (
-    r"^[a-z]{2,}(?:[A-Z][a-z]+)+[A-Z]?\d{0,2}$|(?i:^(?:argon2|bcrypt|scrypt|pbkdf2|scram-|sha-?\d|md5|oauth2?|totp|fido2"
+    rf"^{SMALL_WORD}(?:{WORD})+[A-Z]?\d{{0,2}}$|(?i:^(?:argon2|bcrypt|scrypt|pbkdf2|scram-|sha-?\d|md5|oauth2?|totp|fido2"
     r"|hs\d{3}|rs\d{3}|aes-?\d{3}|ed25519|rsa-?\d{4}|1password|base64$|utf-?8)\S{0,20}$)"
 )
 """`camelCase2` and the names of algorithms."""
@@ -146,7 +154,7 @@ def _is_real(match: re.Match[str], secret: str) -> bool:
 def _is_random(match: re.Match[str], secret: str) -> bool:
     """Names have no long run of mixed letters and digits, or of letters in changing case."""
     runs = [run for run in re.split(r"[^A-Za-z0-9]+", secret) if len(run) >= 16 and not run.isdigit()]
-    random = any(not run.isalpha() or len(re.findall("[a-z][A-Z]", run)) >= 3 for run in runs) or UUID.fullmatch(secret)
+    random = any(not run.isalpha() or _is_scrambled(run) for run in runs) or UUID.fullmatch(secret)
     return bool(random) and _is_real(match, secret)
 
 
@@ -163,11 +171,36 @@ def _is_url_password(match: re.Match[str], secret: str) -> bool:
 def _is_value(match: re.Match[str], secret: str) -> bool:
     """Neither a placeholder nor code nor a hint."""
     quoted = match.groupdict().get("quote")
-    if not _is_real(match, secret) or (TEMPLATE if quoted else CODE).search(secret):
+    if not _is_real(match, secret) or TEMPLATE.search(secret) or (not quoted and _is_code(match, secret)):
         return False
     if re.search(POINTER, secret) or re.search(WORDS, secret) or secret.strip("+*!?").lower() in EXAMPLE_PASSWORDS:
         return False
     return not re.search(NO_SECRET, secret) or _is_random(match, secret)
+
+
+def _is_code(match: re.Match[str], text: str) -> bool:
+    """Source code after `token =`: a call, an index, a union of types. A password may have the same signs."""
+    if CODE_START.match(text):
+        return True
+    if not CODE_SIGN.search(text):
+        return False
+    call = CALL.match(text)
+    if call is None or NAMES.fullmatch(text):
+        return bool(NAMES.fullmatch(text))
+    balanced = all(text.count(opened) == text.count(closed) for opened, closed in ("()", "[]", "{}"))
+    ended = match.string[match.end("secret") :][:1] in ("", "\n")
+    changes = len(re.findall(CHANGE, call[1]))
+    return (balanced or not ended) and (changes < MIN_CHANGES or 3 * changes < len(call[1]))
+
+
+def _is_scrambled(text: str) -> bool:
+    """Letters in changing case that make no words: `KeePassXC` and `camelCase` do."""
+    return (
+        text.isascii()
+        and text.isalpha()
+        and len(re.findall("[a-z][A-Z]", text)) > 1
+        and not CAPITAL_WORDS.fullmatch(text)
+    )
 
 
 def _is_password(match: re.Match[str], name: str, secret: str) -> bool:
@@ -181,7 +214,9 @@ def _is_password(match: re.Match[str], name: str, secret: str) -> bool:
     word = secret.lstrip("@#~$")
     letters = any(map(str.islower, word)) or any(map(str.isupper, word))
     digits, signs = any(map(str.isdigit, word)), any(sign in word for sign in "!@#$%^&*?~+")
-    mixed = (digits and letters) or (signs and (digits or letters))
+    mixed = (
+        (digits and letters) or (signs and (digits or letters)) or (not WEAK_NAME.search(name) and _is_scrambled(word))
+    )
     return (mixed or _is_random(match, secret)) and entropy(secret) >= MIN_PASSWORD_ENTROPY
 
 
@@ -198,6 +233,12 @@ def _is_generated(match: re.Match[str], name: str, secret: str) -> bool:
         return False
     changes = len(re.findall(CHANGE, secret))
     return changes >= MIN_CHANGES and (_is_dense(match, secret) or not WEAK_NAME.search(name))
+
+
+def _is_argument(match: re.Match[str], name: str, secret: str) -> bool:
+    """As `_is_generated`, if the name is the first argument of a call: `define('DB_PASSWORD', '…')`."""
+    before = match.string[max(0, match.start() - 100) : match.start()]
+    return bool(re.search(r"\w\(\s{0,3}[\"'`][\w.-]+$", before)) and _is_generated(match, name, secret)
 
 
 def _stands_alone(match: re.Match[str], secret: str) -> bool:
@@ -218,6 +259,16 @@ def _is_given(match: re.Match[str], secret: str) -> bool:
     if secret.startswith(("-", "$", "/", "@", "env:", "file:", "stdin")):
         return False
     return secret.rstrip("0123456789").lower() not in EXAMPLE_PASSWORDS and _is_real(match, secret)
+
+
+def _is_encoded_key(match: re.Match[str], secret: str) -> bool:
+    return b" PRIVATE KEY" in a2b_base64(secret[:80])
+
+
+def _is_of_web_key(match: re.Match[str], secret: str) -> bool:
+    """A private part of a JSON web key, which has a type."""
+    around = match.string[max(0, match.start() - 4_000) : match.end() + 4_000]
+    return '"kty"' in around and _is_real(match, secret)
 
 
 def _has_digit(match: re.Match[str], secret: str) -> bool:
@@ -253,10 +304,11 @@ EDGE = r"(?:(?<![^\W_])|(?-i:(?<=[a-z])(?=[A-Z])))"
 NAME = (
     r"(?i)(?P<name>passw(?:or)?ds?|passwort|passphrase|passcode|kennwort|mot de passe|contrase[ñn]a|senha|wachtwoord"
     rf"|lösenord|пароль|密[码碼]|パスワード|비밀번호|{EDGE}(?:pass|pwd?|psk"
-    r"|secret(?:[ _-]?access)?[ _-]?key(?:_base)?|(?:client|app|shared|webhook|jwt)?[ _-]?secret"
-    r"|(?:api|app|access|account|private|encryption|signing|master|licen[cs]e|deploy|service|storage|recovery)[ _-]?key"
-    r"|shared[ _-]?access[ _-]?key|(?:auth|access|refresh|bearer|api|bot|session)?[ _-]?token|auth))"
-    r"(?:[ _-]?(?:\d{1,2}|prod(?:uction)?|stag(?:e|ing)|dev|test|live|old|new))?(?![^\W_])"
+    r"|secret(?:[ _-]?access)?[ _-]?key(?:_base)?|(?:(?:client|app|shared|webhook|jwt)[ _-]?)?secret"
+    r"|(?:api|app|access|account|private|encryption|signing|master|licen[cs]e|deploy|service|storage|recovery"
+    r"|fernet|hmac|unseal|shared[ _-]?access)[ _-]?key"
+    r"|(?:(?:auth|access|refresh|bearer|api|bot|session)[ _-]?)?token|auth))"
+    r"(?:[ _-]key)?(?:[ _-]?(?:\d{1,2}|b(?:ase)?64|prod(?:uction)?|stag(?:e|ing)|dev|test|live|old|new))?(?![^\W_])"
 )
 WEAK_NAME = re.compile("secret|key|token|auth")
 """Names that also stand for other things than secrets."""
@@ -269,11 +321,16 @@ VALUE = (
     r"(?:(?P<quote>[\"'`])(?=[^\s\"'`]{8,}+(?P=quote))|[\"'`]?)"
     r"(?P<secret>(?(quote)[^\s\"'`]{8,}|[^\s\"'`,;|<>]{7,199}[^\s\"'`,;|<>.!?)\]*_~:]))"
 )
+VALUE_WITH_BARS = VALUE.replace(",;|<>]{7", ",;<>]{7")
+"""`a|b` is a password after `:`, and two cells in a table."""
 VALUE_CELL = rf"[\s*_]*{VALUE}[\s*_\"'`]*"
 RULER = re.compile(r"[ \t>]*\|?[ \t]*:?-[-:| \t]*")
 """The line below the headings of a table."""
 NAMED = (
-    (rf"(?i){END_OF_NAME}(?:\.{{0,40}}\s{{0,9}}(?:=>|[:=]{{1,3}})|{IS}:?|(?<=>)){BEFORE_VALUE}{VALUE}", _is_password),
+    (
+        rf"(?i){END_OF_NAME}(?:\.{{0,40}}\s{{0,9}}(?:=>|[:=]{{1,3}})|{IS}:?|(?<=>)){BEFORE_VALUE}{VALUE_WITH_BARS}",
+        _is_password,
+    ),
     (rf"(?i){END_OF_NAME}[,]?\s{{1,20}}[\"']?value[\"']?\s{{0,3}}[:=]\s{{0,9}}{VALUE}", _is_password),
     (rf"(?i){END_OF_NAME}\s{{1,3}}(?=[\"'`]){VALUE}", _is_marked),
     (rf"(?i){END_OF_NAME}(?:\s{{0,9}}(?:->|→|\|)|\s{{1,3}}[-–—](?=\s)){BEFORE_VALUE}{VALUE}", _is_marked),
@@ -282,9 +339,13 @@ NAMED = (
         rf"(?im){END_OF_NAME}:?[*_]{{0,2}}[ \t]*\n(?:[ \t>]*\n)?[ \t>*-]*(?:`{{3,}}\w*\n[ \t>]*)?{VALUE}[`]?[ \t]*$",
         _is_marked,
     ),
+    (rf"(?i){END_OF_NAME}\(\s{{0,9}}(?=[\"'`]){VALUE}", _is_generated),
+    (rf"(?i){END_OF_NAME}\s{{0,3}},\s{{0,9}}(?=[\"'`]){VALUE}", _is_argument),
+    (rf"(?i){END_OF_NAME}\s{{1,3}}(?:to|as|auf|en|à)\s{{1,3}}{VALUE}", _is_generated),
     (rf"(?i){END_OF_NAME}[ \t]{{1,3}}(?:--?\w+ )?\(?{VALUE}", _is_generated),
 )
-"""What follows a name: `: value`, `, value: …`, `"value"`, `-> value`, ` for … is value`, its own line, ` value`."""
+"""What follows a name: `: value`, `, value: …`, `"value"`, `-> value`, ` for … is value`, its own line, `("value")`,
+`, "value"`, ` to value`, ` value`."""
 USER = r"[\w.@+-]{1,60}"
 NAME_KEYWORDS = """
     pass pw psk kennwort contrase senha wachtwoord senord ароль 密 パスワード 비밀번호 secret key token auth""".split()
@@ -300,6 +361,8 @@ CHECKS = {
     "given": _is_given,
     "digit": _has_digit,
     "seed": _is_seed,
+    "encoded key": _is_encoded_key,
+    "JSON web key": _is_of_web_key,
     "card": _is_card,
 }
 """What `own_secret_rules.tsv` calls the further checks."""
