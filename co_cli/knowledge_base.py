@@ -239,7 +239,7 @@ class KnowledgeBase:
             try:
                 linked.append((origin.label, self.sync_origin(origin, progress, seconds)))
             except VaultError as error:  # not there now; its notes stay in the index
-                self.index.unread.append(origin.label)
+                self.index.unread[origin] = [""] if os.path.lexists(origin.path) else []
                 notes = self.index.of(origin).state().notes
                 linked.append((origin.label, SyncReport(unchanged=notes, skipped=[(origin.path, str(error))])))
         return report.replaced(linked=tuple(linked)) if linked else report

@@ -147,7 +147,7 @@ class KnowledgeIndex(IndexedNotes):
                 options = SyncOptions(self.limit, source, progress, self.boundaries)
                 report = sync_files(self.engine, self.origin, scan, changes, options)
         self.fresh_as_of = started
-        self.unread = [path for path, reason in report.skipped if "cannot be read" in reason or TOO_LARGE in reason]
+        self.unread[self.origin] = [path for path, reason in report.skipped if "cannot be read" in reason]
         return report
 
     def index_file(self, source: str | None, path: str | os.PathLike[str], embed: bool = True) -> None:
@@ -194,7 +194,7 @@ class KnowledgeIndex(IndexedNotes):
         """Forget the notes whose file is gone."""
         with self.engine.writing() as writer:
             dropped = writer.drop_files(writer.add_vault(self.origin), self.missing())
-        if self.on_change and dropped and self.origin.kind == VAULT:  # others were reported when they went missing
+        if self.on_change and dropped:
             self.on_change(self, SyncReport(removed=dropped), False)
         return dropped
 
@@ -245,7 +245,7 @@ class KnowledgeIndex(IndexedNotes):
                 exclude.append("/" + os.path.relpath(ours, origin.root).replace(os.sep, "/") + "/")
         store = engine or self.engine
         index = KnowledgeIndex(store, origin, embedders=self.embedders, exclude=exclude, max_note_bytes=limit)
-        index.boundaries, index.limits_of = self.boundaries, self.limits_of
+        index.boundaries, index.limits_of, index.unread = self.boundaries, self.limits_of, self.unread
         index.on_change = None if engine else self.on_change
         return index
 

@@ -124,7 +124,7 @@ class Settings(NamedTuple):
         project="refuse redact",
     )
     knowledge_max_note_bytes: int = _setting(
-        "bytes", 2_000_000, "larger files are skipped and reported", project_most=2_000_000
+        "bytes", 2_000_000, "larger notes of a vault are skipped and reported", project_most=2_000_000
     )
     knowledge_exclude: tuple[str, ...] = _setting(
         "list", (), "patterns of files and folders not to index, as in .gitignore (comma-separated in the environment)"

@@ -17,7 +17,6 @@ from co_cli.knowledge_base import KnowledgeBase
 from co_cli.saving.history import move_history
 from co_cli.searching.freshness import Batch, Notice, Watcher
 from co_cli.searching.requests import learned_weights
-from co_cli.sources.origin import kind_of
 from co_cli.upkeep.doctor import unread_text
 from co_cli.upkeep.verification import OriginCheck, verify
 from co_cli.values import BINARY, Status, SyncReport, moment_text
@@ -82,7 +81,8 @@ def _print_report(options: argparse.Namespace, report: SyncReport) -> int:
     lines.append(_counts(report, [(len(report.removed), "removed")]) or "The vault is empty.")
     lines += _troubles(report.skipped, report.problems)
     for label, one in report.linked:
-        counts = _counts(one, [(len(one.gone), "missing"), (len(one.excluded), "left out")])
+        gone = [(len(one.gone), "removed"), (len(one.kept), "missing"), (len(one.excluded), "left out")]
+        counts = _counts(one, gone)
         lines.append(f"{label}  {counts or 'no texts there'}")
         lines += _troubles([(path, reason) for path, reason in one.skipped if reason != BINARY], one.problems)
     return print_result(options, {**vars(report), "linked": {label: vars(one) for label, one in report.linked}}, lines)
@@ -304,13 +304,12 @@ def _as_object(kb: KnowledgeBase, news: Batch | Notice) -> dict[str, Any]:
         return {"event": news.event, "text": news.text}
     found: dict[str, list[str]] = {name: [] for name in CHANGES}
     for origin, report in news.reports:
-        index, gone = kb.index.of(origin), "missing" if kind_of(origin).keeps_missing else "removed"
+        index = kb.index.of(origin)
         there = {"changed": report.changed, "added": report.added, "moved": [new for _, new in report.moved]}
         for name, paths in there.items():
             found[name] += [index.ref_of(path) or path for path in paths]
-        for name, paths in ((gone, report.gone), ("removed", report.excluded)):
+        for name, paths in (("removed", report.removed), ("missing", report.kept)):
             found[name] += [os.path.join(origin.label, path) if origin.name else path for path in paths]
-        found["missing"] += report.kept
     return {"event": "changed", **found, "took_ms": round(news.seconds * 1000, 1)}
 
 

@@ -98,8 +98,9 @@ def add_refresh(parser: argparse.ArgumentParser) -> None:
 
 def run_refresh(options: argparse.Namespace) -> int:
     """
-    Only changes are written. Notes whose file or page is gone stay searchable and
-    are reported. A text that you changed is not overwritten unless you say so.
+    Only changes are written. A page that is gone stays searchable and is reported;
+    so are the notes of a source most of whose files are gone at once, as when its
+    drive is not mounted. A text that you changed is not overwritten unless you say so.
 
     examples:
       co source refresh --all
@@ -297,7 +298,8 @@ class Results:
         label, path, outcome, detail, report = receipt
         row: Row = {"origin": path, "outcome": outcome, "ref": label, "path": path, "title": "", "detail": detail}
         if report is not None:
-            row |= {"added": report.added, "changed": report.changed, "moved": report.moved, "missing": report.gone}
+            row |= {"added": report.added, "changed": report.changed, "moved": report.moved}
+            row |= {"removed": report.gone, "missing": report.kept}
             skipped = [{"path": path, "reason": reason} for path, reason in report.skipped]
             row |= {"excluded": report.excluded, "unchanged": report.unchanged, "skipped": skipped}
         self._add(row, 3 if outcome == "missing" else 0)

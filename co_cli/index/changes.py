@@ -9,12 +9,23 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from co_cli.sources.walk import entries_of, path_of, place_of, with_numbers
+from co_cli.values import BINARY
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from co_cli.index.engine import StoredFile
 
+NO_TEXT = (
+    BINARY,
+    "not a text file",
+    "empty file",
+    "generated",
+    "encoded or packed",
+    "symbolic link",
+    "not a regular file",
+)
+"""How the reasons begin for which a file is skipped because nothing in it could answer a question."""
 RACY_SECONDS = 2.0
 """The coarsest clock of a file system in use (FAT)."""
 
@@ -84,6 +95,11 @@ def reported(files: Mapping[str, StoredFile]) -> tuple[list[tuple[str, str]], li
         [(path, file.skipped) for path, file in files.items() if file.skipped is not None],
         [(path, file.problem) for path, file in files.items() if file.problem is not None],
     )
+
+
+def hides_text(reason: str | None) -> bool:
+    """Whether a file that was skipped for this reason may have text that no search can see."""
+    return reason is not None and not reason.startswith(NO_TEXT)
 
 
 def settled(listing: bytes, unsure: Sequence[str], into: bytes | None = None) -> bytes:

@@ -231,6 +231,8 @@ class StoredVault(NamedTuple):
     """The space that answers."""
     building: StoredSpace | None = None
     """The space that is being built to replace it."""
+    missing: int = 0
+    """Notes that are kept although their files are gone."""
 
 
 class SourceCount(NamedTuple):

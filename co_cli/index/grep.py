@@ -11,7 +11,9 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from co_cli.errors import VaultError
+from co_cli.index.changes import hides_text
 from co_cli.index.engine import Standing
+from co_cli.index.indexed_notes import name_in
 from co_cli.index.names import fold_name, names_of
 from co_cli.index.tokens import fold
 from co_cli.notes.dates import edge_for
@@ -95,27 +97,33 @@ class _Known(NamedTuple):
         return all(moment <= edge_for(moment, now) for moment in (self.created, self.valid_from))
 
 
-def read_origin(origin: Origin, exclude: Sequence[str], limit: int) -> Iterator[tuple[Note, float]]:
-    """Every note of an origin with its modification time; files that cannot be read are left out."""
-    kind = kind_of(origin)
-    for folder, listing in sorted(scan_origin(origin, exclude).listings.items()):
+def read_origin(
+    origin: Origin, exclude: Sequence[str], limit: int, unsearched: list[str] | None = None
+) -> Iterator[tuple[Note, float]]:
+    """Every note of an origin with its modification time. Files with text that cannot be read go to `unsearched`."""
+    kind, scan = kind_of(origin), scan_origin(origin, exclude)
+    left = [] if unsearched is None else unsearched
+    left += scan.unread
+    for folder, listing in sorted(scan.listings.items()):
         for name in entries_of(listing):
-            if kind.unread(name):
-                continue
-            path = path_of(folder, name)
+            path, reason = path_of(folder, name), kind.unread(name)
             try:
-                with open_regular(os.path.join(origin.root, path), follow=False) as stream:
-                    state = os.fstat(stream.fileno())
-                    if state.st_size <= kind.largest(name, limit):
-                        yield kind.read(origin, path, stream.read()), state.st_mtime
-            except (OSError, NotTextError):
-                continue  # `co index sync` and `co doctor` report these
+                if reason is None:
+                    with open_regular(os.path.join(origin.root, path), follow=False) as stream:
+                        state = os.fstat(stream.fileno())
+                        if state.st_size <= kind.largest(name, limit):
+                            yield kind.read(origin, path, stream.read()), state.st_mtime
+                        else:
+                            reason = "too large"
+            except (OSError, NotTextError) as error:
+                reason = str(error)
+            left += [path] if hides_text(reason) else []
 
 
 def grep(
     places: Sequence[tuple[Origin, Sequence[str], int]], needles: Needles, filters: Filters
-) -> tuple[list[GrepMatch], int, Succession]:
-    """Matching notes, best first, how many notes were read, and which of all notes replaced others.
+) -> tuple[list[GrepMatch], int, Succession, list[str]]:
+    """Matching notes, best first, how many notes were read, which of all notes replaced others, and unread files.
 
     Places are origins, each with the patterns to exclude and the size of the largest note.
     """
@@ -124,10 +132,11 @@ def grep(
     refused = [text.casefold() for text in needles.refused]
     found: list[GrepMatch] = []
     succession = Succession()
-    read = set[str]()
+    read, own, unsearched = set[str](), places[0][0], list[str]()
     for origin, exclude, limit in places:
         wanted = [one for one in kind_of(origin).sources if _is_wanted(one, origin, filters)]
-        for note, mtime in _notes(origin, origin is places[0][0], exclude, limit) if wanted else ():
+        left: list[str] = []
+        for note, mtime in _notes(origin, origin is own, exclude, limit, left) if wanted else ():
             file = f"{origin.root}/{note.path}"
             if file in read:  # a source may hold another one
                 continue
@@ -137,7 +146,8 @@ def grep(
             if note.source in wanted and admits(filters, note):
                 match = _best(origin, note, created, (words, phrases, refused), filters)
                 found += [match] if match else []
-    return sorted(found, key=lambda match: (-match.share, -match.created)), len(read), succession
+        unsearched += [name_in(origin, path, own) for path in left]
+    return sorted(found, key=lambda match: (-match.share, -match.created)), len(read), succession, unsearched
 
 
 def _best(
@@ -169,12 +179,15 @@ def _is_wanted(source: str, origin: Origin, filters: Filters) -> bool:
     return not filters.sources or source in filters.sources or origin.label in filters.sources
 
 
-def _notes(origin: Origin, is_vault: bool, exclude: Sequence[str], limit: int) -> Iterator[tuple[Note, float]]:
+def _notes(
+    origin: Origin, is_vault: bool, exclude: Sequence[str], limit: int, unsearched: list[str]
+) -> Iterator[tuple[Note, float]]:
     try:
-        yield from read_origin(origin, exclude, limit)
+        yield from read_origin(origin, exclude, limit, unsearched)
     except VaultError:
         if is_vault:
-            raise  # any other may be on a drive that is not mounted
+            raise
+        unsearched.append("")  # it may be on a drive that is not mounted
 
 
 def _in_time(filters: Filters, created: float, said: float | None) -> bool:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
@@ -13,7 +14,7 @@ from typing import NamedTuple, TypeVar
 from co_cli.embedding.embedders import Embedders
 from co_cli.embedding.space import VectorSpace
 from co_cli.errors import IndexUnavailableError
-from co_cli.index.changes import reported
+from co_cli.index.changes import hides_text, reported
 from co_cli.index.engine import (
     CacheState,
     Engine,
@@ -59,6 +60,10 @@ class View(NamedTuple):
     """The weight of each vault, where several tiers are searched together."""
     unready: Sequence[str] = ()
     """Sources whose vectors are of another model."""
+    away: Collection[int] = ()
+    """Linked sources whose folder is not there: all their files are missing."""
+    outdated: Sequence[str] = ()
+    """Linked sources that are not there, or most of whose files are gone, each with what to do about it."""
 
 
 class IndexedNotes:
@@ -72,8 +77,8 @@ class IndexedNotes:
         """None if this is the only vault."""
         self.fresh_as_of: float | None = None
         """When this process last saw the index agree with the files."""
-        self.unread: list[str] = []
-        """Files and folders that the last sync of this process could not read."""
+        self.unread: dict[Origin, list[str]] = {}
+        """Files and folders that the last sync of this process could not read, here and in linked sources."""
         self.space_hint: VectorSpace | None = None
         """The space that answered last, most likely the one that answers now."""
         self.use_counts: UseCounts | None = None
@@ -172,6 +177,8 @@ class IndexedNotes:
         space = own.active if own else None
         seen = [vault for vault in vaults if vault.id in scope.vaults]
         synced = seen if own is None or own.id in scope.vaults else [own]
+        linked = [vault for vault in seen if vault.origin != self.origin and vault.notes]
+        away = {vault.id for vault in linked if not os.path.lexists(vault.origin.path)}
         return View(
             scope=scope,
             space=space,
@@ -181,7 +188,22 @@ class IndexedNotes:
             prefixes={vault.id: f"{vault.origin.tier}:" for vault in vaults if vault.origin.tier},
             tiers=self._tier_values(vaults),
             unready=[vault.origin.label for vault in vaults if space and vault.active != space],
+            away=away,
+            outdated=[_missing_text(vault, vault.id in away) for vault in linked if vault.missing or vault.id in away],
         )
+
+    def unsearched(self, scope: Scope) -> list[str]:
+        """Files that a search should have covered, and whose text is not in the index."""
+        found: list[str] = []
+        with self.engine.reading() as reader:
+            for vault in self._vaults(reader):
+                if vault.id not in scope.vaults:
+                    continue
+                files = reader.files(vault.id, reported=True)
+                paths = [path for path, file in files.items() if hides_text(file.skipped)]
+                paths = dict.fromkeys((*paths, *self.unread.get(vault.origin, ())))
+                found += [name_in(vault.origin, path, self.origin) for path in paths]
+        return found
 
     def uses(self, notes: Mapping[int, StoredNote | StoredPassage]) -> Mapping[int, UseCount]:
         """How these notes were used and rated."""
@@ -195,6 +217,7 @@ class IndexedNotes:
         with self.engine.reading() as reader:
             view = self.view(reader, filters or Filters())
             notes = reader.list_notes(view.scope, limit)
+        notes = [note._replace(missing=note.missing or 0.0) if note.vault in view.away else note for note in notes]
         return [note._replace(ref=view.prefixes.get(note.vault, "") + note.ref) for note in notes]
 
     def tags(self, filters: Filters | None = None) -> dict[str, int]:
@@ -236,3 +259,21 @@ class IndexedNotes:
         values, least = self.tiers.values, min(self.tiers.values.values(), default=0.0)
         own = {self.origin: self.tiers.own}
         return {one.id: values.get(one.origin.tier or own.get(one.origin, ""), least) for one in vaults}
+
+
+def name_in(origin: Origin, path: str, own: Origin) -> str:
+    """A file as a person would look for it; the source itself for no path."""
+    return path if origin == own else f"{origin.label}/{path}" if path else origin.label
+
+
+def _missing_text(vault: StoredVault, away: bool) -> str:
+    """What is wrong with a linked source whose files are gone, and the fix."""
+    origin = vault.origin
+    if away:
+        fix = "" if origin.tier else f", or `co source remove {origin.label}`"
+        return f"{origin.label} is answered from what was indexed: {origin.path} is not there; mount or restore it{fix}"
+    drop = f"co --vault {origin.root} index sync" if origin.tier else f"co source refresh {origin.label}"
+    count = "1 file is" if vault.missing == 1 else f"{vault.missing:,} files are"
+    return (
+        f"{origin.label} is answered from what was indexed: {count} gone; `{drop} --drop-missing` if you deleted them"
+    )

@@ -26,7 +26,7 @@ BATCH = 1_000
 MANY = 1_000
 """After this many changes the engine is compacted."""
 FEW_DELETED = 10
-"""Fewer missing notes than this were deleted by hand, unless they were all of them."""
+"""Fewer missing notes of a vault than this were deleted by hand, unless they were all of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +180,7 @@ def _finish(
 ) -> tuple[list[str], list[str]]:
     """Forget what is gone and store the listings, in one transaction. Returns the notes removed, and those kept.
 
-    Where an origin keeps missing notes, or all of a vault vanished, notes are marked as missing instead.
+    Where most of an origin vanished at once, notes are marked as missing instead.
     """
     moved = {old for old, _ in seen.moved}
     with engine.writing() as writer:
@@ -203,12 +203,11 @@ def _finish(
             gone = [path for path in gone if path not in others]
         lost_now = [path for path in gone if path not in moved and not os.path.lexists(f"{origin.root}/{path}")]
         vanished = _vanished(writer, vault, origin, lost_now)
-        keep = set(lost_now) if vanished or kind_of(origin).keeps_missing else set[str]()
+        keep = set(lost_now) if vanished else set[str]()
         removed = writer.drop_files(vault, [path for path in gone if path not in keep])
         listings = _listings(scan, changes, unsure, writer.listings(vault)[0])
-        marked = writer.finish_sync(vault, SyncState(seen.started, listings, unlisted, seen.same, sorted(keep)))
-    # a folder's missing notes are reported as removed
-    return ([*removed, *marked], []) if not vanished else (removed, marked)
+        kept = writer.finish_sync(vault, SyncState(seen.started, listings, unlisted, seen.same, sorted(keep)))
+    return removed, kept
 
 
 def _listings(
@@ -236,16 +235,21 @@ def _by_folder(paths: Collection[str]) -> dict[str, list[str]]:
 
 
 def _vanished(reader: Reader, vault: int, origin: Origin, lost: Sequence[str]) -> bool:
-    """Whether more of a vault is gone at once than a person deletes, for example because its drive is not mounted.
+    """Whether more of an origin is gone at once than a person deletes, for example because its drive is not mounted.
 
     Then the rows stay, marked as missing, until their files are back or the user drops them.
     """
-    if origin.kind != VAULT or not lost or (len(lost) < 2 and not is_empty_folder(origin.root)):
+    if not lost or not kind_of(origin).guards_missing:
         return False
-    present = sum(note.missing is None for note in reader.find_notes(vault, "path", list(reader.files(vault))))
-    if len(lost) >= present:
+    if origin.only or is_empty_folder(origin.root):
         return True
-    return is_empty_folder(origin.root) or (len(lost) >= FEW_DELETED and len(lost) * 2 > present)
+    notes = reader.find_notes(vault, "path", list(reader.files(vault)))
+    if origin.kind == VAULT:
+        there = {note.path for note in notes if note.missing is None}
+    else:  # also files that are listed only
+        there = reader.files(vault).keys() - {note.path for note in notes if note.missing is not None}
+    gone, few = len(there.intersection(lost)), FEW_DELETED if origin.kind == VAULT else 2
+    return gone > 1 and (gone == len(there) or (gone >= few and gone * 2 > len(there)))
 
 
 def _is_synced(reader: Reader, origin: Origin) -> bool:

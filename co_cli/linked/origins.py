@@ -1,7 +1,8 @@
 """Make folders and files searchable without copying them, sync them again, and remove them.
 
-What is added is listed in `sources.toml` and indexed; its files are never changed. A note whose file is gone stays
-searchable and is reported as missing until the user drops it.
+What is added is listed in `sources.toml` and indexed; its files are never changed. When most files of a source vanish
+at once, as when its drive is not mounted, their notes stay searchable and are reported as missing until the user drops
+them.
 """
 
 from __future__ import annotations
@@ -374,7 +375,8 @@ def _summary(report: SyncReport, missing: int = 0) -> str:
         "new": len(report.added),
         "changed": len(report.changed),
         "moved": len(report.moved),
-        "missing": max(missing, len(report.gone)),
+        "removed": len(report.gone),
+        "missing": max(missing, len(report.kept)),
         "left out": len(report.excluded),
         "unchanged": report.unchanged,
         "binary": binary,

@@ -28,6 +28,7 @@ from co_cli.retrieval.results import (
     is_weak,
     make_hit,
     read_text,
+    unsearched_text,
 )
 from co_cli.retrieval.score import Scored, best_first, trust
 from co_cli.retrieval.signals import NEED_LINKS, NEED_USES, VALUES, Material, add_signals
@@ -304,7 +305,8 @@ class _Work:
         passage, view = self.passages[one.passage], self.view
         score = [self.logits[one.passage]] if one.passage in self.logits else []
         weak = is_weak(one, passage, self.candidates, self._fit(bool(score)), *score)
-        return make_hit(one, passage, self.attempt.query.words, view.prefixes.get(passage.vault, ""), weak)
+        hit = make_hit(one, passage, self.attempt.query.words, view.prefixes.get(passage.vault, ""), weak)
+        return hit._replace(missing=hit.missing or passage.vault in view.away)
 
     def _fit(self, is_read: bool) -> Fit | None:
         """What was fitted for the answering vectors, and for the reader; None if meaning was not asked."""
@@ -349,8 +351,8 @@ class _Work:
         elif self.vector is not None and view.space and view.space.space != embedders.space:
             problem = embedders.outage.problem  # of the server whose vectors are not there yet
             found += [f"answered with the vectors of {view.space.space.provider}: {problem}"] if problem else []
-        if self.index.unread and not answered:
-            found.append(f"could not be read, and may answer it: {', '.join(self.index.unread[:3])}; see `co doctor`")
+        found += view.outdated
+        found += [] if answered else unsearched_text(self.index.unsearched(view.scope))
         return found
 
 

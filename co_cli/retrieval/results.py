@@ -16,6 +16,7 @@ from co_cli.values import Hit, moment_text
 
 SNIPPET = 240  # characters
 LONGEST_MARKED = 20_000
+MOST_NAMED = 3
 CODE = re.compile(r"^[ \t]*(?:```|~~~)[^\n]*\n(.*?)(?:\n[ \t]*(?:```|~~~)[ \t]*$|\Z)", re.M | re.S)
 ABSENT = 0.01
 """Below this confidence nothing is there. So low because a wrong `absent` costs more than a doubtful hit."""
@@ -118,6 +119,12 @@ def is_weak(one: Scored, passage: StoredPassage, candidates: Candidates, fit: Fi
         coverage = candidates.share(candidates.idf.keys() & tokens(searched_text(passage)))
     sure = confidence(fit, cosine, coverage, *score)
     return sure is not None and sure < WEAK
+
+
+def unsearched_text(names: Sequence[str]) -> list[str]:
+    """What to say of files that may answer a question and could not be searched."""
+    more = f" and {len(names) - MOST_NAMED:,} more" if len(names) > MOST_NAMED else ""
+    return [f"not searched, and may answer it: {', '.join(names[:MOST_NAMED])}{more}; see `co doctor`"] if names else []
 
 
 def read_text(passage: StoredPassage) -> str:

@@ -23,7 +23,7 @@ from co_cli.retrieval.profiles import DEFAULT, Profile, check_weights, profile_n
 from co_cli.retrieval.query import parse
 from co_cli.retrieval.request import SearchRequest
 from co_cli.retrieval.rerank import Reranker
-from co_cli.retrieval.results import make_snippet
+from co_cli.retrieval.results import make_snippet, unsearched_text
 from co_cli.retrieval.score import FORMULA_VERSION
 from co_cli.sources.origin import Origin
 from co_cli.values import SOURCES, Filters, Hit, Searched, SearchResult, State, moment_text
@@ -194,7 +194,7 @@ def search_files(index: KnowledgeIndex, request: SearchRequest, why: IndexUnavai
     filters = query.narrow(request.filters)
     needles = Needles(query.spelled or (() if query.quoted else (request.query.strip(),)), query.quoted, query.refused)
     places = [(one.origin, one.exclude, one.limit) for one in map(index.of, (index.origin, *index.linked))]
-    matches, count, succession = grep(places, needles, filters)
+    matches, count, succession, unsearched = grep(places, needles, filters)
     if not filters.outdated:
         now = time.time() if filters.as_of is None else filters.as_of
         matches = [one for one in matches if not succession.standing(one.origin.root, one.note, now).problem(now)]
@@ -222,6 +222,8 @@ def search_files(index: KnowledgeIndex, request: SearchRequest, why: IndexUnavai
             )
         )
     degraded = [f"answered from the files by substring: {why}"] if why else []
+    whole = {origin.label for origin in index.linked}
+    degraded += unsearched_text([name for name in unsearched if name in whole] if hits else unsearched)
     state: State = "found" if hits else "inconclusive" if degraded else "absent"
     took = round((time.perf_counter() - started) * 1000, 1)
     searched = Searched(count, count, moment_text(time.time()))

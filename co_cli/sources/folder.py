@@ -26,7 +26,6 @@ class FolderKind(Kind):
     """Any folder, without what git ignores there. Binary files are listed but not read."""
 
     sources = ("folder",)
-    keeps_missing = True
 
     def wants(self, name: str) -> bool:
         return True
@@ -35,7 +34,7 @@ class FolderKind(Kind):
         return BINARY if is_binary_name(name) else missing_extra(name)
 
     def largest(self, name: str, limit: int) -> int:
-        return limit if name.lower().endswith(MARKDOWN) else largest_size(name)
+        return largest_size(name)
 
     def exclusions(self, origin: Origin) -> tuple[Sequence[str], Sequence[str]]:
         return HEAVY, (GIT_FILE, IGNORE_FILE)
@@ -64,7 +63,6 @@ class ObsidianKind(Kind):
     """An Obsidian vault: its Markdown, without the files that its own settings exclude."""
 
     sources = ("obsidian",)
-    keeps_missing = True
 
     def exclusions(self, origin: Origin) -> tuple[Sequence[str], Sequence[str]]:
         return _excluded_files(origin.root), (IGNORE_FILE,)

@@ -71,8 +71,8 @@ class Kind:
 
     sources: tuple[str, ...] = ()
     """The sources that its notes belong to."""
-    keeps_missing = False
-    """True: notes whose file is gone stay searchable and are reported, until the user drops them."""
+    guards_missing = True
+    """Whether notes stay searchable and are reported when most files vanish at once, until the user drops them."""
 
     def wants(self, name: str) -> bool:
         """Whether files of this name are listed at all."""
@@ -123,6 +123,7 @@ class CheckpointKind(VaultKind):
     """The checkpoints of a vault: notes about conversations, beside their messages."""
 
     sources = (CHECKPOINT,)
+    guards_missing = False
 
     def read(self, origin: Origin, path: str, data: bytes) -> Note:
         name = f"{CHECKPOINT}:{without_ending(path)}"

@@ -28,6 +28,7 @@ class SkillKind(Kind):
     """A folder of skills, or one skill. A deleted skill is dropped at once: agents must not be offered it."""
 
     sources = ("skill",)
+    guards_missing = False
 
     def wants(self, name: str) -> bool:
         return name == SKILL_FILE

@@ -160,7 +160,7 @@ def test_adding_again_follows_the_policy_and_keeps_the_name(co: Co, vault: Vault
     assert len(co("source", "list", "--json").json) == 1
 
 
-def test_refresh_reports_changes_and_keeps_missing_notes(co: Co, vault: Vault, handbook: Path) -> None:
+def test_refresh_reports_changes_and_removes_deleted_notes(co: Co, vault: Vault, handbook: Path) -> None:
     co("add", str(handbook))
     (handbook / "guides/deploy.md").write_text("# Deploys\n\nGreen takes the traffic now.\n")
     (handbook / "zebras.txt").unlink()
@@ -170,16 +170,46 @@ def test_refresh_reports_changes_and_keeps_missing_notes(co: Co, vault: Vault, h
     (row,) = co("source", "refresh", "folder:handbook", "--json").json
 
     assert (row["outcome"], row["added"], row["changed"]) == ("updated", ["new.md"], ["guides/deploy.md"])
-    assert (row["moved"], row["missing"]) == ([["keys.py", "guides/keys.py"]], ["zebras.txt"])
-    hit = co("search", "zebras", "--json").json["hits"][0]
-    assert (hit["ref"], hit["missing"]) == ("folder:handbook/zebras.txt#L1-1", True)
-    gone = co("show", "folder:handbook/zebras.txt")
-    assert (gone.code, "`co source refresh folder:handbook --drop-missing`" in gone.err) == (3, True)
-    assert "1 missing" in co("source", "list").out
+    assert (row["moved"], row["removed"]) == ([["keys.py", "guides/keys.py"]], ["zebras.txt"])
+    assert row["missing"] == []
+    found = co("search", "zebras", "--json").json
+    assert not any("zebras" in hit["ref"] for hit in found["hits"])
+    assert found["degraded"] == []
+    assert co("show", "folder:handbook/zebras.txt").code == 2
+    assert "missing" not in co("source", "list").out
 
-    assert co("source", "refresh", "handbook", "--drop-missing").out.endswith(", 1 dropped\n")
 
-    assert not any("zebras" in ref for ref in refs(co, "zebras"))
+def test_a_note_that_was_deleted_in_a_folder_is_not_found_any_more(co: Co, vault: Vault, handbook: Path) -> None:
+    co("add", str(handbook))
+    assert refs(co, "zebras stripes")[0] == "folder:handbook/zebras.txt#L1-1"
+    (handbook / "zebras.txt").unlink()
+
+    assert not any("zebras" in ref for ref in refs(co, "zebras stripes"))
+    synced = co("index", "sync", "--json").json["linked"]["folder:handbook"]
+    assert (synced["kept"], co("source", "list", "--json").json[0]["missing"]) == ([], 0)
+
+
+def test_most_files_of_a_source_gone_at_once_are_kept_and_named(co: Co, vault: Vault, handbook: Path) -> None:
+    for number in range(5):
+        (handbook / f"okapi{number}.md").write_text(f"Okapi number{number} hides.\n")
+    co("add", str(handbook))
+    for number in range(5):
+        (handbook / f"okapi{number}.md").unlink()
+
+    found, again = (co("search", "okapi number3", "--json").json for _ in range(2))
+
+    for one in (found, again):
+        assert (one["hits"][0]["ref"], one["hits"][0]["missing"]) == ("folder:handbook/okapi3.md#L1-1", True)
+        assert "folder:handbook" in one["degraded"][0]
+        assert "`co source refresh folder:handbook --drop-missing`" in one["degraded"][0]
+    assert co("search", "okapi number3", "--source", "memory", "--json").json["degraded"] == []
+    shown = co("show", "folder:handbook/okapi3.md")
+    assert (shown.code, "`co source refresh folder:handbook --drop-missing`" in shown.err) == (3, True)
+    assert "5 missing" in co("source", "list").out
+    assert co("source", "refresh", "handbook", "--drop-missing").out.endswith(", 5 dropped\n")
+    dropped = co("search", "okapi number3", "--json").json
+    assert not any("okapi" in hit["ref"] for hit in dropped["hits"])
+    assert dropped["degraded"] == []
 
 
 def test_refresh_takes_a_ref_a_path_or_a_glob_of_a_source(co: Co, vault: Vault, handbook: Path) -> None:
@@ -199,8 +229,13 @@ def test_a_folder_that_is_not_mounted_keeps_its_notes(co: Co, vault: Vault, hand
     if empty:
         handbook.mkdir()
 
-    assert refs(co, "zebras")[0] == "folder:handbook/zebras.txt#L1-1"
-    assert co("search", "zebras", "--backend", "grep").err.count("Traceback") == 0
+    found = co("search", "zebras", "--json").json
+    assert (found["hits"][0]["ref"], found["hits"][0]["missing"]) == ("folder:handbook/zebras.txt#L1-1", True)
+    assert ("folder:handbook" in found["degraded"][0], len(found["degraded"])) == (True, 1)
+    assert "file missing" in co("list", "--kind", "folder").out
+    by_file = co("search", "zebras", "--backend", "grep", "--json").json
+    assert by_file["state"] == ("absent" if empty else "inconclusive")
+    assert empty or "folder:handbook" in by_file["degraded"][0]
     listed = co("source", "list", "--json").json[0]
     assert (listed["notes"], listed["there"]) == (3, empty)
     if empty:
@@ -387,7 +422,7 @@ def test_what_becomes_ignored_is_removed_and_not_missing(co: Co, vault: Vault, h
     assert not any("zebras" in ref for ref in refs(co, "zebras stripes"))
     (handbook / "guides" / "deploy.md").unlink()
     (handbook / ".coignore").write_text("zebras.txt\nkeys.py\n")
-    assert "1 missing, 1 left out" in co("source", "refresh", "handbook").out
+    assert "1 removed, 1 left out" in co("source", "refresh", "handbook").out
 
 
 @pytest.fixture
@@ -436,7 +471,41 @@ def test_a_part_of_a_source_is_refreshed_by_its_short_name_and_only_its_troubles
     (odd / "sub dir" / "wide.txt").unlink()
     gone = co("source", "refresh", "odd/sub dir/wide.txt")
 
-    assert "1 missing" in gone.out
+    assert "1 removed" in gone.out
     assert gone.err == ""
     assert "wide" not in co("source", "refresh", "odd").err
     assert co("source", "refresh", "odd/nothing").code == 2
+
+
+def test_nothing_is_called_absent_while_a_linked_file_could_not_be_searched(
+    co: Co, vault: Vault, handbook: Path
+) -> None:
+    vault.write("memories/green.md", "Green is the slower pool.")
+    (handbook / "huge.md").write_bytes(b"okapi " * 2_000_000)
+    (handbook / "broken.pdf").write_bytes(b"%PDF-1.7 and nothing else")
+    co("add", str(handbook))
+
+    for options in ((), ("--no-sync",), ("--backend", "fts5"), ("--backend", "grep")):
+        found = co("search", "quaggaweed", *options, "--json").json
+        assert (found["state"], options) == ("inconclusive", options)
+        assert "folder:handbook/huge.md" in found["degraded"][0]
+        assert "folder:handbook/broken.pdf" in found["degraded"][0]
+        assert "logo.png" not in found["degraded"][0]
+    assert co("search", "quaggaweed", "--source", "memory", "--json").json["state"] == "absent"
+    assert co("search", "zebras stripes", "--json").json["degraded"] == []
+
+
+def test_markdown_of_a_linked_folder_may_be_as_large_as_other_text(
+    co: Co, vault: Vault, handbook: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CO_KNOWLEDGE_MAX_NOTE_BYTES", "1000")
+    (handbook / "long.md").write_text("# Okapis\n\n" + "They hide well.\n\n" * 200 + "The last one is a quagga.\n")
+    vault.write("memories/long.md", "Okapi. " * 200)
+
+    ran = co("add", str(handbook))
+
+    assert "4 new" in ran.out
+    assert refs(co, "quagga")[0].startswith("folder:handbook/long.md")
+    assert co("search", "quaggaweed", "--json").json["degraded"] == [
+        "not searched, and may answer it: memories/long.md; see `co doctor`"
+    ]

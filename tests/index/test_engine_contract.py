@@ -418,7 +418,8 @@ def test_a_new_space_replaces_the_active_one_when_it_is_complete(engine: Engine)
     with engine.writing() as writer:
         assert (writer.waiting(vault, active)[0], writer.waiting(vault, state.building)[0]) == (1, 3)
         embed_all(writer, vault, state.building, lambda text: turned)
-        assert writer.vaults()[0][-2:] == (state.building, None)
+        stored = writer.vaults()[0]
+        assert (stored.active, stored.building) == (state.building, None)
         assert writer.waiting(vault)[0] == 0
         assert len(writer.nearest(scope_of(vault), state.building, turned, 10)) == 3
         assert writer.nearest(scope_of(vault), active, query, 10) == []

@@ -75,6 +75,7 @@ create index on docs using hash (ref);
 create index on docs using hash (fingerprint);
 create index docs_with_an_end on docs (vault_id)
 where valid_from is not null or valid_until is not null or superseded_by is not null;
+create index docs_missing on docs (vault_id) where missing is not null;
 
 create table names (vault_id integer not null, name text collate "C" not null, doc_id bigint not null, kind text not null);
 create index on names (vault_id, name);

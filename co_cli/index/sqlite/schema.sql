@@ -122,6 +122,7 @@ create index docs_by_fingerprint on docs (vault_id, fingerprint);
 create index docs_by_path_key on docs (vault_id, path_key);
 create index docs_with_an_end on docs (vault_id)
 where valid_from is not null or valid_until is not null or superseded_by is not null;
+create index docs_missing on docs (vault_id) where missing is not null;
 
 -- What a note is called: title, aliases, file name and ref, folded by index/names.py.
 create table names (

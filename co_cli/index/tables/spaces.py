@@ -32,7 +32,8 @@ on conflict do nothing
 VAULTS = """
 select vaults.id, vaults.kind, vaults.root, vaults.name, vaults.only_file, vaults.synced_at, vaults.notes,
     vaults.passages, active.id, active.provider, active.model, active.dimensions, active.prompts,
-    building.id, building.provider, building.model, building.dimensions, building.prompts
+    building.id, building.provider, building.model, building.dimensions, building.prompts,
+    (select count(*) from docs indexed by docs_missing where docs.vault_id = vaults.id and docs.missing is not null)
 from vaults left join spaces as active on active.id = vaults.space_id
 left join spaces as building on building.id = vaults.building_id
 """
@@ -156,9 +157,9 @@ class SpaceReader(Statements):
         return StoredSpace(found[0][0], space) if found else None
 
     def _vault(self, row: Any) -> StoredVault:
-        spaces = [StoredSpace(part[0], VectorSpace(*part[1:])) if part[1] else None for part in (row[8:13], row[13:])]
+        spaces = [StoredSpace(part[0], VectorSpace(*part[1:])) if part[1] else None for part in (row[8:13], row[13:18])]
         origin = Origin(row[1], self.local_root(row[2]), *row[3:5])
-        return StoredVault(row[0], origin, *row[5:8], *spaces)
+        return StoredVault(row[0], origin, *row[5:8], *spaces, missing=row[18])
 
 
 class SpaceWriter(SpaceReader):
