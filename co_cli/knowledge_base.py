@@ -20,7 +20,7 @@ from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.notes.files import make_folders
 from co_cli.notes.store import NoteStore
 from co_cli.retrieval.explain import Explanation, explain_note
-from co_cli.searching.requests import Options, find, read_filters, read_request
+from co_cli.searching.requests import Options, find, read_filters, read_request, search_configured
 from co_cli.settings import Settings, load_settings
 from co_cli.sources.origin import VAULT, Origin, added_sources
 from co_cli.sources.walk import require_vault
@@ -110,6 +110,7 @@ class KnowledgeBase:
         self.index.limits_of = self._limits_of
         self.load_linked_sources()
         self.index.on_change = lambda index, report, saved: self.activity.indexed(index, report, saved)
+        self.index.search_configured = partial(search_configured, self)
         self.index.use_counts = partial(use_counts, settings.data_dir)
 
     @classmethod

@@ -90,6 +90,8 @@ class KnowledgeIndex(IndexedNotes):
         """What is excluded from another origin and the largest note there; None: the same as here."""
         self.on_change: Callable[[KnowledgeIndex, SyncReport, bool], None] | None = None
         """Called after a sync that changed something, or (True) after a save or a removal through this index."""
+        self.search_configured: Callable[[KnowledgeIndex, SearchRequest], list[Hit]] | None = None
+        """Answers `search` with the backend and the weights of the settings; None: with the defaults."""
         self.boundaries: Boundaries | None = None
         """A model that proposes passage boundaries, if there is one."""
         self.truth: Truth | None = None
@@ -246,6 +248,7 @@ class KnowledgeIndex(IndexedNotes):
         store = engine or self.engine
         index = KnowledgeIndex(store, origin, embedders=self.embedders, exclude=exclude, max_note_bytes=limit)
         index.boundaries, index.limits_of, index.unread = self.boundaries, self.limits_of, self.unread
+        index.search_configured = self.search_configured
         index.on_change = None if engine else self.on_change
         return index
 
@@ -254,13 +257,17 @@ class KnowledgeIndex(IndexedNotes):
     def search(
         self, query: str, source: str | None = None, tags: Sequence[str] | None = None, limit: int = 10
     ) -> list[Hit]:
-        """The best notes for a query, as they were when the index was last synced."""
+        """The best notes for a query, as they were when the index was last synced.
+
+        The index of a KnowledgeBase uses the backend and the weights of its settings. No reader reads the first hits.
+        """
         self._check_source(source)
         if limit < 1:
             raise InvalidInputError(f"limit must be at least 1, not {limit}")
         wanted = (tags,) if isinstance(tags, str) else tuple(tags or ())
         filters = Filters(sources=(source,) if source else (), tags=wanted)
-        return self.find(SearchRequest(query, limit, filters))[0].hits
+        request = SearchRequest(query, limit, filters)
+        return self.search_configured(self, request) if self.search_configured else self.find(request)[0].hits
 
     def find(self, request: SearchRequest) -> tuple[SearchResult, Trace]:
         """The whole answer to a request, and how it came about."""

@@ -10,7 +10,7 @@ import math
 import os
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from co_cli.activity.judgements import read_learned
@@ -183,6 +183,13 @@ def find(index: KnowledgeIndex, request: SearchRequest, unsynced: IndexUnavailab
             if reason is None:
                 raise
     return search_files(index, request, reason)
+
+
+def search_configured(kb: KnowledgeBase, index: KnowledgeIndex, request: SearchRequest) -> list[Hit]:
+    """The hits of `KnowledgeIndex.search`: backend, profile and weights are those of the settings."""
+    configured = read_request(kb, request.query, Options(read=False))
+    request = replace(configured, limit=request.limit, filters=request.filters)
+    return (search_files(index, request, None) if request.backend == "grep" else index.find(request)[0]).hits
 
 
 def search_files(index: KnowledgeIndex, request: SearchRequest, why: IndexUnavailableError | None) -> SearchResult:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from co_cli import KnowledgeBase, KnowledgeError
+from co_cli.agent import CoDeps
 from co_cli.errors import InvalidInputError, UnknownRefError, VaultError
 from tests.vault import Vault
 
@@ -60,6 +61,28 @@ def test_a_saved_note_that_is_deleted_before_any_sync_is_forgotten(kb: Knowledge
     assert report.removed == ["memories/the-kettle-is-in-the-loft.md"]
     assert kb.search("kettle", backend="fts5").state == "absent"
     assert kb.status().notes == {}
+
+
+def test_the_index_searches_with_the_backend_and_the_weights_of_the_settings(
+    vault: Vault, data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vault.write("memories/kettle.md", "The kettle is in the loft.")
+    monkeypatch.setenv("CO_KNOWLEDGE_HYBRID_VECTOR_WEIGHT", "0.2")
+    monkeypatch.setenv("CO_KNOWLEDGE_HYBRID_TEXT_WEIGHT", "0.8")
+    with KnowledgeBase.open(vault.root, data_dir) as kb:
+        kb.sync()
+        [hit] = kb.index.search("where is the kettle")
+        assert hit.signals == kb.search("where is the kettle").hits[0].signals
+        assert hit.signals["words"] > 0.7 > 0.2 > hit.signals["meaning"] > 0
+        assert CoDeps(kb).knowledge_index.search("where is the kettle") == [hit]
+
+    for backend, found in (("fts5", ["memory:kettle"]), ("grep", [])):
+        monkeypatch.setenv("CO_KNOWLEDGE_SEARCH_BACKEND", backend)
+        with KnowledgeBase.open(vault.root, data_dir) as kb:
+            assert kb.index.search("where do we heat water") == [], f"{backend} knows no meaning"
+            assert [hit.ref for hit in kb.index.search("kettles")] == found, f"{backend} and stems"
+            [hit] = kb.index.search("kettle", source="memory", limit=1)
+            assert hit.signals == kb.search("kettle").hits[0].signals
 
 
 def test_update_changes_what_is_found(kb: KnowledgeBase) -> None:
