@@ -47,11 +47,12 @@ def reader_named(name: str) -> PassageReader | None:
 
 
 class Outage:
-    """A server that cannot be reached, noted in a file, so that only one of many processes waits for it."""
+    """A provider's server that cannot be reached, noted in a file, so that only one of many processes waits for it."""
 
-    def __init__(self, file: str | None, host: str | None) -> None:
-        self._file, address = file, host or os.environ.get("OLLAMA_HOST") or "default"
-        self._server = address.rpartition("@")[2]  # without a password
+    def __init__(self, file: str | None, provider: str, host: str | None) -> None:
+        own = os.environ.get("OLLAMA_HOST") if provider == "ollama" else None
+        address = (host or own or "default").rpartition("@")[2]  # without a password
+        self._file, self._server = file, f"{provider} {address}"
 
     @property
     def problem(self) -> str | None:
@@ -79,8 +80,9 @@ class Embedders:
         """In `data_dir`, processes tell each other about a server that cannot be reached."""
         self.space: VectorSpace | None = space_of(provider, model)
         """The space of new vectors; None: search by words only."""
-        self.outage = Outage(data_dir and os.path.join(data_dir, "outage.json"), host)
-        self._host = host
+        self._file, self._host = data_dir and os.path.join(data_dir, "outage.json"), host
+        self.outage = Outage(self._file, self.space.provider if self.space else "none", host)
+        """Of the server that makes new vectors."""
         self._lock = threading.Lock()
         self._open: dict[str, Embedder | None] = {}
 
@@ -117,4 +119,5 @@ class Embedders:
             return MiniLMEmbedder()
         # with a local provider, a host in the settings belongs to the server that was used before
         is_theirs = self.space is None or self.space.provider in (space.provider, *LOCAL_SPACES)
-        return RemoteEmbedder(known, self._host if is_theirs else None, self.outage)
+        host = self._host if is_theirs else None
+        return RemoteEmbedder(known, host, Outage(self._file, known.provider, host))

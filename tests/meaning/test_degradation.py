@@ -6,6 +6,7 @@ import logging
 import socket
 import time
 from collections.abc import Sequence
+from contextlib import closing
 
 import apsw
 import pytest
@@ -16,6 +17,7 @@ from co_cli.embedding.static import StaticEmbedder
 from co_cli.errors import EmbeddingError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.values import SearchResult
+from tests.embedding.loopback import OpenAIServer
 from tests.meaning.conftest import Open
 from tests.meaning.inside import Inside
 from tests.meaning.servers import TurnedOllama
@@ -256,3 +258,27 @@ def test_doctor_names_the_address_of_another_provider_that_is_dead(
     (finding,) = [finding for finding in kb.doctor() if finding.check == "vectors"]
 
     assert finding.text.startswith(f"openai's text-embedding-3-small at {ollama.url} cannot be reached")
+
+
+def test_a_dead_ollama_does_not_switch_off_the_vectors_of_openai(
+    open_kb: Open, vault: Vault, ollama: TurnedOllama, model: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vault.write("memories/oak.md", OAK)
+    ollama.close()
+    with closing(OpenAIServer()) as openai:
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-openai")
+        monkeypatch.setenv("OPENAI_BASE_URL", openai.url)
+        open_kb("openai").sync()
+
+        later = open_kb("ollama", model, ollama.url)
+        later.sync(seconds=60)  # finds out that the server is down, and notes it
+        found = later.search("how long do oaks live")
+        saved = later.remember("The elm stands in the park.")
+
+        assert found.hits[0].signals["meaning"] > 0
+        [problem] = found.degraded
+        assert problem.startswith("answered with the vectors of openai: Ollama is not running at")
+        assert later.search("elm").hits[0].ref == saved.ref
+        assert later.search("elm").hits[0].signals["meaning"] > 0, "new notes get OpenAI's vectors, too"
+        [problem] = later.search("elm").degraded
+        assert "Ollama is not running at" in problem, "OpenAI's answers do not clear what is noted about Ollama"
