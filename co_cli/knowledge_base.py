@@ -20,7 +20,16 @@ from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.notes.files import make_folders
 from co_cli.notes.store import NoteStore
 from co_cli.retrieval.explain import Explanation, explain_note
-from co_cli.searching.requests import Options, find, read_filters, read_request, search_configured
+from co_cli.searching.requests import (
+    FilterOptions,
+    Options,
+    SearchOptions,
+    check_known,
+    find,
+    read_filters,
+    read_request,
+    search_configured,
+)
 from co_cli.settings import Settings, load_settings
 from co_cli.sources.origin import VAULT, Origin, added_sources
 from co_cli.sources.walk import require_vault
@@ -43,7 +52,7 @@ from co_cli.vaults import is_own_vault, make_vault, other_tiers
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from types import TracebackType
-    from typing import Any, Self
+    from typing import Self, Unpack
 
     from co_cli.conversations.checkpoints import Checkpoints
     from co_cli.embedding.reader import PassageReader
@@ -172,7 +181,9 @@ class KnowledgeBase:
 
     # -- search -----------------------------------------------------------------------------------------------------
 
-    def search(self, query: str, limit: int = 10, *, track: bool = False, **options: Any) -> SearchResult:
+    def search(
+        self, query: str, limit: int = 10, *, track: bool = False, **options: Unpack[SearchOptions]
+    ) -> SearchResult:
         """Search notes as they were at the last `sync`.
 
         Options are the fields of `Options` (searching/requests.py): the filters `sources`, `tags`, `any_tag`,
@@ -181,6 +192,7 @@ class KnowledgeBase:
         `{"words": 0.5, "recency": 0.2}`, `words`, `meaning`, `min_score`, `prefix`, `read` and `reranker`.
         `track` counts each hit as a recall of its note and logs the query, as far as the settings allow.
         """
+        check_known(options, SearchOptions)
         request = read_request(self, query, Options(limit=limit, **options))
         problem: str | None = None
         found: SearchResult | None = None
@@ -206,8 +218,9 @@ class KnowledgeBase:
         """Log a result that was found without `track`. Front ends do so after showing it."""
         self.activity.searched(found, [origin.root for origin in self.index.linked])
 
-    def why(self, query: str, ref: str, limit: int = 10, **options: Any) -> Explanation:
+    def why(self, query: str, ref: str, limit: int = 10, **options: Unpack[SearchOptions]) -> Explanation:
         """Explain a note's rank for a query, or why it was not found. Options are those of `search`."""
+        check_known(options, SearchOptions)
         request = read_request(self, query, Options(limit=limit, **options))
         if request.backend == "grep":
             raise InvalidInputError("grep does not rank: ask with the backend fts5 or hybrid")
@@ -339,11 +352,12 @@ class KnowledgeBase:
         return found
 
     def notes(
-        self, source: str | Sequence[str] | None = None, limit: int | None = None, **filters: Any
+        self, source: str | Sequence[str] | None = None, limit: int | None = None, **filters: Unpack[FilterOptions]
     ) -> list[NoteSummary]:
         """List notes, newest first: those of the vault, or these sources. Filters are those of `search`."""
         if limit is not None and limit < 1:
             raise InvalidInputError(f"limit must be at least 1, not {limit}")
+        check_known(filters, FilterOptions)
         options = Options(sources=source or OWN_SOURCES, **filters)
         return self.lookup.summaries(read_filters(self.index.linked, options), -1 if limit is None else limit)
 

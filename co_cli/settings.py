@@ -26,14 +26,17 @@ from co_cli.paths import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from ipaddress import IPv4Network, IPv6Network
     from typing import Literal
 
     from co_cli.values import Backend
 
-    Kind = Literal["text", "path", "paths", "choice", "number", "share", "bytes", "count", "list", "engine"]
+    Kind = Literal["text", "path", "paths", "choice", "number", "share", "bytes", "count", "list", "hosts", "engine"]
     Value = str | float | int | tuple[str, ...] | None
 
 MAX_FILE_BYTES = 1_000_000
+NUMERIC_LABEL = re.compile(r"(?:0[xX][0-9A-Fa-f]*|[0-9]+)\Z")
+HOST = re.compile(r"(?=.{1,253}\Z)[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*")
 
 
 class Setting(NamedTuple):
@@ -162,7 +165,7 @@ class Settings(NamedTuple):
         project="off",
     )
     web_allow: tuple[str, ...] = _own(
-        "list", (), "hosts, addresses and networks that are private but may be fetched from"
+        "hosts", (), "hosts, addresses and networks that are private but may be fetched from"
     )
     web_max_bytes: int = _own("bytes", 10_000_000, "maximum size of a web page")
     web_seconds: float = _own("number", 30.0, "time limit for fetching a web page")
@@ -350,11 +353,13 @@ def _checked(setting: Setting, raw: object, origin: str, base: str) -> Value:
     wrong = f"{origin}: {setting.name} must be"
     if setting.kind in ("number", "share", "bytes", "count"):
         return _number(setting, raw, wrong)
-    if setting.kind in ("list", "paths"):
+    if setting.kind in ("list", "paths", "hosts"):
         parts: Any = raw.split(",") if isinstance(raw, str) else raw
         if type(parts) not in (list, tuple) or not all(isinstance(part, str) for part in parts):
             raise SettingsError(f"{wrong} a list of texts, not {raw!r}")
-        stripped = (part.strip() for part in parts if part.strip())
+        stripped = [part.strip() for part in parts if part.strip()]
+        for part in stripped if setting.kind == "hosts" else ():
+            read_host(part, origin)
         return tuple(_absolute(part, base) for part in stripped) if setting.kind == "paths" else tuple(stripped)
     if setting.kind == "engine" and raw != setting.default:
         return _database_address(raw, wrong)
@@ -365,6 +370,19 @@ def _checked(setting: Setting, raw: object, origin: str, base: str) -> Value:
     if setting.choices and text not in setting.choices:
         raise SettingsError(f"{wrong} one of {', '.join(setting.choices)}, not {text!r}")
     return _absolute(text, base) if setting.kind == "path" else text
+
+
+def read_host(entry: str, origin: str) -> IPv4Network | IPv6Network | str:
+    """`127.0.0.1` and `10.1.0.0/16` as networks, `wiki.example.org` as a name; anything else is a SettingsError."""
+    import ipaddress  # 10 ms, and most people have no such setting
+
+    text = entry.strip().strip("[]").lower().rstrip(".")
+    try:
+        return ipaddress.ip_network(text, strict=False)
+    except ValueError:
+        if HOST.fullmatch(text) and not NUMERIC_LABEL.match(text.rsplit(".", 1)[-1]):
+            return text
+    raise SettingsError(f"{origin}: {entry!r} is neither a host name nor an address or network such as 10.1.0.0/16")
 
 
 def _database_address(raw: object, wrong: str) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import re
 import textwrap
-from typing import TYPE_CHECKING, Any
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, get_args
 from urllib.parse import urlsplit
 
 from co_cli.errors import KnowledgeError
@@ -20,6 +21,8 @@ NO_MODEL = (
 )
 FOR_PROGRAMMERS = re.compile(r" or pass it via `[^`]*`|\. To try .*")
 MAX_LENGTH = 300
+OLLAMA_TAG = re.compile(r"latest$|\d")
+"""What follows the name of one of Ollama's models, as in `qwen3:8b`."""
 
 
 class UnusableModelError(KnowledgeError):
@@ -47,8 +50,11 @@ def load_model(name: str) -> Model:
         try:
             infer_provider_class(provider if rest else "")
         except ValueError:
+            _refuse_misspelled(provider, rest)
             name = f"ollama:{name}"
         model = infer_model(name, provide)
+    except UnusableModelError:
+        raise
     except Exception as error:  # each provider reports a missing package or key in its own way
         reason = textwrap.shorten(FOR_PROGRAMMERS.sub("", str(error)), MAX_LENGTH, placeholder="…")
         raise UnusableModelError(f"{name} cannot be used: {reason}") from error
@@ -56,6 +62,19 @@ def load_model(name: str) -> Model:
     complete = OpenAIModelProfile(openai_chat_streaming_requires_finish_reason=True)
     model.profile = merge_profile(model.profile, complete)
     return model
+
+
+def _refuse_misspelled(provider: str, model: str) -> None:
+    """Raise UnusableModelError for `opanai:gpt-5`. What has a tag, as `mixtral:8x7b` does, is a model of Ollama's."""
+    from pydantic_ai.models import KnownModelName
+
+    if not model or OLLAMA_TAG.match(model):
+        return
+    known: tuple[str, ...] = get_args(getattr(KnownModelName, "__value__", KnownModelName))
+    close = get_close_matches(provider, {name.partition(":")[0] for name in known}, n=1, cutoff=0.8)
+    if close:
+        fix = f"did you mean {close[0]}:{model}? If it is one of Ollama's models, it is ollama:{provider}:{model}"
+        raise UnusableModelError(f"there is no provider {provider!r}: {fix}")
 
 
 def ollama_address() -> str:
@@ -80,6 +99,11 @@ def problem_of(error: Exception, name: str, begun: bool) -> str:
             return f"Ollama does not have {model}: `ollama pull {model}`, or name its provider, as in openai:gpt-5"
         case ModelAPIError() if provider == "ollama" and not (begun or isinstance(error, ModelHTTPError)):
             return f"cannot reach Ollama at {ollama_address()}: start it with `ollama serve`, or set OLLAMA_BASE_URL"
+        case ModelAPIError() if not (begun or isinstance(error, ModelHTTPError)):
+            variable = f"{provider.partition('-')[0].upper()}_BASE_URL"
+            address = os.environ.get(variable)
+            at, fix = (f" at {address}", f", or correct {variable}") if address else ("", "")
+            return f"cannot reach {provider}{at}: check the network{fix} ({reason})"
         case AgentRunError():
             return f"{name} gave no complete answer: ask again, or choose another model ({reason})"
         case _:

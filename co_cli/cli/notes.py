@@ -35,7 +35,7 @@ from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.editing import require_field_name
 from co_cli.notes.files import read_bytes
 from co_cli.notes.frontmatter import read_frontmatter
-from co_cli.notes.new_note import clean_tags
+from co_cli.notes.new_note import PROVENANCE, clean_tags
 from co_cli.notes.note import Note, excerpt, own_tags
 from co_cli.notes.refs import ENDINGS
 from co_cli.searching.note_details import view_note
@@ -61,7 +61,8 @@ def add_remember(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--url", help="the link that it is about; for a resource")
     parser.add_argument("-t", "--tag", action="append", metavar="TAG", help="a tag (repeatable)")
     parser.add_argument("--category", help="preference, fact, decision, correction, procedure, ...")
-    parser.add_argument("--provenance", default="user", help="who said it: user, agent, web, import (default user)")
+    who = "who said it: user, agent, web, import (default user)"
+    parser.add_argument("--provenance", default="user", choices=PROVENANCE, metavar="PROVENANCE", help=who)
     parser.add_argument("--tier", choices=TIERS, help="whose vault to save it in (default: this one)")
     parser.add_argument("--importance", type=float, metavar="0-1", help="how much it matters")
     add_pairs(parser, "--set", "any other frontmatter key (repeatable)")

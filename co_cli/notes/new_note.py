@@ -13,6 +13,8 @@ from co_cli.notes.secrets import reveals_secret, without_secrets
 from co_cli.values import Draft, OwnSource, moment_text, to_utf8
 
 LONGEST_TITLE = 80
+PROVENANCE = ("user", "agent", "web", "import")
+"""Who may have said it."""
 OWN_FIELDS = ("title", "kind", "tags", "category", "provenance")
 """Fields that a Draft has parameters for."""
 SENTENCE_END = re.compile(r"(?<=[^\W\d_]{2})[.!?\u3002](?=\s|$|[^\x00-\x7f])")
@@ -47,7 +49,7 @@ class NewNote:
         self.title = one_line(draft.title or "") or title_from(self.content)
         self.tags = clean_tags(draft.tags)
         self.category = one_line(draft.category or "") or None
-        self.provenance = one_line(draft.provenance) or "user"
+        self.provenance = one_line(draft.provenance).lower() or "user"
         self.path = to_utf8(draft.path or "").replace("\\", "/").strip()
         self.fields = dict(draft.fields or {})
         for key in OWN_FIELDS:
@@ -55,7 +57,7 @@ class NewNote:
                 raise InvalidInputError(
                     f"{key} cannot be set as another field: use --{key.rstrip('s')}, or in Python the parameter {key}"
                 )
-        require_readable(self.fields)
+        require_readable({**self.fields, "provenance": self.provenance})
 
     @property
     def supersedes(self) -> list[str]:
@@ -115,6 +117,9 @@ def require_readable(fields: Mapping[str, object]) -> None:
     for key in ("created", "updated", "valid_from", "valid_until"):
         if fields.get(key) is not None and read_moment(fields[key]) is None:
             raise InvalidInputError(f"{key} must be a date such as 2026-03-01, not {fields[key]!r}")
+    speaker = fields.get("provenance")
+    if speaker is not None and speaker not in PROVENANCE:
+        raise InvalidInputError(f"provenance must be one of {', '.join(PROVENANCE)}, not {speaker!r}")
     value = fields.get("importance")
     if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1):
         raise InvalidInputError(f"importance must be a number between 0 and 1, not {value!r}")

@@ -11,7 +11,8 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from co_cli.activity.judgements import read_learned
 from co_cli.errors import IndexUnavailableError, InvalidInputError
@@ -64,8 +65,47 @@ class Options:
     reranker: Reranker | None = None
 
 
+class FilterOptions(TypedDict, total=False):
+    """The options that every listing takes, too."""
+
+    tags: Sequence[str] | str | None
+    any_tag: bool
+    category: str | None
+    since: str | float | None
+    until: str | float | None
+    fields: Mapping[str, str] | None
+    as_of: str | float | None
+    outdated: bool
+
+
+class SearchOptions(FilterOptions, total=False):
+    """The fields of `Options` except `limit`, as keyword arguments."""
+
+    sources: Sequence[str] | str | None
+    backend: str | None
+    profile: str | None
+    weights: Mapping[str, float] | None
+    words: bool
+    meaning: bool
+    min_score: float | None
+    prefix: bool
+    read: bool | None
+    reranker: Reranker | None
+
+
+def check_known(given: Mapping[str, object], known: type[FilterOptions]) -> None:
+    """Refuse keyword arguments that there are not."""
+    names = known.__annotations__
+    for name in given:
+        if name not in names:
+            close = get_close_matches(name, names, n=1)
+            fix = f"did you mean {close[0]}?" if close else f"there are {', '.join(sorted(names))}"
+            raise InvalidInputError(f"there is no option {name!r}: {fix}")
+
+
 def read_request(kb: KnowledgeBase, query: str, options: Options) -> SearchRequest:
     """The request that these options and the settings make."""
+    _require_text(query)
     if not 1 <= options.limit <= LARGEST_LIMIT:
         raise InvalidInputError(f"limit must be between 1 and {LARGEST_LIMIT}, not {options.limit}")
     if options.min_score is not None and not math.isfinite(options.min_score):
@@ -95,6 +135,11 @@ def read_request(kb: KnowledgeBase, query: str, options: Options) -> SearchReque
         reranker=options.reranker,
         backend=backend,
     )
+
+
+def _require_text(query: object) -> None:
+    if not isinstance(query, str):
+        raise InvalidInputError(f"the query must be a text, not {query!r}")
 
 
 def weights_in_use(kb: KnowledgeBase, profile: Profile, given: Mapping[str, float] | None) -> dict[str, float]:

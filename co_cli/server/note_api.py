@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel, Field
 from starlette.responses import Response
@@ -152,7 +152,10 @@ class Past(NamedTuple):
 @route("GET", "/notes")
 def list_notes(kb: KnowledgeBase, asked: ListNotes) -> list[NoteSummary]:
     """List notes, newest first."""
-    filters = asked.model_dump(include={"any_tag", "category"}) | {"since": asked.since or None, "until": asked.until}
+    filters: dict[str, Any] = asked.model_dump(include={"any_tag", "category"}) | {
+        "since": asked.since or None,
+        "until": asked.until,
+    }
     fields = {name: value for name, _, value in (one.partition("=") for one in asked.where)}
     return kb.notes(asked.source or SOURCES, asked.limit or None, tags=asked.tag, fields=fields, **filters)
 

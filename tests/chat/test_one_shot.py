@@ -171,3 +171,24 @@ def test_a_model_that_does_not_answer_is_one_line_with_the_fix(
     assert (ran.code, ran.err.count("\n")) == (2, 1)
     assert ran.err.startswith("co: openai:gpt-5 cannot be used: ")
     assert "`OPENAI_API_KEY`" in ran.err
+
+
+def test_a_misspelled_provider_and_a_dead_server_are_named_as_such(
+    co: Co, server: ChatServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OLLAMA_BASE_URL", "http://127.0.0.1:1/v1")
+    for name, said in (
+        ("opanai:gpt-5", "there is no provider 'opanai': did you mean openai:gpt-5?"),
+        ("antropic:claude-opus", "there is no provider 'antropic': did you mean anthropic:claude-opus?"),
+    ):
+        ran = co("chat", "--model", name, "hello")
+        assert (ran.code, ran.err.count("\n")) == (2, 1)
+        assert ran.err.startswith(f"co: {said}")
+    for name in ("mixtral:8x7b", "deepseek-r1:latest", "my-own:model", "ollama:opanai:gpt-5"):
+        assert co("chat", "--model", name, "hello").err.startswith("co: cannot reach Ollama at ")
+
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")
+    ran = co.process("chat", "--model", "openai:gpt-5", "hello")
+    assert (ran.code, ran.err.count("\n")) == (3, 1)
+    assert ran.err.startswith("co: cannot reach openai at http://127.0.0.1:1/v1: check the network")

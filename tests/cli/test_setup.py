@@ -152,3 +152,13 @@ def test_settings_that_are_set_at_the_same_time_are_all_kept(tmp_path: Path) -> 
             pool.submit(write_setting, str(file), name, "on")
 
     assert tomllib.loads(file.read_text()) == dict.fromkeys(names, "on")
+
+
+@pytest.mark.parametrize("value", ["300.1.1.1/99", "10.1.0.0/33", "wiki.example.org, 1.2.3", "a b"])
+def test_an_address_that_there_is_not_is_refused_when_it_is_set(no_vault: Co, home: Path, value: str) -> None:
+    ran = no_vault("config", "set", "web_allow", value)
+
+    assert (ran.code, ran.err.count("\n")) == (2, 1)
+    assert "is neither a host name nor an address or network such as 10.1.0.0/16" in ran.err
+    assert not (home / ".config/co-cli/settings.toml").exists()
+    assert no_vault("config", "set", "web_allow", "wiki.example.org, 10.1.0.0/16").code == 0

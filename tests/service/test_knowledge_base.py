@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
+from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from co_cli import KnowledgeBase, KnowledgeError
 from co_cli.agent import CoDeps
 from co_cli.errors import InvalidInputError, UnknownRefError, VaultError
+from co_cli.searching.requests import Options, SearchOptions
 from tests.vault import Vault
 
 
@@ -124,3 +130,53 @@ def test_a_ref_that_no_file_can_have_is_unknown(kb: KnowledgeBase) -> None:
         for ask in (kb.note, kb.forget, kb.restore, kb.links, kb.file_of):
             with pytest.raises((UnknownRefError, InvalidInputError)):
                 ask(ref)
+
+
+def test_a_query_that_is_no_text_and_unknown_options_are_invalid_input(kb: KnowledgeBase) -> None:
+    anything: Any = kb
+    for query in (None, 7, b"oaks"):
+        with pytest.raises(InvalidInputError, match="the query must be a text, not"):
+            anything.search(query)
+    with pytest.raises(InvalidInputError, match="there is no option 'tag': did you mean tags"):
+        anything.search("oaks", tag="tree")
+    with pytest.raises(InvalidInputError, match="there is no option 'colour': there are any_tag, as_of"):
+        anything.why("oaks", "memory:oak", colour="green")
+    with pytest.raises(InvalidInputError, match="there is no option 'min_score'"):
+        anything.notes(min_score=0.3)
+
+
+def test_the_typed_options_are_those_that_a_search_reads() -> None:
+    assert {*SearchOptions.__annotations__, "limit"} == {field.name for field in fields(Options)}
+
+
+def test_pyright_sees_an_unknown_option(tmp_path: Path) -> None:
+    pyright = Path(sys.executable).with_name("pyright")
+    if not pyright.exists():
+        pytest.skip("pyright is not installed")
+    lines = (
+        'search("oaks", tags=["tree"], since="7d")',
+        'search("oaks", tag="tree")',
+        "search(None)",
+        "notes(colour=1)",
+    )
+    calls = "".join(f"    kb.{line}\n" for line in lines)
+    file = tmp_path / "program.py"
+    file.write_text(f"from co_cli import KnowledgeBase\n\nwith KnowledgeBase.open() as kb:\n{calls}")
+
+    command = (pyright, "--outputjson", "--pythonpath", sys.executable, str(file))
+    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+
+    wrong = {one["range"]["start"]["line"] - 3 for one in json.loads(ran.stdout)["generalDiagnostics"]}
+    assert [lines[number] for number in sorted(wrong)] == list(lines[1:])
+
+
+@pytest.mark.parametrize("said", ["x", "nobody", "User's"])
+def test_a_provenance_that_nobody_knows_is_refused(kb: KnowledgeBase, said: str) -> None:
+    expected = "provenance must be one of user, agent, web, import, not"
+    with pytest.raises(InvalidInputError, match=expected):
+        kb.remember("Blue first.", provenance=said)
+    ref = kb.remember("Blue first.", provenance="Agent").ref
+    with pytest.raises(InvalidInputError, match=expected):
+        kb.update(ref, fields={"provenance": said})
+
+    assert kb.note(ref).provenance == "agent"

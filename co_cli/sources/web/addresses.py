@@ -17,13 +17,12 @@ from urllib.parse import urljoin, urlsplit
 
 import httpx2
 
-from co_cli.errors import PageRefusedError, SettingsError
+from co_cli.errors import PageRefusedError
+from co_cli.settings import HOST, NUMERIC_LABEL, read_host
 from co_cli.values import to_utf8
 
 LONGEST_URL = 2_000
 FORBIDDEN = re.compile(r"[\x00-\x20\x7f\\]")
-NUMERIC_LABEL = re.compile(r"(?:0[xX][0-9A-Fa-f]*|[0-9]+)\Z")
-HOST = re.compile(r"(?=.{1,253}\Z)[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*")
 
 OWN, PRIVATE = "this machine's own address", "a private address"
 """An exception for a host name covers these two kinds. The other kinds need an exception for the address itself."""
@@ -50,19 +49,9 @@ class Exceptions(NamedTuple):
     @classmethod
     def read(cls, entries: Sequence[str], origin: str = "web_allow") -> Exceptions:
         """Names such as `wiki.example.org`, addresses such as `127.0.0.1`, networks such as `10.1.0.0/16`."""
-        hosts: set[str] = set()
-        networks: list[ipaddress.IPv4Network | ipaddress.IPv6Network] = []
-        for entry in entries:
-            text = entry.strip().strip("[]").lower().rstrip(".")
-            try:
-                networks.append(ipaddress.ip_network(text, strict=False))
-            except ValueError:
-                if not HOST.fullmatch(text) or NUMERIC_LABEL.match(text.rsplit(".", 1)[-1]):
-                    raise SettingsError(
-                        f"{origin}: {entry!r} is neither a host name nor an address or network such as 10.1.0.0/16"
-                    ) from None
-                hosts.add(text)
-        return cls(frozenset(hosts), tuple(networks))
+        found = [read_host(entry, origin) for entry in entries]
+        hosts = frozenset(one for one in found if isinstance(one, str))
+        return cls(hosts, tuple(one for one in found if not isinstance(one, str)))
 
 
 def why_refused(address: str, host: str = "", exceptions: Exceptions | None = None) -> str | None:
