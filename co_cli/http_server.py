@@ -1,7 +1,8 @@
 """Serve an ASGI app over HTTP to those who know a token, and to nobody else.
 
-Clients without the token cannot hold a connection open or use up the limit of running requests. uvicorn's own limits
-count every connection, so they are not used.
+Clients without the token cannot hold a connection open, and nobody can use up what others need: `TokenGuard` and
+`Bodies` are ASGI middleware, and `GuardedConnection` limits what comes before a request. uvicorn's own limits count
+every connection, so they are not used.
 """
 
 from __future__ import annotations
@@ -9,14 +10,20 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hmac
+import ipaddress
+import json
 import os
+import re
 import signal
 import socket
+import time
+from collections import Counter
 from collections.abc import Awaitable, Callable, Collection
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import anyio
 import uvicorn
+from starlette.datastructures import Headers
 from starlette.requests import HTTPConnection
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -24,73 +31,157 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from co_cli.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from starlette.types import ASGIApp, Receive, Scope, Send
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 GRACE = 5
 """Seconds that running requests have to finish after a signal."""
-REQUESTS = 128
-"""Requests with the token that may run at once."""
+REQUESTS = 64
+"""Requests of one token that may be open at once, without streams of events."""
 STRANGERS = 128
 """Connections that have not sent the token yet; one more closes the oldest."""
 ACCEPTED = 16
 """Connections accepted at a time: far fewer than STRANGERS, so that none is the oldest before it can send anything."""
 HEADERS_SECONDS = 10
 """How long a connection has to send the complete headers of a request with the token."""
+BODY_SECONDS = 30
+"""How long a request with the token has to send its body."""
+STRANGER_SECONDS, STRANGER_BYTES = 5, 1_000
+"""The same for a request without one, such as a sign-in, and how long its body may be."""
+DEEPEST = 64
+"""Levels of JSON. Python's own limit depends on how deep the call is."""
+HALF_CHARACTER = re.compile(rb"\\(?:u[dD][89abAB]\w\w\\u[dD][c-fC-F]\w\w|(u[dD][89a-fA-F]\w\w)|.)")
+"""A JSON escape; group 1 is half of a surrogate pair without the other half."""
+ADDRESSES = 10_000
+"""Whose use `Buckets` remember at once."""
 SHORTEST_TOKEN = 16
 
 
 class TokenGuard:
-    """Lets requests with the token through to an app, if they name one of these hosts."""
+    """Middleware that lets requests with a token through to an app, if they name one of these hosts."""
 
     def __init__(
         self,
         app: ASGIApp,
-        has_token: Callable[[HTTPConnection], Awaitable[bool]],
+        identify: Callable[[HTTPConnection], Awaitable[str | None]],
         hosts: Collection[str],
         is_public: Callable[[HTTPConnection], bool] = lambda _: False,
     ) -> None:
-        """`notes.example:*` in `hosts` stands for any port. `is_public`: requests that need no token."""
-        self._app, self._has_token, self._hosts, self._is_public = app, has_token, hosts, is_public
-        self._running = 0
+        """`identify` names the token of a request; None if it has none, or an unknown one.
+
+        `notes.example:*` in `hosts` stands for any port. `is_public`: requests that need no token.
+        """
+        self._app, self._identify, self._hosts, self._is_public = app, identify, hosts, is_public
+        self._open: Counter[str] = Counter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return
         request = HTTPConnection(scope)
-        known = await self._has_token(request)
-        refusal = self._refusal(request, known)
-        if refusal is not None or not known:
-            await (refusal or self._app)(scope, receive, send)
+        name = request.state.token_name = await self._identify(request)
+        app = self._refusal(request, name) or self._app
+        if name is None or app is not self._app:
+            await app(scope, receive, send)
             return
-        scope["state"]["keep_connection"]()
-        self._running += 1
-        try:
-            await self._app(scope, receive, send)
-        finally:
-            self._running -= 1
+        scope["state"].get("keep_connection", lambda: None)()  # from GuardedConnection
+        self._open[name] += 1
+        with contextlib.ExitStack() as held:
+            held.callback(self._release, name)
 
-    def _refusal(self, request: HTTPConnection, known: bool) -> Response | None:
+            async def send_counted(message: Message) -> None:
+                if message["type"] == "http.response.start" and _is_stream(message):
+                    held.close()
+                await send(message)
+
+            await app(scope, receive, send_counted)
+
+    def _release(self, name: str) -> None:
+        self._open[name] -= 1
+        if not self._open[name]:
+            del self._open[name]
+
+    def _refusal(self, request: HTTPConnection, name: str | None) -> Response | None:
         origin = request.headers.get("origin")
-        if not (known or self._is_public(request)):
+        if name is None and not self._is_public(request):
             challenge = {"WWW-Authenticate": 'Bearer error="invalid_token"'}
             return JSONResponse({"error": "invalid_token"}, 401, challenge)
         if not self._is_known(request.headers.get("host", "")):
             return PlainTextResponse("Invalid Host header", 421)
         if origin and not self._is_known(origin.removeprefix("http://").removeprefix("https://")):
             return PlainTextResponse("Invalid Origin header", 403)
-        if known and self._running >= REQUESTS:
-            return PlainTextResponse("Too many requests are running", 503, {"Retry-After": "1"})
+        if name is not None and self._open[name] >= REQUESTS:
+            return too_many(f"a token has {REQUESTS} open requests: wait until one is answered")
         return None
 
     def _is_known(self, host: str) -> bool:
         return host in self._hosts or f"{host.rpartition(':')[0]}:*" in self._hosts
 
 
+class Bodies:
+    """Middleware that gives an app a request whose body is complete, and no JSON that an app cannot use."""
+
+    def __init__(self, app: ASGIApp, largest: int, unread: Collection[str] = ()) -> None:
+        """`largest`: bytes, for a request with a token. `unread`: paths whose bodies the app reads itself."""
+        self._app, self._largest, self._unread = app, largest, unread
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["path"] in self._unread:
+            await self._app(scope, receive, send)
+            return
+        known = scope.get("state", {}).get("token_name") is not None
+        largest = self._largest if known else STRANGER_BYTES
+        seconds = BODY_SECONDS if known else STRANGER_SECONDS
+        body: bytes | Response | None
+        try:
+            async with asyncio.timeout(seconds):
+                body = await _read(receive, largest)
+        except TimeoutError:
+            body = refusal(408, "too_slow", f"the body was not complete after {seconds} seconds")
+            body.headers["Connection"] = "close"  # the rest may never come
+        if body is None:  # the client is gone
+            return
+        if isinstance(body, bytes) and _is_deep(body):
+            body = refusal(400, "invalid_input", f"the JSON has more than {DEEPEST} levels")
+        if isinstance(body, Response):
+            await body(scope, receive, send)
+            return
+        whole: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+        async def receive_again() -> Message:
+            return whole.pop() if whole else await receive()
+
+        await self._app(scope, receive_again, send)
+
+
+class Buckets:
+    """How many requests each of many has left. A bucket fills up again over time."""
+
+    def __init__(self, size: int, per_second: float) -> None:
+        self._size, self._per_second = size, per_second
+        self._left: dict[str, tuple[float, float]] = {}
+
+    def take(self, name: str) -> bool:
+        now = time.monotonic()
+        left, at = self._left.pop(name, (self._size, now))
+        left = min(self._size, left + (now - at) * self._per_second)
+        self._left[name] = (left - 1 if left >= 1 else left, now)
+        if len(self._left) > ADDRESSES:
+            del self._left[next(iter(self._left))]  # whoever took nothing for the longest time
+        return left >= 1
+
+    def give_back(self, name: str) -> None:
+        left, at = self._left[name]
+        self._left[name] = (left + 1, at)
+
+
 class GuardedConnection(H11Protocol):
-    """A connection that is closed unless a TokenGuard says in time that it sent the token."""
+    """A connection that is closed unless a TokenGuard says in time, for each request, that it sent the token.
+
+    An ASGI app cannot do this: it hears of a connection only when the headers are complete.
+    """
 
     deadline: asyncio.TimerHandle
+    is_stranger = True
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         super().connection_made(transport)
@@ -98,13 +189,23 @@ class GuardedConnection(H11Protocol):
         transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.deadline = self.loop.call_later(HEADERS_SECONDS, transport.abort)
         # uvicorn copies this into the state of each request
-        self.app_state = {**self.app_state, "keep_connection": self.deadline.cancel}
+        self.app_state = {**self.app_state, "keep_connection": self.keep}
         everybody = cast("set[GuardedConnection]", self.connections)
-        strangers = [one for one in everybody if not one.deadline.cancelled()]
+        strangers = [one for one in everybody if one.is_stranger and not one.deadline.cancelled()]
         if len(strangers) > STRANGERS:
             oldest = min(strangers, key=lambda one: one.deadline.when())
             oldest.deadline.cancel()
             oldest.transport.abort()
+
+    def keep(self) -> None:
+        self.is_stranger = False
+        self.deadline.cancel()
+
+    def on_response_complete(self) -> None:
+        if not self.is_stranger:  # or the rest of a body, or half of the next headers, would keep it for ever
+            self.deadline.cancel()
+            self.deadline = self.loop.call_later(HEADERS_SECONDS, self.transport.abort)
+        super().on_response_complete()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.deadline.cancel()
@@ -134,13 +235,43 @@ def given_token(request: HTTPConnection) -> str:
     return given.strip() if scheme.lower() == "bearer" else ""
 
 
-def bearer(token: str) -> Callable[[HTTPConnection], Awaitable[bool]]:
+def has_token(request: HTTPConnection, token: str) -> bool:
     """Whether a request has this token, compared in constant time."""
+    return hmac.compare_digest(given_token(request).encode(), token.encode())
 
-    async def has_token(request: HTTPConnection) -> bool:
-        return hmac.compare_digest(given_token(request).encode(), token.encode())
 
-    return has_token
+def bearer(token: str) -> Callable[[HTTPConnection], Awaitable[str | None]]:
+    """Identifies the one token of a server, for a TokenGuard."""
+
+    async def identify(request: HTTPConnection) -> str | None:
+        return "" if has_token(request, token) else None
+
+    return identify
+
+
+def address_of_client(request: HTTPConnection) -> str:
+    """Where a request comes from. Of one through a proxy in a private network, also what the proxy says about it.
+
+    The last address in X-Forwarded-For is the one that the proxy itself saw; clients can write the others.
+    """
+    peer = request.client.host if request.client else ""
+    try:
+        is_private = ipaddress.ip_address(peer).is_private
+    except ValueError:
+        is_private = False
+    said = request.headers.getlist("x-forwarded-for") if is_private else []
+    return f"{peer} {said[-1].rpartition(',')[2].strip()}" if said else peer
+
+
+def refusal(status: int, kind: str, message: str) -> Response:
+    """An error as every route of the API answers it."""
+    return JSONResponse({"error": {"kind": kind, "message": message, "present": None, "closest": []}}, status)
+
+
+def too_many(message: str) -> Response:
+    answer = refusal(429, "too_many_requests", message)
+    answer.headers["Retry-After"] = "1"
+    return answer
 
 
 def token_in(variable: str) -> str:
@@ -150,6 +281,11 @@ def token_in(variable: str) -> str:
         make = 'python3 -c "import secrets; print(secrets.token_urlsafe(32))"'
         raise InvalidInputError(f"{variable} needs {SHORTEST_TOKEN} ASCII characters or more, no spaces: {make}")
     return token
+
+
+def whole_characters(data: bytes) -> bytes:
+    r"""JSON with half emoji, which JavaScript writes as `\ud83d`, replaced by U+FFFD."""
+    return HALF_CHARACTER.sub(lambda found: rb"\ufffd" if found[1] else found[0], data) if b"\\u" in data else data
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -172,6 +308,7 @@ def make_server(app: ASGIApp, on_stop: Callable[[], None] = lambda: None) -> uvi
         app,
         http=GuardedConnection,
         ws="none",
+        proxy_headers=False,  # `address_of_client` reads them
         log_config=None,
         log_level="error",  # strangers must not fill the log, or a pipe that nobody reads
         access_log=False,
@@ -180,3 +317,35 @@ def make_server(app: ASGIApp, on_stop: Callable[[], None] = lambda: None) -> uvi
         timeout_graceful_shutdown=GRACE,
     )
     return GuardedServer(config, on_stop)
+
+
+async def _read(receive: Receive, largest: int) -> bytes | Response | None:
+    """The body of a request, or why it is refused; None if the client went away."""
+    body, more = bytearray(), True
+    while more:
+        message = await receive()
+        if message["type"] != "http.request":
+            return None
+        body += message.get("body", b"")
+        more = message.get("more_body", False)
+        if len(body) > largest:
+            return refusal(413, "too_large", f"a request has at most {largest:,} bytes")
+    return whole_characters(bytes(body))
+
+
+def _is_deep(body: bytes) -> bool:
+    """Whether it is JSON with more levels than an app can rely on. What is no JSON at all, an app says itself."""
+    try:
+        inside: list[Any] = [[json.loads(body)]] if body else []
+    except RecursionError:
+        return True
+    except ValueError:
+        return False
+    for _ in range(DEEPEST + 1):
+        members: list[Any] = [item for one in inside for item in (one.values() if hasattr(one, "values") else one)]
+        inside = [one for one in members if isinstance(one, dict | list)]
+    return bool(inside)
+
+
+def _is_stream(start: Message) -> bool:
+    return Headers(raw=start["headers"]).get("content-type", "").startswith("text/event-stream")

@@ -6,7 +6,6 @@ import io
 import ipaddress
 import logging
 import os
-import re
 import secrets
 import signal
 import socket
@@ -22,7 +21,7 @@ from starlette.applications import Starlette
 from starlette.routing import Route
 
 from co_cli.errors import InvalidInputError
-from co_cli.http_server import GRACE, TokenGuard, bearer, listen, serve, token_in
+from co_cli.http_server import GRACE, Bodies, TokenGuard, bearer, listen, serve, token_in, whole_characters
 from co_cli.mcp.clients import PATH, TOKEN_VARIABLE, add_command, authority
 from co_cli.mcp.server import VaultServer
 from co_cli.notes.files import discard_unfinished
@@ -30,18 +29,15 @@ from co_cli.tools import Toolbox
 
 CHECKED_BEFORE = TransportSecuritySettings(enable_dns_rebinding_protection=False)
 """TokenGuard looks at Host and Origin, before the SDK is asked."""
-ESCAPE = re.compile(rb"\\(?:u[dD][89abAB]\w\w\\u[dD][c-fC-F]\w\w|(u[dD][89a-fA-F]\w\w)|.)")
-"""A JSON escape; group 1 is half of a surrogate pair without the other half."""
+MOST_BYTES = 4_000_000
+"""The largest body of a request; the SDK's own limit is 4 MiB."""
 
 
 class RequestReader(io.BufferedReader):
-    r"""Standard input with half emoji, which JavaScript writes as `\ud83d`, replaced by U+FFFD.
-
-    The SDK drops a line with half an emoji, and the client waits for an answer that never comes.
-    """
+    """Standard input without half emoji: the SDK drops such a line, and the client waits for ever for an answer."""
 
     def read1(self, size: int = -1, /) -> bytes:
-        return ESCAPE.sub(lambda found: rb"\ufffd" if found[1] else found[0], self.readline())
+        return whole_characters(self.readline())
 
 
 def serve_stdio(toolbox: Toolbox, structured: bool) -> None:
@@ -117,9 +113,10 @@ def serve_http(toolbox: Toolbox, structured: bool, host: str, port: int, allowed
         about += [] if at.is_local else ["this is plain HTTP: put a proxy with TLS in front of it"]
         for line in (*about, add_command((), url, made)):
             print(f"co mcp: {line}", file=sys.stderr, flush=True)
-        serve(TokenGuard(http_app(toolbox, structured), bearer(made or token), at.hosts), listening)
+        app = Bodies(http_app(toolbox, structured), MOST_BYTES)
+        serve(TokenGuard(app, bearer(made or token), at.hosts), listening)
 
 
 def _log_to_stderr() -> None:
-    """Standard output belongs to the protocol. Call this before the SDK sets up logging of its own."""
+    """Standard output belongs to the protocol."""
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="co mcp: %(message)s")

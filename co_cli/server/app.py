@@ -27,7 +27,7 @@ from starlette.types import Message, Receive, Scope, Send
 from co_cli import __version__
 from co_cli.activity import acting
 from co_cli.errors import KnowledgeError
-from co_cli.http_server import REQUESTS, TokenGuard, bearer
+from co_cli.http_server import REQUESTS, Bodies, TokenGuard, has_token
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.paths import sample_vault
 from co_cli.server import (
@@ -118,7 +118,7 @@ class Access:
 
     async def caller(self, request: HTTPConnection) -> Token | None:
         """Who sent a request; None if it has no token, or an unknown one."""
-        return OWNER if await bearer(self.token)(request) else None
+        return OWNER if has_token(request, self.token) else None
 
     async def exchange(self, code: str) -> str | None:
         """The token, once for each code."""
@@ -131,6 +131,11 @@ class Access:
 
 class Site:
     """The app: refuses what it should, adds the security headers, and answers."""
+
+    largest = 10_000_000
+    """Bytes of a request."""
+    unread: Collection[str] = ()
+    """Paths that read the body of a request themselves."""
 
     def __init__(self, kb: KnowledgeBase, access: Access, hosts: Collection[str]) -> None:
         """`hosts` are the names and ports that the page is opened under."""
@@ -147,14 +152,22 @@ class Site:
         self.inner = Starlette(
             routes=[*described, files, page], lifespan=self._lifespan, exception_handlers={KnowledgeError: _explain}
         )
-        self._guarded = TokenGuard(self.admit, self._is_known, hosts, _is_public)
+        self._bodies = Bodies(self.answer, self.largest, self.unread)
+        self._guarded = TokenGuard(self.admit, self._identify, hosts, _is_public)
 
     async def _is_known(self, request: HTTPConnection) -> bool:
-        request.state.caller = await self.access.caller(request)
-        return request.state.caller is not None
+        return await self._identify(request) is not None
+
+    async def _identify(self, request: HTTPConnection) -> str | None:
+        caller = request.state.caller = await self.access.caller(request)
+        return None if caller is None else caller.name
 
     async def admit(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request that is public, or whose caller is known."""
+        """Take a request that is public, or whose caller is known, before its body is read."""
+        await self._bodies(scope, receive, send)
+
+    async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request that is complete."""
         await self.inner(scope, receive, send)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -39,8 +39,6 @@ from co_cli.values import Role, Token, plain
 
 API = "/api/v1"
 ROUTES: list[Route] = []
-MOST_BYTES = 10_000_000
-"""The largest body of a request."""
 CALLER: ContextVar[Token] = ContextVar("caller")
 """Who asks, while a route answers."""
 
@@ -147,20 +145,10 @@ def model_of(kind: type, *without: str) -> type[BaseModel]:
     return create_model(kind.__name__, **fields)
 
 
-async def read_bytes(request: Request) -> bytes:
-    """The body of a request. Raises InvalidInputError if it is too large."""
-    data = b""
-    async for part in request.stream():
-        data += part
-        if len(data) > MOST_BYTES:
-            raise InvalidInputError(f"a request has at most {MOST_BYTES:,} bytes")
-    return data
-
-
 async def read_body(request: Request) -> dict[str, Any]:
     """A JSON object. Raises InvalidInputError."""
     try:
-        body = json.loads(await read_bytes(request) or b"{}")
+        body = json.loads((await request.body()).decode("utf-8-sig") or "{}")  # of bytes, it also takes other encodings
     except ValueError:
         raise InvalidInputError("the body is not JSON") from None
     if not isinstance(body, dict):

@@ -6,6 +6,8 @@ folder what others saved. Several servers may do so at once.
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import hashlib
 import hmac
 import threading
@@ -16,13 +18,21 @@ from contextlib import AsyncExitStack, asynccontextmanager
 import anyio
 from anyio import to_thread
 from starlette.applications import Starlette
-from starlette.requests import HTTPConnection, Request
+from starlette.requests import ClientDisconnect, HTTPConnection, Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
 
 from co_cli.activity import acting
-from co_cli.http_server import given_token, token_in
+from co_cli.http_server import (
+    STRANGER_SECONDS,
+    Buckets,
+    address_of_client,
+    given_token,
+    refusal,
+    token_in,
+    too_many,
+)
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.linked.skills import Skills
 from co_cli.mcp.clients import PATH
@@ -30,14 +40,17 @@ from co_cli.mcp.transports import http_app
 from co_cli.server.access_tokens import AccessTokens
 from co_cli.server.app import Access, Site
 from co_cli.server.metrics import Gauge, Metrics
-from co_cli.server.routes import API, ApiError, ErrorAnswer, json_answer, read_bytes
+from co_cli.server.routes import API
 from co_cli.tools import Toolbox
 from co_cli.values import Token
 
 PER_SECOND = 60
 """Requests of one token; as many may come at once after a pause."""
+SIGN_INS = 20
+"""Sign-ins from one address that may fail at once; after that, one a second."""
 LARGEST = 1_000_000
 """Bytes of a request."""
+WEBHOOK = "/webhook"
 WEBHOOK_SECRET = "CO_WEBHOOK_SECRET"
 """The variable with the secret of the webhook; without it there is none."""
 HEALTH_SECONDS = 3.0
@@ -62,36 +75,22 @@ class TeamAccess(Access):
         return await to_thread.run_sync(self._tokens.find, secret) if secret else None
 
 
-class Bucket:
-    """How many requests a token has left. It fills up again over time."""
-
-    def __init__(self) -> None:
-        self._left, self._at = float(PER_SECOND), time.monotonic()
-
-    def take(self) -> bool:
-        now = time.monotonic()
-        self._left = min(PER_SECOND, self._left + (now - self._at) * PER_SECOND)
-        self._at = now
-        if self._left < 1:
-            return False
-        self._left -= 1
-        return True
-
-
 class TeamSite(Site):
     """Serves one vault to many."""
+
+    largest, unread = LARGEST, (WEBHOOK,)
 
     def __init__(self, kb: KnowledgeBase, access: TeamAccess, hosts: Collection[str]) -> None:
         super().__init__(kb, access, hosts)
         kb.skills = Skills(kb, kb.root)  # not those in the home of whoever started the server
         self.metrics = Metrics()
-        self._buckets: dict[str, Bucket] = {}
+        self._requests, self._sign_ins = Buckets(PER_SECOND, PER_SECOND), Buckets(SIGN_INS, 1)
         self._webhook_secret = token_in(WEBHOOK_SECRET).encode()
         self._reading, self._writing = (http_app(Toolbox(kb, read_only=one)) for one in (True, False))
         self.inner.routes[:0] = [
             Route("/healthz", self.show_health),
             Route("/metrics", self.show_metrics),
-            Route("/webhook", self.hear_of_a_push, methods=["POST"]),
+            Route(WEBHOOK, self.hear_of_a_push, methods=["POST"]),
             Route(PATH, McpDoor(self._reading, self._writing), methods=["POST"]),
         ]
 
@@ -108,31 +107,28 @@ class TeamSite(Site):
         await super().__call__(scope, receive, send_measured)
 
     async def admit(self, scope: Scope, receive: Receive, send: Send) -> None:
-        caller: Token | None = scope.get("state", {}).get("caller")
-        if scope["type"] != "http" or caller is None:
-            await super().admit(scope, receive, send)
-            return
-        if not self._buckets.setdefault(caller.name, Bucket()).take():
-            answer = _refusal(429, "too_many_requests", f"a token has {PER_SECOND} requests a second: wait a second")
-            answer.headers["Retry-After"] = "1"
+        name: str | None = scope.get("state", {}).get("token_name")
+        if name is not None and not self._requests.take(name):
+            answer = too_many(f"a token has {PER_SECOND} requests a second: wait a second")
             await answer(scope, receive, send)
             return
-        body, more = b"", True
-        while more and len(body) <= LARGEST:
-            message = await receive()
-            body += message.get("body", b"")
-            more = message["type"] == "http.request" and message.get("more_body", False)
-        if len(body) > LARGEST:
-            await _refusal(413, "too_large", f"a request has at most {LARGEST:,} bytes")(scope, receive, send)
-            return
-        unread: list[Message] = [{"type": "http.request", "body": body}]
+        await super().admit(scope, receive, send)
 
-        async def receive_again() -> Message:
-            return unread.pop() if unread else await receive()
-
-        if self.kb.team and scope["path"].startswith((API, PATH)):
+    async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        known = scope.get("state", {}).get("token_name") is not None
+        if known and self.kb.team and scope["path"].startswith((API, PATH)):
             await to_thread.run_sync(self.kb.team.catch_up)
-        await super().admit(scope, receive_again, send)
+        await super().answer(scope, receive, send)
+
+    async def sign_in(self, request: Request) -> Response:
+        """Those that fail are limited for each address; people behind one proxy have addresses of their own."""
+        address = address_of_client(request)
+        if not self._sign_ins.take(address):
+            return too_many("too many sign-ins from this address failed: wait a second")
+        answer = await super().sign_in(request)
+        if answer.status_code == 200:
+            self._sign_ins.give_back(address)
+        return answer
 
     @asynccontextmanager
     async def _lifespan(self, app: Starlette) -> AsyncGenerator[None]:
@@ -160,14 +156,24 @@ class TeamSite(Site):
 
     async def hear_of_a_push(self, request: Request) -> Response:
         """Let the keeper look at the remote now. GitHub and Gitea sign a request; GitLab sends the secret."""
-        secret, body = self._webhook_secret, await read_bytes(request)
-        signature = f"sha256={hmac.new(secret, body, hashlib.sha256).hexdigest()}"
-        given = [request.headers.get(name, "").encode() for name in ("x-hub-signature-256", "x-gitlab-token")]
-        signed = [hmac.compare_digest(*pair) for pair in zip(given, (signature.encode(), secret), strict=True)]
-        if not (secret and self.kb.team and any(signed)):
-            return _refusal(403, "forbidden", f"the webhook of a team vault needs the secret in {WEBHOOK_SECRET}")
+        if not (self._webhook_secret and self.kb.team and await self._is_signed(request)):
+            return refusal(403, "forbidden", f"the webhook of a team vault needs the secret in {WEBHOOK_SECRET}")
         await to_thread.run_sync(self.kb.team.wake)
         return PlainTextResponse("ok\n")
+
+    async def _is_signed(self, request: Request) -> bool:
+        """Whether the sender knows the secret. The body may be large, and anybody may send one: it is not kept."""
+        if hmac.compare_digest(request.headers.get("x-gitlab-token", "").encode(), self._webhook_secret):
+            return True
+        given = request.headers.get("x-hub-signature-256", "")
+        if not given:
+            return False
+        signature = hmac.new(self._webhook_secret, digestmod=hashlib.sha256)
+        with contextlib.suppress(ClientDisconnect, TimeoutError):  # then it is the signature of another text
+            async with asyncio.timeout(STRANGER_SECONDS):
+                async for part in request.stream():
+                    signature.update(part)
+        return hmac.compare_digest(given.encode(), f"sha256={signature.hexdigest()}".encode())
 
 
 class McpDoor:
@@ -198,7 +204,3 @@ def team_gauges(kb: KnowledgeBase) -> list[Gauge]:
         Gauge("co_outbox_age_seconds", "Time since the first of them was saved.", age),
         Gauge("co_commits_behind", "Commits of the remote that were not taken over yet.", state.behind),
     ]
-
-
-def _refusal(status: int, kind: str, message: str) -> Response:
-    return json_answer(ErrorAnswer(ApiError(kind, message)), status)

@@ -142,7 +142,9 @@ def _correct(value: Any, schema: dict[str, Any]) -> Any:
     if kind in ("array", "object") and isinstance(value, str):
         try:
             value = json.loads(value)
-        except (ValueError, RecursionError):
+        except RecursionError:
+            raise InvalidInputError("the JSON has too many levels: send a flat list") from None
+        except ValueError:
             value = value.strip("[] \n").split(",") if kind == "array" else value
     if kind == "array" and isinstance(value, str | int | float):
         value = [value]

@@ -16,12 +16,12 @@ from typing import Any
 
 import pytest
 
+from co_cli import http_server
 from co_cli.errors import KnowledgeError, ServerUnavailableError
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.server import team_site
 from co_cli.server.access_tokens import AccessTokens, FileTokens
 from co_cli.server.routes import API, ROUTES
-from co_cli.server.team_site import LARGEST
+from co_cli.server.team_site import LARGEST, SIGN_INS
 from co_cli.values import ROLES
 from tests.command import Co
 from tests.mcp_server.talking import Talk, over_http
@@ -144,11 +144,93 @@ def test_somebody_signs_in_to_the_page_with_their_token(team: Server, kb: Knowle
         assert asking.post(f"{API}/session", json={"code": code}).status_code == 403, "the admin's works once"
 
 
+def test_what_strangers_send_to_sign_in_is_refused_and_leaves_no_traceback(
+    team: Server, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(http_server, "STRANGER_SECONDS", 0.3)
+    head = f"POST {API}/session HTTP/1.1\r\nHost: {team.host}\r\nContent-Length: 9000000\r\n\r\n".encode()
+    with client(team, "") as asking:
+        for body, status in (
+            (b'{"code":"\\ud800"}', 403),
+            (b'{"code":"\xed\xa0\x80"}', 400),
+            (b"[" * 900, 400),
+            (b'{"code":' * 100 + b"1" + b"}" * 100, 400),
+            (b"[" * 100_000, 413),
+            (b'{"code":"' + b"x" * 1_000 + b'"}', 413),
+        ):
+            assert asking.post(f"{API}/session", content=body).status_code == status, body[:40]
+    for sent, status in ((b"", b"408"), (b"{", b"408"), (b" " * 2_000, b"413")):
+        with socket.create_connection(("127.0.0.1", int(team.host.rpartition(":")[2])), PATIENCE) as stranger:
+            stranger.sendall(head + sent)
+            assert stranger.recv(12) == b"HTTP/1.1 " + status, sent[:10]
+    for _ in range(3):  # it goes away in the middle of the body
+        socket.create_connection(("127.0.0.1", int(team.host.rpartition(":")[2])), PATIENCE).sendall(head)
+
+    with team.client() as asking:
+        assert asking.get("/healthz").status_code == 200
+    assert caplog.records == []
+    assert capfd.readouterr().err == ""
+
+
+def test_failed_sign_ins_are_limited_for_each_address_also_behind_one_proxy(team: Server, kb: KnowledgeBase) -> None:
+    secret = token(kb, "read")
+
+    def sign_in(code: str, forwarded: str = "") -> int:
+        with client(team, "") as asking:
+            headers = {"X-Forwarded-For": forwarded} if forwarded else {}
+            return asking.post(f"{API}/session", json={"code": code}, headers=headers).status_code
+
+    assert [sign_in(secret, "192.0.2.1") for _ in range(SIGN_INS + 5)] == [200] * (SIGN_INS + 5)
+    answers = [sign_in("wrong", f"192.0.2.{spoofed}, 192.0.2.1") for spoofed in range(SIGN_INS + 9)]
+    assert answers[:SIGN_INS] == [403] * SIGN_INS
+    assert 429 in answers[SIGN_INS:]
+    assert [sign_in(secret, other) for other in ("192.0.2.2", "192.0.2.1, 2001:db8::1", "")] == [200] * 3
+
+
+def test_deep_json_in_any_body_or_field_is_bad_input(team: Server, kb: KnowledgeBase) -> None:
+    deep = "[" * 100_000 + "]" * 100_000
+    some = "[" * 300 + "]" * 300
+    with client(team, token(kb, "admin")) as asking:
+        for one in ROUTES:
+            if one.method in ("POST", "PUT"):
+                path = API + re.sub(r"{.*?}", "memory:oak", one.path)
+                for body in (deep, f'{{"content": "Elms.", "fields": {{"a": {some}}}}}'):
+                    assert asking.request(one.method, path, content=body).status_code == 400, (path, body[:40])
+        for text in (f"---\na: {some}\n---\nElms.", f"---\na: {deep}\n---\nElms."):
+            saved = asking.post(f"{API}/notes", json={"content": text})
+            assert saved.status_code < 500, saved.text
+            whole = asking.get(f"{API}/whole/memory:oak").json()
+            changed = asking.put(f"{API}/whole/memory:oak", json={"text": text, "version": whole["version"]})
+            assert changed.status_code < 500, changed.text
+        headers = {"Accept": "application/json, text/event-stream"}
+        for body in (deep, deep.encode("utf-16-le"), b'{"jsonrpc": "2.0", "id": 1, "method": "\xed\xa0\x80"}'):
+            assert asking.post("/mcp", content=body, headers=headers).status_code == 400, body[:40]
+    with mcp(team, token(kb, "write", "agent")) as talk:
+        for listed in (deep, some):
+            assert talk.call_tool("save_memory", {"content": "Elms.", "tags": listed}).is_error
+
+
+def test_no_server_writes_its_log_with_rich(kb: KnowledgeBase) -> None:
+    """The MCP SDK adds a handler where there is none, so it takes a process without pytest's."""
+    code = """
+import logging, sys
+from co_cli.knowledge_base import KnowledgeBase
+from co_cli.server.team_site import TeamAccess, TeamSite
+from co_cli.server.access_tokens import AccessTokens
+
+with KnowledgeBase.open(*sys.argv[1:]) as kb:
+    TeamSite(kb, TeamAccess(AccessTokens.of(kb)), [])
+print([*logging.getLogger().handlers, *logging.getLogger("uvicorn.error").handlers])
+"""
+    command = [sys.executable, "-c", code, kb.root, kb.settings.data_dir]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
 def test_a_token_has_60_requests_a_second_and_1_mb_a_request(
     team: Server, kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = [0.0]
-    monkeypatch.setattr(team_site, "time", SimpleNamespace(**{**vars(time), "monotonic": lambda: now[0]}))
+    monkeypatch.setattr(http_server, "time", SimpleNamespace(**{**vars(time), "monotonic": lambda: now[0]}))
     with client(team, token(kb, "write")) as asking, client(team, token(kb, "read", "other")) as other:
         large = b'{"content": "' + b"x" * LARGEST + b'"}'
         refused = asking.post(f"{API}/notes", content=large)
