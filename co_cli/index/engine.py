@@ -68,7 +68,7 @@ class Match(NamedTuple):
     score: float
 
 
-DERIVATION = 15
+DERIVATION = 16
 """Raise it when the same files would give other rows."""
 
 

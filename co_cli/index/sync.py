@@ -18,7 +18,7 @@ from co_cli.notes.note import NotTextError
 from co_cli.notes.store import content_hash
 from co_cli.paths import open_regular, permission_cure
 from co_cli.sources.origin import VAULT, Origin, kind_of
-from co_cli.sources.passages import Boundaries, passages_of
+from co_cli.sources.passages import Boundaries, cut_note
 from co_cli.sources.walk import Scan, is_listed, place_of
 from co_cli.values import Progress, SyncReport, to_utf8
 
@@ -139,7 +139,8 @@ def read_file(
         note = kind.read(origin._replace(tier="") if origin.tier else origin, path, data)
     except NotTextError as error:
         return IndexedFile(path, file_hash, mtime, None, [], str(error))
-    return IndexedFile(path, file_hash, mtime, note, passages_of(note, boundaries))
+    passages, problem = cut_note(note, boundaries)
+    return IndexedFile(path, file_hash, mtime, note._replace(problem=note.problem or problem), passages)
 
 
 def _look_at(

@@ -67,7 +67,7 @@ def blocks(lines: Sequence[str]) -> Iterator[Block]:
         elif is_item(line):
             number = _past_list(lines, number)
             yield Block("list", start, number)
-        elif _starts_table(lines, number):
+        elif starts_table(lines, number):
             number = _past_table(lines, number)
             yield Block("table", start, number)
         elif mark != ">" and number + 1 < end and (found := UNDERLINE.match(lines[number + 1])):
@@ -150,10 +150,10 @@ def _starts_block(lines: Sequence[str], number: int) -> bool:
     mark = line[:4].lstrip(" ")[:1]
     if mark == "#":
         return bool(HEADING.match(line))
-    return (mark in FENCES and bool(FENCE.match(line))) or _starts_table(lines, number)
+    return (mark in FENCES and bool(FENCE.match(line))) or starts_table(lines, number)
 
 
-def _starts_table(lines: Sequence[str], number: int) -> bool:
+def starts_table(lines: Sequence[str], number: int) -> bool:
     if "|" not in lines[number] or number + 1 >= len(lines):
         return False
     below = lines[number + 1]

@@ -23,6 +23,9 @@ MIN_PASSWORD_ENTROPY = 2.5
 CHANGE = r"(?<=[a-z])(?=[A-Z0-9])|(?<=[A-Z])(?=[0-9])|(?<=[0-9])(?=[A-Za-z])|(?<=[A-Za-z0-9])(?=[!@#$%^&*?~+=])"
 MIN_CHANGES = 3
 """Between letters, capitals, digits and signs: `OAuth2Client` has two."""
+MAX_MATCHES = 10_000
+"""Of one rule in one text, or cells below a heading such as `password`: a second. The rest counts as a secret."""
+UNCHECKED = "part with too many names of secrets to be checked"
 
 PLACEHOLDER = (
     r"(?i)x{4,}|\*{3,}|\.{3,}|…|<|\$\{|^\$(?!aact_)[A-Za-z_]\w*|"
@@ -91,7 +94,11 @@ class SecretSpan(NamedTuple):
 def matches(rule: Rule, text: str, windows: list[tuple[int, int]]) -> Iterator[SecretSpan]:
     """Secrets of one form in these parts of the text."""
     pattern = re.compile(rule.pattern)
-    for match in (match for start, end in windows for match in pattern.finditer(text, start, end)):
+    found = (match for start, end in windows for match in pattern.finditer(text, start, end))
+    for number, match in enumerate(found):
+        if number == MAX_MATCHES:
+            yield SecretSpan(match.start(), len(text), UNCHECKED)
+            return
         if rule.follow:
             yield from _following(match, rule)
             continue
@@ -113,14 +120,19 @@ def _following(match: re.Match[str], rule: Rule) -> Iterator[SecretSpan]:
 
 def cells(text: str) -> Iterator[SecretSpan]:
     """Secrets in the columns of Markdown tables whose heading is a name such as `password`."""
-    place, heading = 0, ""
+    place, heading, checked = 0, "", 0
     columns: list[str] = []
     for line in text.split("\n") if "|" in text else ():
         if "|" not in line:
             columns = []
         elif RULER.fullmatch(line):
             columns = [found["name"].lower() if (found := re.search(NAME, cell)) else "" for cell in _split(heading)]
-        elif any(columns):
+            columns = columns if any(columns) else []
+        elif columns:
+            checked += min(len(columns), line.count("|"))
+            if checked > MAX_MATCHES:
+                yield SecretSpan(place, len(text), UNCHECKED)
+                return
             yield from _row(line, place, columns)
         place, heading = place + len(line) + 1, line
 

@@ -223,9 +223,10 @@ def _units(body: Body, block: Block, rule: CutRule) -> Iterator[Unit]:
             for number, piece in enumerate(pieces):
                 yield Unit(*piece, continues=number > 0)
     else:
-        header = body.lines[block.start].strip() if block.kind == "table" else ""
+        table, header = block.kind == "table", body.lines[block.start].strip()
+        header = header if table and len(header) <= rule.longest else ""  # it is stored with each part of the table
         lines = range(block.start, block.end)
-        rows = [body.span(number, number + 1) for number in lines] if header else _code_parts(body, block, rule.longest)
+        rows = [body.span(number, number + 1) for number in lines] if table else _code_parts(body, block, rule.longest)
         for row in rows:
             for piece in split_long(body.text, row, rule.longest):
                 yield Unit(*piece, context=header)

@@ -10,9 +10,10 @@ from __future__ import annotations
 import time
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 
 from co_cli.logbook import logger
-from co_cli.notes.markdown import Block
+from co_cli.notes.markdown import Block, starts_table
 from co_cli.notes.note import Note
 from co_cli.notes.transcripts import SpokenTurn, read_turns
 from co_cli.sources.cutting import RULE, Body, CutRule, blocks_of, cut, sentences
@@ -28,24 +29,47 @@ LONGEST_PROPOSED = RULE.whole
 """Characters of a proposed passage."""
 NEAR = 300
 """Characters at the start or end of a neighbour in which its first or last sentences are looked for."""
-
-
 NEAR_TURN = 400
 """Characters of a neighbouring turn that are searched with a turn."""
+MANY, SHORT = 2_000, 200
+"""A note may have this many passages, and one more for this many of its characters: each costs half a millisecond."""
 
 
 def passages_of(note: Note, boundaries: Boundaries | None = None, rule: CutRule = RULE) -> list[Passage]:
+    return cut_note(note, boundaries, rule)[0]
+
+
+def cut_note(
+    note: Note, boundaries: Boundaries | None = None, rule: CutRule = RULE
+) -> tuple[list[Passage], str | None]:
+    """The passages of a note, and what was given up to limit what it costs. All of its text is searched."""
     body = Body.read(note.body)
     if note.source == "memory":
-        return [_of_lines(note, body, 0, len(body.lines))]
+        return [_of_lines(note, body, 0, len(body.lines))], None
     if note.source == "skill":
-        return [skill_passage(note)]
+        return [skill_passage(note)], None
+    most = MANY + len(note.body) // SHORT
     if note.source == "conversation" and (turns := read_turns(note.body, note.body_line)):
-        said = [passage for place in range(len(turns)) for passage in _of_turn(note, body, turns, place, rule)]
-        return said or [_of_lines(note, body, 0, len(body.lines))]
-    proposed = _proposed(note, body, boundaries) if boundaries else None
-    found = _sections(note, body, rule) if proposed is None else _as_proposed(note, body, proposed, rule)
-    return _with_neighbours(found) or [_of_lines(note, body, 0, len(body.lines))]
+        said = (passage for place in range(len(turns)) for passage in _of_turn(note, body, turns, place, rule))
+        found, problem = list(islice(said, most + 1)), None
+    else:
+        proposed = _proposed(note, body, boundaries) if boundaries else None
+        found = _sections(note, body, rule, most) if proposed is None else _as_proposed(note, body, proposed, rule)
+        found = _with_neighbours(found) if len(found) <= most else found
+        problem = _wide_table(note, body, rule)
+    if len(found) > most:
+        found = _without_headings(note, body, 0, len(body.lines), rule)
+        problem = f"more than {most:,} sections: it is searched without its headings"
+    return found or [_of_lines(note, body, 0, len(body.lines))], problem
+
+
+def _wide_table(note: Note, body: Body, rule: CutRule) -> str | None:
+    """A table whose rows are not searched with its first one, because that is too long."""
+    for number, line in enumerate(body.lines if note.sections is None else ()):
+        if len(line) > rule.longest and starts_table(body.lines, number):
+            what = f"line {note.body_line + number}: a table with a first row of {len(line):,} characters"
+            return f"{what}: the other rows are searched without it"
+    return None
 
 
 def what_is_wrong(ranges: Sequence[Lines], lines: Sequence[str]) -> str:
@@ -119,8 +143,11 @@ def _last_sentence(text: str) -> str:
     return ["", *(text[first:last] for first, last in sentences(text, start, len(text)))][-1]
 
 
-def _sections(note: Note, body: Body, rule: CutRule) -> list[Passage]:
-    """Cut at headings. A heading without text goes with what follows, or stands alone if a sibling follows."""
+def _sections(note: Note, body: Body, rule: CutRule, most: int) -> list[Passage]:
+    """Cut at headings. A heading without text goes with what follows, or stands alone if a sibling follows.
+
+    It stops soon after `most` passages.
+    """
     found: list[Passage] = []
     path: list[Block] = []
     first = -1  # the line since which there were only headings
@@ -144,6 +171,8 @@ def _sections(note: Note, body: Body, rule: CutRule) -> list[Passage]:
             section.append(block)
             continue
         close(block.level)
+        if len(found) > most:
+            return found
         first = block.start if first < 0 else first
         path = _below(path, block)
     close(0)
@@ -190,6 +219,11 @@ def _split_long(note: Note, body: Body, first: int, end: int, rule: CutRule) -> 
     whole = _of_lines(note, body, first, end)
     if len(whole.text) <= LONGEST_PROPOSED + end - first:
         return [whole]
+    return _without_headings(note, body, first, end, rule)
+
+
+def _without_headings(note: Note, body: Body, first: int, end: int, rule: CutRule) -> list[Passage]:
+    """These lines cut like a paragraph."""
     stretches = cut(body, [Block("paragraph", *body.trim(first, end))], rule)
     return [_passage(note, body, (start, end), _line_at(body, start)) for start, end, _ in stretches]
 

@@ -136,6 +136,15 @@ def test_what_was_there_before_is_not_complained_of_again() -> None:
     assert new[4:] not in str(raised.value)
 
 
+def test_no_secret_hides_behind_more_matches_than_are_checked() -> None:
+    token = make("password: {p12}")
+    for decoys in ("pw=\n" * 20_000, "| password |\n| --- |\n" + "| no |\n" * 20_000 + "\n"):
+        redacted = redact(f"{decoys}{token}")
+
+        assert left_over(token.split()[1], redacted) == set()
+        assert "part with too many names of secrets" in find_secrets(f"{decoys}{token}")[0].what
+
+
 def test_a_hostile_text_takes_no_longer_than_a_long_one() -> None:
     for hostile in (
         "password: ",
@@ -149,6 +158,8 @@ def test_a_hostile_text_takes_no_longer_than_a_long_one() -> None:
         "| password |\n| --- |\n",
         "echo a | sudo -s",
         "ghp_a1B2c3d4\n",
+        "pw=",
+        "| a1b2c3d4 |\n",
     ):
         started = time.process_time()
         find_secrets((hostile * 50_000)[:100_000])

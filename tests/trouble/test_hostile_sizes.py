@@ -88,6 +88,47 @@ def test_a_note_with_too_much_of_something_is_indexed_in_bounds(oaks: Vault, dat
     assert took["seconds"] < 60
 
 
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("---\n" * 100_000 + "\nThe zebra is last.\n", "more than 4,000 sections"),
+        ("# a\n\nb\n\n" * 50_000 + "The zebra is last.\n", "more than 4,000 sections"),
+        ("|" * 500_000 + "\n" + "|-" * 250_000 + "\n| zebra |\n", "line 1: a table with a first row of 500,000"),
+    ],
+    ids=["lines of dashes", "headings", "a wide table"],
+)
+def test_a_note_with_too_many_passages_or_cells_is_reported_and_all_of_it_searched(
+    co: Co, oaks: Vault, data_dir: Path, text: str, problem: str
+) -> None:
+    oaks.write("articles/much.md", text)
+
+    took = measured(oaks, data_dir)
+
+    assert "memory:oak" in took["found"]
+    assert [path for path, _ in took["problems"]] == ["articles/much.md"]
+    assert problem in took["problems"][0][1]
+    assert took["memory"] < 200_000_000
+    assert took["seconds"] < 8
+    assert "article:much" in co("search", "zebra").out
+
+
+def test_a_text_with_too_many_names_of_passwords_is_refused_and_reported_in_a_second_or_two(
+    co: Co, oaks: Vault
+) -> None:
+    text = "pw=" * 27_000
+    started = time.process_time()
+    ran = co("remember", "-", stdin=text)
+
+    assert time.process_time() - started < 4
+    assert ran.code == 2
+    assert "a part with too many names of secrets to be checked (line 1:" in ran.err
+    oaks.write("memories/names.md", text)
+    co("index", "sync")
+    checked = co("doctor")
+    assert "names" in checked.out
+    assert "a part with too many names of secrets to be checked" in checked.out
+
+
 def test_broken_notes_of_every_kind_are_reported_and_the_others_indexed(oaks: Vault, data_dir: Path) -> None:
     text = "---\ntitle: Gr\u00fc\u00dfe \u5b57 \U0001f333\n---\nThe ash of Stra\u00dfe.\n"
     broken = {
