@@ -24,7 +24,8 @@ from co_cli.cli.terminal import ProgressBar, Screen, columns, count_of, printabl
 from co_cli.errors import InvalidInputError
 from co_cli.importers.export import export_notes
 from co_cli.importers.items import ImportReceipt
-from co_cli.importers.note_importer import READERS, ImportRequest, import_export
+from co_cli.importers.note_importer import ImportRequest, import_export
+from co_cli.importers.reading import READERS
 from co_cli.values import ON_CONFLICT, OWN_SOURCES, masked_text
 
 OUTCOMES = ("created", "updated", "unchanged", "skipped", "forgotten", "failed")

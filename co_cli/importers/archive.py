@@ -23,7 +23,7 @@ from co_cli.notes.refs import FOLDERS
 from co_cli.paths import open_regular
 from co_cli.values import to_utf8
 
-MAX_VALUE = 100_000_000  # characters of one JSON value
+MAX_VALUE = 50_000_000  # characters of one JSON value
 CHUNK = 1 << 20
 BOMB_BYTES = 30_000_000
 BOMB_RATIO = 300
@@ -31,10 +31,10 @@ BOMB_RATIO = 300
 TEXTS = (".md", ".markdown", ".txt", ".text", ".xml")
 WRAPPERS = ("conversations", "results", "memories", "items")  # members that hold the list we want
 SEPARATORS = re.compile(r"[\s,]*")
-DECODER = json.JSONDecoder(strict=False)
+LONGEST_INTEGER = 300  # digits; Python does not read every longer one, and nothing here needs one
 ESCAPES = re.compile(r"^/|\\|^[^/]*:|(?:^|/)\.\.(?:/|$)")
 """A name in a zip that could lead to another folder, on any system."""
-UNREADABLE = (KnowledgeError, OSError, EOFError, ValueError, zlib.error, zipfile.BadZipFile, RuntimeError)
+UNREADABLE = (KnowledgeError, OSError, EOFError, ValueError, zlib.error, zipfile.BadZipFile, RuntimeError, MemoryError)
 """What zipfile raises for damage, passwords and unknown methods, and we for what we refuse."""
 
 
@@ -45,6 +45,12 @@ class Member(NamedTuple):
     size: int
     modified: float | None
     where: str
+
+
+class Broken(NamedTuple):
+    """A value that is not valid JSON, and why."""
+
+    problem: str
 
 
 class Export:
@@ -74,6 +80,9 @@ class Export:
             (self.name,) = tops  # a zip of one folder counts as that folder, unless every vault has it
             self.members = [one._replace(name=one.name.partition("/")[2]) for one in self.members]
         self.size = sum(member.size for member in self.members)
+        if self.archive and self.size > max(BOMB_BYTES, BOMB_RATIO * os.path.getsize(path)):
+            self.close()
+            raise InvalidInputError(f"{path}: unpacks to {self.size:,} bytes: refused as a zip bomb")
 
     def close(self) -> None:
         if self.archive:
@@ -131,6 +140,10 @@ class Export:
             with self.reporting(member.name), self.open(member) as stream:
                 for value in _decode(stream):
                     self.done = before + stream.tell()
+                    if isinstance(value, Broken):
+                        number += 1
+                        self.fail(member.name, f"item {number:,}: {value.problem}")
+                        continue
                     holder = as_object(value)
                     listed = next((holder[key] for key in WRAPPERS if isinstance(holder.get(key), list)), [value])
                     for one in as_list(listed):
@@ -166,19 +179,22 @@ class Export:
 
 def reason(error: BaseException) -> str:
     """What an error says, on one line."""
-    if isinstance(error, RecursionError):
-        return "nested too deep"
+    if isinstance(error, RecursionError | MemoryError):
+        return "nested too deep" if isinstance(error, RecursionError) else "it needs too much memory"
     said = getattr(error, "strerror", None) or getattr(error, "msg", None) or str(error) or type(error).__name__
     locked = isinstance(error, RuntimeError) and "password" in said
     return "it has a password; unpack it first" if locked else " ".join(said.split())
 
 
 def _decode(stream: IO[bytes]) -> Iterator[object]:
-    """The values of JSON or JSON Lines, or the members of a list."""
+    """The values of JSON or JSON Lines, or the members of a list. One that is not valid is Broken, and costs no other
+    if they begin on lines of their own.
+    """
     reader = io.TextIOWrapper(stream, "utf-8-sig", "replace")
-    text = reader.read(CHUNK).lstrip()
+    start = reader.read(CHUNK)
+    text, whole = start.lstrip(), len(start) < CHUNK
     listed = text.startswith("[")
-    at, number = int(listed), 1
+    at, next_item = int(listed), _next_item(text, listed)
     while True:
         separators = SEPARATORS.match(text, at)
         at = separators.end() if separators else at
@@ -186,14 +202,33 @@ def _decode(stream: IO[bytes]) -> Iterator[object]:
             return
         try:
             value, at = DECODER.raw_decode(text, at)
-        except ValueError as error:  # perhaps because the rest is not read yet
-            more = reader.read(max(CHUNK, len(text) - at))  # doubles, so a long value is not parsed too often
-            text, at = text[at:] + more, 0
-            if more and len(text) <= MAX_VALUE:
+        except (ValueError, RecursionError) as error:
+            if isinstance(error, ValueError) and not whole and len(text) - at < MAX_VALUE:
+                more = reader.read(max(CHUNK, len(text) - at))  # doubles, so a long value is not parsed too often
+                text, at, whole = text[at:] + more, 0, not more
                 continue
-            if not text and not listed:
+            if not text[at:].strip() and not listed:
                 return
-            why = f"longer than {MAX_VALUE:,} characters" if more else reason(error)
-            raise ValueError(f"item {number:,}: cut off or not valid JSON ({why})") from None
+            why = reason(error) if whole else f"longer than {MAX_VALUE:,} characters"
+            yield Broken(reason(error) if isinstance(error, RecursionError) else f"cut off or not valid JSON ({why})")
+            found = next_item.search(text, at)
+            if not found:
+                return
+            at = found.end()
+            continue
         yield value
-        number += 1
+
+
+def _next_item(text: str, listed: bool) -> re.Pattern[str]:
+    """Where the next value begins: on a line that is indented like the first, or that is an object as a whole."""
+    first = re.match(r"\[[ \t]*\r?\n([ \t]*)", text) if listed else None
+    if first and first[1]:
+        return re.compile(rf"\n{first[1]}(?=\{{)")
+    return re.compile(r"\n(?=\{[^\n]*\}" + (",?" if listed else "") + r"[ \t\r]*(?:\n|\Z))")
+
+
+def _integer(digits: str) -> int | float:
+    return int(digits) if len(digits) <= LONGEST_INTEGER else float(digits)
+
+
+DECODER = json.JSONDecoder(strict=False, parse_int=_integer)

@@ -12,16 +12,14 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
 from co_cli.errors import FrontmatterError, IndexUnavailableError, InvalidInputError, KnowledgeError, NoteConflictError
-from co_cli.importers.archive import Export, reason
-from co_cli.importers.assistants import read_chatgpt, read_claude, read_mem0
-from co_cli.importers.folders import read_basic_memory, read_obsidian, read_own
-from co_cli.importers.items import Entry, ImportOutcome, ImportReceipt, Item
-from co_cli.importers.sessions import read_claude_code, read_codex, read_jsonl
+from co_cli.importers.archive import reason
+from co_cli.importers.items import ImportOutcome, ImportReceipt, Item, failed
+from co_cli.importers.reading import READERS, ExportReader
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.editing import set_fields
 from co_cli.notes.files import create_exclusively, locked, make_folders
@@ -34,17 +32,6 @@ from co_cli.notes.similarity import body_hash, fingerprint
 from co_cli.paths import is_inside
 from co_cli.values import ON_CONFLICT, Draft, Progress
 
-READERS: dict[str, Callable[[Export], Iterator[Entry]]] = {
-    "obsidian": read_obsidian,
-    "basic-memory": read_basic_memory,
-    "mem0": read_mem0,
-    "claude": read_claude,
-    "claude-code": read_claude_code,
-    "chatgpt": read_chatgpt,
-    "codex": read_codex,
-    "jsonl": read_jsonl,
-    "co": read_own,
-}
 TRUSTABLE = ("obsidian", "basic-memory", "co")  # formats whose files may be the person's own words
 OWN = "co"  # of `co data export`: a note is identified by its path, and compared and replaced as a whole
 ORIGIN, IDENTITY, HASH = "imported_from", "import_id", "import_hash"
@@ -94,18 +81,18 @@ def import_export(
 
 
 def _run(kb: KnowledgeBase, request: ImportRequest, progress: Progress | None) -> list[ImportReceipt]:
-    importer = NoteImporter(kb, request)
+    importer, reader = NoteImporter(kb, request), ExportReader(request.origin, kb.settings.knowledge_max_note_bytes)
     receipts: list[ImportReceipt] = []
     for path in request.paths:
         before = len(receipts)
-        with contextlib.closing(Export(path, kb.settings.knowledge_max_note_bytes)) as export:
-            for item in READERS[request.origin](export):
-                receipts.append(item if isinstance(item, ImportReceipt) else importer.put(item))
+        with contextlib.closing(reader.read(path)) as parts:
+            for part in parts:
+                receipts += [importer.put(part.item)] if part.item else []
+                receipts += [part.receipt] if part.receipt else []
                 if progress:
-                    progress(export.done, export.size)
-            if len(receipts) == before and not export.receipts:
-                export.fail(path, f"there is nothing in it that `co data import {request.origin}` can read")
-            receipts += export.receipts
+                    progress(part.done, part.size)
+        if len(receipts) == before:
+            receipts.append(failed(path, f"there is nothing in it that `co data import {request.origin}` can read"))
     return receipts
 
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from urllib.parse import unquote
 
 from co_cli.notes.dates import read_moment
-from co_cli.notes.markdown import FENCE, headings
+from co_cli.notes.markdown import FENCE, blocks, headings
 from co_cli.values import moment_text, to_utf8
 
 USER = "User"
@@ -77,10 +77,13 @@ def _render(turn: SpokenTurn) -> str:
 def nested(text: str) -> str:
     """A text that can stand below a heading of level two and be followed by another."""
     lines = to_utf8(text).replace("\r\n", "\n").replace("\r", "\n").replace("\0", "").strip("\n").rstrip().split("\n")
-    for heading in headings(lines):
-        lines[heading.line] = lines[heading.line].replace("#", "#" * min(3, 7 - heading.level), 1)
-    marks = dict.fromkeys(("", *(found[1] for found in map(FENCE.match, lines) if found)))
-    for mark in marks:
+    fence = ""  # of the last block, which may be left open
+    for block in blocks(lines):
+        if block.kind == "heading":
+            lines[block.start] = lines[block.start].replace("#", "#" * min(3, 7 - block.level), 1)
+        opened = FENCE.match(lines[block.start]) if block.kind == "code" else None
+        fence = opened[1] if opened else ""
+    for mark in dict.fromkeys(("", fence)):
         closed = [*lines, mark] if mark else lines
         if _starts([*closed, "", "## x"]) == [len(closed) + 1]:
             return "\n".join(closed)

@@ -1,8 +1,8 @@
 """Run a parser in another process, so that a file that hangs, crashes or bloats it costs only itself.
 
 One process takes one request after the other: a line of JSON, then the bytes. It answers with a line of JSON for each
-part that the parser yields. Its watchdog ends it if a part takes too long, and if no request comes; the parts that
-arrived before are kept.
+part that the parser yields, and one that says why there are no more. Its watchdog ends it if a part takes too long, and
+if no request comes; the parts that arrived before are kept.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from importlib import import_module
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 from co_cli.errors import KnowledgeError
 from co_cli.notes.note import NotTextError
@@ -36,6 +36,15 @@ TOO_LONG = "it takes too long"
 OBJECT = re.compile(r"'?<[\w.]+ object at 0x[0-9a-f]+>'?")
 """What Python says of a file that has no name."""
 
+
+class ParserLimits(NamedTuple):
+    """Seconds for one part and for all of them, and the characters of their texts."""
+
+    seconds_a_part: float
+    seconds: float
+    text: int
+
+
 _lock = threading.Lock()
 _process: subprocess.Popen[bytes] | None = None
 _used = 0.0
@@ -46,33 +55,42 @@ def run_parser(parser: str, data: bytes, *arguments: Any, seconds: float | None 
 
     `seconds` limits the time for one part.
     """
-    request = {"parser": parser, "arguments": arguments, "seconds": seconds or SECONDS_A_PART, "size": len(data)}
+    global _used
+    limits = ParserLimits(seconds or SECONDS_A_PART, SECONDS, MOST_TEXT)
     with _lock:
         try:
-            return _ask(json.dumps(request).encode() + b"\n" + data)
+            *parts, failure = _ask(_worker(), parser, data, arguments, limits)
         except BaseException:  # the rest of an interrupted answer must not be taken for the next one
             end_worker()
             raise
+        _used = time.monotonic()
+    return parts, failure
 
 
-def _ask(request: bytes) -> tuple[list[Any], str]:
-    global _used
-    worker = _worker()
-    assert worker.stdin
-    assert worker.stdout
-    parts: list[Any] = []
+def stream_parser(parser: str, *arguments: Any, limits: ParserLimits) -> Generator[Any]:
+    """The parts as they come, from a process of their own, and at last why there are no more; empty if that was all."""
+    process = _start()
+    try:
+        yield from _ask(process, parser, b"", arguments, limits)
+    finally:
+        _end(process)
+
+
+def _ask(
+    process: subprocess.Popen[bytes], parser: str, data: bytes, arguments: tuple[Any, ...], limits: ParserLimits
+) -> Iterator[Any]:
+    request = {"parser": parser, "arguments": arguments, "limits": limits, "size": len(data)}
+    assert process.stdin
+    assert process.stdout
     with contextlib.suppress(BrokenPipeError):
-        worker.stdin.write(request)
-        worker.stdin.flush()
-    for line in worker.stdout:
+        process.stdin.write(json.dumps(request).encode() + b"\n" + data)
+        process.stdin.flush()
+    for line in process.stdout:
         answer: Any = json.loads(line)
+        yield answer
         if isinstance(answer, str):
-            _used = time.monotonic()
-            return parts, answer
-        parts.append(answer)
-    late = worker.wait() == 1  # the watchdog's exit code
-    end_worker()
-    return parts, TOO_LONG if late else "its reader crashed"
+            return
+    yield TOO_LONG if process.wait() == 1 else "its reader crashed"  # 1 is the watchdog's exit code
 
 
 def _worker() -> subprocess.Popen[bytes]:
@@ -80,10 +98,15 @@ def _worker() -> subprocess.Popen[bytes]:
     if _process and _process.poll() is None and time.monotonic() - _used < IDLE / 2:
         return _process
     end_worker()
+    _process = _start()
+    return _process
+
+
+def _start() -> subprocess.Popen[bytes]:
     options: dict[str, Any] = {"start_new_session": True}  # Ctrl-C in the terminal is not meant for it
     if sys.platform == "win32":
         options = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW}
-    _process = subprocess.Popen[bytes](
+    return subprocess.Popen[bytes](
         [sys.executable, "-P", "-B", "-m", __name__],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
         stdin=subprocess.PIPE,
@@ -91,17 +114,20 @@ def _worker() -> subprocess.Popen[bytes]:
         stderr=subprocess.DEVNULL,
         **options,
     )
-    return _process
 
 
 def end_worker() -> None:
     """The next request starts another one."""
     global _process
     if _process:
-        _process.kill()
-        with contextlib.suppress(OSError):
-            _process.communicate()
+        _end(_process)
     _process = None
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.kill()
+    with contextlib.suppress(OSError):
+        process.communicate()
 
 
 def serve(requests: BinaryIO, answers: BinaryIO) -> None:
@@ -113,22 +139,26 @@ def serve(requests: BinaryIO, answers: BinaryIO) -> None:
             return
         request: Any = json.loads(line)
         data = requests.read(request["size"])
-        until = time.monotonic() + SECONDS
-        _watch(request["seconds"])
-        for answer in _answers(request["parser"], data, request["arguments"]):
+        limits = ParserLimits(*request["limits"])
+        left, started = limits.seconds, time.monotonic()
+        _watch(max(0.01, min(limits.seconds_a_part, left)))
+        for answer in _answers(request["parser"], data, request["arguments"], limits.text):
+            faulthandler.cancel_dump_traceback_later()  # whoever reads the answers may take their time
+            left -= time.monotonic() - started
             answers.write(json.dumps(answer).encode() + b"\n")
             answers.flush()
-            _watch(max(0.01, min(request["seconds"], until - time.monotonic())))
+            started = time.monotonic()
+            _watch(max(0.01, min(limits.seconds_a_part, left)))
 
 
-def _answers(parser: str, data: bytes, arguments: list[Any]) -> Iterator[Any]:
+def _answers(parser: str, data: bytes, arguments: list[Any], most_text: int) -> Iterator[Any]:
     """The parts, then why there are no more; empty if that was all."""
     length = 0
     try:
         for part in load_parser(parser)(data, *arguments):
             yield part
             length += len(part.text)
-            if length > MOST_TEXT:
+            if length > most_text:
                 break
         yield ""
     except (NotTextError, KnowledgeError) as error:

@@ -29,6 +29,17 @@ def test_whatever_is_said_stays_in_its_turn(texts: list[str]) -> None:
     assert [turn.text.split() for turn in found] == [nested(text).split() for text in texts]
 
 
+def test_many_code_blocks_take_linear_time() -> None:
+    marks = [f"{'`' * length}\n{'`' * length}" for length in range(3, 220)]
+    text = "\n".join([*marks, *["- a", "b"] * 5_000, "~~~"])
+    started = time.process_time()
+
+    found = nested(text)
+
+    assert time.process_time() - started < 0.6
+    assert found == text + "\n~~~"
+
+
 def test_a_turn_knows_its_lines_and_the_notes_that_were_given_for_it() -> None:
     said = [SpokenTurn("User", "Which pool?"), SpokenTurn("Assistant", "Blue.\n\nThen green.", 1.7e9, ("memory:a b",))]
     text = f"---\nkind: conversation\n---\n{render_turns(said)}"

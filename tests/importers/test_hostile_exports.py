@@ -10,10 +10,12 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from co_cli.importers.note_importer import ImportRequest, import_export
+from co_cli.importers.reading import Budget, ExportReader
 from co_cli.knowledge_base import KnowledgeBase
 from tests.command import Co
 from tests.importers.conftest import ImportData
@@ -88,6 +90,68 @@ def test_a_file_that_is_cut_off_gives_what_came_before(import_data: ImportData, 
     assert vault.notes() == ["conversations/chatgpt/first.md", "conversations/chatgpt/second.md"]
 
 
+@pytest.mark.parametrize("name", ["memories.jsonl", "lines.json", "pretty.json"])
+def test_a_bad_line_or_a_huge_number_loses_only_itself(
+    name: str, import_data: ImportData, vault: Vault, tmp_path: Path
+) -> None:
+    values = [
+        '{"id": "a", "memory": "First"}',
+        '{"id": "b", "memory": "Bro',
+        '{"id": "c", "memory": "Third", "created_at": ' + "9" * 6_000 + "}",
+        '{"id": "d", "x": ' + "[" * 100_000 + "}",
+        '{"id": "e", "memory": "Fifth"}',
+    ]
+    if name == "memories.jsonl":
+        text = "\n".join(values)
+    elif name == "lines.json":
+        text = "[\n" + ",\n".join(values) + "\n]\n"
+    else:
+        text = "[\n  " + ",\n  ".join(value.replace(", ", ",\n    ") for value in values) + "\n]\n"
+    (tmp_path / name).write_text(text, "utf-8")
+
+    ran = import_data("mem0", tmp_path / name)
+
+    assert vault.notes() == ["memories/fifth.md", "memories/first.md", "memories/third.md"]
+    assert [line.partition(" (")[0] for line in ran.err.splitlines()] == [
+        f"co: {name}: item 2: cut off or not valid JSON",
+        f"co: {name}: item 4: nested too deep",
+    ]
+
+
+def test_a_bad_line_loses_only_one_turn(import_data: ImportData, vault: Vault, tmp_path: Path) -> None:
+    lines = ['{"role": "user", "text": "Hello"}', '{"role": "user", "te', '{"role": "assistant", "text": "Goodbye"}']
+    (tmp_path / "talk.jsonl").write_text("\n".join(lines), "utf-8")
+
+    ran = import_data("jsonl", tmp_path / "talk.jsonl")
+
+    assert ran.err.startswith("co: talk.jsonl: item 2: cut off or not valid JSON")
+    (note,) = vault.notes()
+    assert "Hello" in vault.read(note)
+    assert "Goodbye" in vault.read(note)
+
+
+def test_an_import_has_a_budget_for_all_of_its_exports(tmp_path: Path) -> None:
+    small = write_json(tmp_path / "small.json", [{"memory": f"Memory {number}"} for number in range(5)])
+    large = tmp_path / "large.json"
+    large.write_text("[" + "[]," * 5_000_000 + "[]]", "utf-8")
+    one = tmp_path / "one.json"
+    one.write_text('{"memory": "x", "y": ' + large.read_text("utf-8") + "}", "utf-8")
+
+    def outcomes(budget: Budget, *paths: str) -> list[str]:
+        reader = ExportReader("mem0", 1_000_000, budget)
+        parts = [part for path in paths for part in reader.read(path)]
+        return [part.receipt.detail if part.receipt else part.text for part in parts]
+
+    assert outcomes(Budget(items=7), small, small)[-3:] == [
+        "Memory 0",
+        "Memory 1",
+        "the rest is not read: too many items for one import; split the export",
+    ]
+    assert outcomes(Budget(text=20), small)[-1].startswith("the rest is not read: too much text")
+    assert len(outcomes(Budget(items=100), str(large))) == 101
+    assert outcomes(Budget(seconds=0.3), str(one)) == ["read in part: it takes too long"]
+
+
 def test_a_wrong_file_is_reported_on_one_line(import_data: ImportData, vault: Vault, tmp_path: Path) -> None:
     path = tmp_path / "conversations.json"
     for content, problem in {
@@ -99,7 +163,7 @@ def test_a_wrong_file_is_reported_on_one_line(import_data: ImportData, vault: Va
         '{"a": ' * 50_000: "nested too deep",
         "true": "item 1: no conversation, and no memory",
         '{"title": "x"}': "item 1: no conversation, and no memory",
-        "9" * 10_000: "item 1: cut off or not valid JSON",
+        "9" * 10_000: "item 1: no conversation, and no memory",
     }.items():
         path.write_text(content, "utf-8")
 
@@ -123,6 +187,16 @@ def test_an_export_of_another_service_names_the_format_and_does_not_flood_the_te
     lines = import_data("chatgpt", path).err.splitlines()
 
     assert (len(lines), lines[-1]) == (11, "co: and 290 more; --json lists them all")
+
+
+def test_many_members_that_are_no_zip_bombs_alone_are_refused(import_data: ImportData, tmp_path: Path) -> None:
+    member = b"[" + b"[]," * 9_000_000 + b"[]]"
+    path = write_zip(tmp_path / "bombs.zip", {f"conversations-{number:03}.json": member for number in range(5)})
+
+    ran = import_data("chatgpt", path)
+
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err == f"co: {path}: unpacks to 135,000,020 bytes: refused as a zip bomb\n"
 
 
 def test_a_zip_bomb_is_refused(import_data: ImportData, tmp_path: Path) -> None:
