@@ -12,9 +12,10 @@ from dataclasses import dataclass, replace
 
 from co_cli.embedding.space import Vector, VectorSpace
 from co_cli.errors import EmbeddingError, SettingsError
-from co_cli.index.engine import Reader, Standing, StoredPassage, WordQuery
+from co_cli.index.engine import Reader, Standing, StoredNote, StoredPassage, WordQuery
 from co_cli.index.indexed_notes import IndexedNotes, View
 from co_cli.index.links import links_around
+from co_cli.notes.similarity import fingerprint
 from co_cli.retrieval.candidates import DEPTH, Ask, Candidates, gather
 from co_cli.retrieval.query import LONGEST_EMBEDDED, parse
 from co_cli.retrieval.request import Attempt, SearchRequest, attempts
@@ -38,6 +39,8 @@ from co_cli.values import Hit, Searched, SearchResult, State, moment_text
 TIER = 0.1
 """The weight of a note's tier where several vaults are searched: it decides between notes that answer as well."""
 FEW_MATCHES = 50
+NO_WORDS = fingerprint("")
+"""Notes without a text are not the same note."""
 PASSAGES_PER_NOTE = 5
 """Passages looked at for each note wanted beyond the usual candidates."""
 
@@ -177,7 +180,11 @@ class _Work:
         daily = {one.note for one in reader.named(scope, self.attempt.day, longer=True)}
         notes = sorted(reader.list_notes(scope), key=lambda note: note.id not in daily)
         self.standings = reader.standings([note.id for note in notes], self.now)
-        chosen = [note.id for note in notes if self._is_valid(note.id)][: self.limit]
+        listed = [Scored(0, note.id, {}) for note in notes if self._is_valid(note.id)]
+        if len(self.view.tiers) > 1:
+            facts = {note.id: note for note in notes}
+            listed = _highest_tier(listed, replace(self.material, facts=facts, tiers=self._tiers_of(facts)))
+        chosen = [one.note for one in listed][: self.limit]
         first: dict[int, StoredPassage] = {}
         for passage in reader.passages(notes=chosen).values():
             first.setdefault(passage.note, passage)
@@ -199,7 +206,7 @@ class _Work:
             facts=facts,
             links=links_around(reader, facts) if asked & NEED_LINKS else (),
             uses=self.index.uses(facts) if asked & NEED_USES else {},
-            tiers={note: self.view.tiers.get(one.vault, 0.0) for note, one in facts.items()},
+            tiers=self._tiers_of(facts),
         )
         self.standings = reader.standings(notes, self.now)
         self.conversations |= reader.conversations(notes)
@@ -233,6 +240,10 @@ class _Work:
             ranked = _highest_tier(ranked, self.material)
         least = self.request.min_score
         return ranked if least is None else [one for one in ranked if one.score >= least]
+
+    def _tiers_of(self, facts: Mapping[int, StoredNote]) -> dict[int, float]:
+        """How much the vault of each note counts."""
+        return {note: self.view.tiers.get(one.vault, 0.0) for note, one in facts.items()}
 
     def _best(self, ranked: Sequence[Scored]) -> list[Scored]:
         return best_of_each_note(ranked, self.conversations)
@@ -362,14 +373,14 @@ def _highest_tier(ranked: Sequence[Scored], material: Material) -> list[Scored]:
     A file of two sources, one in the other, is also shown once.
     """
     best: dict[str, float] = {}
-    found = {one.note for one in ranked}
-    keys = {note: (facts.ref, facts.fingerprint) for note, facts in material.facts.items() if note in found}
+    facts = {one.note: material.facts[one.note] for one in ranked if one.note in material.facts}
+    keys = {note: {known.ref, known.fingerprint} - {NO_WORDS} for note, known in facts.items()}
     for note, names in keys.items():
         for name in names:
             best[name] = max(best.get(name, 0.0), material.tiers.get(note, 0.0))
     mine = material.tiers.get
     highest = [one for one in ranked if all(best[name] <= mine(one.note, 0.0) for name in keys.get(one.note, ()))]
-    files = {one.note: f"{facts.root}/{facts.path}" for one in highest if (facts := material.facts.get(one.note))}
+    files = {one.note: f"{known.root}/{known.path}" for one in highest if (known := facts.get(one.note))}
     first: dict[str, int] = {}
     return [one for one in highest if first.setdefault(files.get(one.note, ""), one.note) == one.note]
 

@@ -1,7 +1,8 @@
 """What was typed into what is searched for: words, phrases, exclusions, and filters such as `tag:ops`.
 
 Pure, and any text parses. Operators: `"a phrase"` must be there as it is, `-word` must not occur (two letters or more,
-so that `ffmpeg -c copy` is plain text), `tag:x` or `#x`, `path:x` and `file:x` narrow the search.
+so that `ffmpeg -c copy` is plain text), `tag:x` or `#x`, `path:x` and `file:x` narrow the search. A quote that is not
+closed is ignored.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ WORDS_BESIDE_QUOTES = 2
 """With this many words around a phrase, it is a question that quotes, not a search for the phrase."""
 PART = re.compile(
     r"""
-    (?<!\S)(?P<operator>tag|path|file):(?:"(?P<quoted_value>[^"]*)"?|(?P<value>[^\s"]+))
+    (?<!\S)(?P<operator>tag|path|file):(?:"(?P<quoted_value>[^"]*)"|"?(?P<value>[^\s"]+))
     | (?<!\S)\#(?P<tag>[^\s"#,;:()]*[^\W\d_][^\s"#,;:()]*)
-    | (?<!\S)(?P<minus>-?)"(?P<phrase>[^"]*)(?:"|\Z)
-    | (?<!\S)-(?P<refused>[^\W\d_]{2}\S*)
+    | (?<!\S)(?P<minus>-?)"(?P<phrase>[^"]*)"
+    | (?<!\S)-"?(?P<refused>[^\W\d_]{2}\S*)
     | (?P<loose>\S+)
     """,
     re.VERBOSE | re.IGNORECASE,
@@ -83,8 +84,9 @@ def parse(text: str, prefix: bool = False) -> Query:
             found["refused"].append(part["refused"] or part["phrase"])
         else:
             kind = "loose" if part["loose"] else "quoted"
-            found[kind].append(part["loose"] or part["phrase"])
-            found["shown"].append(part["loose"] or part["phrase"])
+            wanted = part["loose"].strip('"') if part["loose"] else part["phrase"]
+            found[kind].append(wanted)
+            found["shown"].append(wanted)
     if found["refused"] and not any(found[name] for name in ("shown", "tag", "path", "file")):
         return parse(re.sub(r"(?<!\S)-", " ", text), prefix)  # nothing is wanted: it was not meant as an exclusion
     words = WordQuery(

@@ -297,3 +297,15 @@ def test_a_hit_whose_score_rounds_to_zero_is_not_shown() -> None:
     found = SearchResult("oaks", "found", [], "hybrid", Searched(2, 2, None), [hit._replace(score=0.5), hit], 0.1)
 
     assert [one.score for one in worth_showing(found)] == [0.5]
+
+
+def test_a_quote_that_is_not_closed_costs_no_result(co: Co, vault: Vault) -> None:
+    vault.write("memories/deploys.md", "We deploy on Tuesdays.")
+
+    for query in ('deploy" OR "x', '"deploy', 'deploy -"never x', '"', '"" "'):
+        for backend in ("hybrid", "fts5", "grep"):
+            ran = co("search", query, "--backend", backend, "--json")
+            if "deploy" in query:
+                assert [hit["ref"] for hit in ran.json["hits"]] == ["memory:deploys"], (query, backend)
+            else:
+                assert ran.code in (0, 1), (query, backend)

@@ -74,6 +74,20 @@ def test_the_same_note_in_two_tiers_appears_once_from_the_highest(co: Co, three:
     assert [ref for ref in refs(co, "milk fridge") if "milk" in ref] == ["memory:milk-project"]
 
 
+def test_a_listing_by_date_shows_the_same_note_of_two_tiers_once(co: Co, three: dict[str, Vault]) -> None:
+    for vault in three.values():
+        for path in vault.notes():
+            vault.delete(path)
+    for tier in ("team", "user"):
+        three[tier].write("memories/coffee.md", f"Coffee of the {tier}.")
+        three[tier].write(f"memories/milk-{tier}.md", "Milk is in the left fridge.")
+        three[tier].write(f"memories/{tier}.md", f"---\ntitle: Only the title of {tier}\n---\n")
+
+    listed = ["team:memory:team", "user:memory:coffee", "user:memory:milk-user", "user:memory:user"]
+    assert sorted(refs(co, "today")) == listed, "notes without a text are different notes"
+    assert len(refs(co, "today", "--limit", "3")) == 3
+
+
 def test_a_ref_with_a_tier_is_shown_changed_and_forgotten_there(co: Co, three: dict[str, Vault]) -> None:
     co("index", "sync")
 

@@ -71,10 +71,14 @@ def test_a_tag_is_read_without_the_punctuation_of_the_sentence() -> None:
     assert {text: parse(text).tags for text in cases} == {text: (tag,) for text, tag in cases.items()}
 
 
-def test_a_quote_that_is_never_closed_ends_with_the_query() -> None:
-    assert parse('deploy "blue pool').words.phrases == (tuple(tokens("blue pool")),)
+def test_a_quote_that_is_never_closed_is_ignored() -> None:
+    query = parse('deploy" OR "x')
+    assert (query.words.phrases, query.words.excluded, query.text) == ((), (), "deploy OR x")
+    assert parse('deploy "blue pool').words == parse("deploy blue pool").words
+    assert parse('"blue pool" and "green').words.phrases == (tuple(tokens("blue pool")),)
     assert parse('"').words.empty
-    assert parse('tag:"ops deploy').tags == ("ops deploy",)
+    assert (parse('tag:"ops deploy').tags, parse('tag:"ops deploy').text) == (("ops",), "deploy")
+    assert parse('deploy -"blue pool').words == parse("deploy -blue pool").words
 
 
 def test_stop_words_count_only_where_there_is_nothing_else() -> None:
