@@ -302,7 +302,7 @@ class Results:
             row |= {"removed": report.gone, "missing": report.kept}
             skipped = [{"path": path, "reason": reason} for path, reason in report.skipped]
             row |= {"excluded": report.excluded, "unchanged": report.unchanged, "skipped": skipped}
-        self._add(row, 3 if outcome == "missing" else 0)
+        self._add(row, 1 if outcome == "missing" or (report is not None and report.kept) else 0)
         if report is not None and not self.as_json:
             _print_troubles(report, parts)
 

@@ -197,7 +197,8 @@ class Origins:
         except VaultError as error:
             return SourceReceipt(origin.label, origin.path, "missing", str(error))
         dropped = index.drop_missing() if drop_missing else []
-        detail = _summary(report, len(index.missing())) + (f", {len(dropped):,} dropped" if dropped else "")
+        report = report.replaced(kept=tuple(index.missing()))  # also those that earlier syncs kept
+        detail = _summary(report) + (f", {len(dropped):,} dropped" if dropped else "")
         outcome: SourceOutcome = "updated" if report.touched or dropped else "unchanged"
         return SourceReceipt(origin.label, origin.path, outcome, detail, report)
 
@@ -368,15 +369,14 @@ def _moment(seconds: float | None) -> str | None:
     return moment_text(seconds) if seconds else None
 
 
-def _summary(report: SyncReport, missing: int = 0) -> str:
-    """`missing` counts all that are gone, also since earlier syncs."""
+def _summary(report: SyncReport) -> str:
     binary = sum(reason == BINARY for _, reason in report.skipped)
     counts = {
         "new": len(report.added),
         "changed": len(report.changed),
         "moved": len(report.moved),
         "removed": len(report.gone),
-        "missing": max(missing, len(report.kept)),
+        "missing": len(report.kept),
         "left out": len(report.excluded),
         "unchanged": report.unchanged,
         "binary": binary,

@@ -206,10 +206,25 @@ def test_most_files_of_a_source_gone_at_once_are_kept_and_named(co: Co, vault: V
     shown = co("show", "folder:handbook/okapi3.md")
     assert (shown.code, "`co source refresh folder:handbook --drop-missing`" in shown.err) == (3, True)
     assert "5 missing" in co("source", "list").out
+    refreshed, named = co("source", "refresh", "--all", "--json"), co("source", "refresh", "handbook")
+    assert (refreshed.code, len(refreshed.json[0]["missing"]), named.code) == (1, 5, 1)
     assert co("source", "refresh", "handbook", "--drop-missing").out.endswith(", 5 dropped\n")
     dropped = co("search", "okapi number3", "--json").json
     assert not any("okapi" in hit["ref"] for hit in dropped["hits"])
     assert dropped["degraded"] == []
+
+
+def test_refresh_exits_with_1_if_a_source_is_not_there(co: Co, vault: Vault, handbook: Path, tmp_path: Path) -> None:
+    (tmp_path / "alone.txt").write_text("Tigers live alone.")
+    co("add", str(handbook), str(tmp_path / "alone.txt"))
+    assert co("source", "refresh", "--all").code == 0
+
+    (tmp_path / "alone.txt").unlink()
+    ran = co("source", "refresh", "--all")
+    assert (ran.code, "1 missing" in ran.out) == (1, True)
+
+    handbook.rename(tmp_path / "elsewhere")
+    assert co("source", "refresh", "handbook").code == 1
 
 
 def test_refresh_takes_a_ref_a_path_or_a_glob_of_a_source(co: Co, vault: Vault, handbook: Path) -> None:
@@ -242,7 +257,7 @@ def test_a_folder_that_is_not_mounted_keeps_its_notes(co: Co, vault: Vault, hand
         handbook.rmdir()
     else:
         refreshed = co("source", "refresh", "handbook")
-        assert (refreshed.code, "cannot be read" in refreshed.err) == (3, True)
+        assert (refreshed.code, "cannot be read" in refreshed.err) == (1, True)
     os.rename(handbook.parent / "elsewhere", handbook)
     co("index", "sync")
     assert co("source", "list", "--json").json[0]["missing"] == 0
