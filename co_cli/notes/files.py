@@ -55,11 +55,11 @@ def create_exclusively(path: str, data: bytes, through: str | None = None, like:
     return True
 
 
-def replace(path: str, data: bytes) -> None:
+def replace(path: str, data: bytes, private: bool = False) -> None:
     """Write a file. One that exists keeps its owner, permissions and extended attributes."""
     temporary = _begin(os.path.dirname(path))
     try:
-        _write(temporary, data, path)
+        _write(temporary, data, path, private)
         os.replace(temporary, path)
     finally:
         _discard(temporary)
@@ -151,12 +151,12 @@ def read_json(path: str) -> dict[str, Any]:
 
 
 def change_json(path: str, change: Callable[[dict[str, Any]], object]) -> None:
-    """Change a small file of state that several processes may write."""
+    """Change a small file of state that several processes may write and only you can read."""
     make_folders(os.path.dirname(path))
     with locked(f"{path}.lock"):
         state = read_json(path)
         change(state)
-        replace(path, json.dumps(state, indent=1).encode())
+        replace(path, json.dumps(state, indent=1).encode(), private=True)
 
 
 def sync_folder(folder: str) -> None:
@@ -313,9 +313,10 @@ def _begin(folder: str) -> str:
     return temporary
 
 
-def _write(temporary: str, data: bytes, like: str | None = None) -> None:
+def _write(temporary: str, data: bytes, like: str | None = None, private: bool = False) -> None:
     """Write a temporary file, with the owner, permissions and extended attributes of the file `like`."""
-    mode = 0o600 if like and os.path.exists(like) else 0o666
+    known = like if like and os.path.exists(like) else None
+    mode = 0o600 if known or private else 0o666
     handle = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0), mode)
     _unfinished[temporary] = handle
     try:
@@ -324,8 +325,10 @@ def _write(temporary: str, data: bytes, like: str | None = None) -> None:
         view = memoryview(data)
         while view:
             view = view[os.write(handle, view) :]
-        if like and mode == 0o600:
-            _copy_attributes(like, temporary)
+        if known:
+            _copy_attributes(known, temporary)
+        if private:
+            os.chmod(temporary, 0o600)
         os.fsync(handle)
     except OSError as error:
         error.filename = temporary  # the system names no file here

@@ -295,3 +295,20 @@ def test_of_damaged_files_the_newest_three_are_kept_and_never_is_one_of_somebody
 
     assert sum(is_ours(path, 0) for path in kept) == 3, "those of another"
     assert [Path(path).read_bytes()[100] for path in kept[3:]] == [3, 4, 5], "the newest"
+
+
+def test_of_files_with_a_destroyed_header_the_last_is_kept(index: KnowledgeIndex, data_dir: Path) -> None:
+    index.sync()
+    of_another(data_dir / "search.db.20250101T000000Z")
+    for number in range(5):
+        index.close()
+        with (data_dir / "search.db").open("r+b") as stream:
+            stream.write(bytes([number + 1]) * (100 if number % 2 else 4_000))
+        index.sync()
+        assert finds_oaks(index)
+
+    kept = set_aside_before(str(data_dir / "search.db"))
+
+    assert [is_ours(path, 0) for path in kept] == [True, False], "the one of another stays"
+    assert Path(kept[1]).read_bytes()[:100] == bytes([5]) * 100
+    assert len(list(data_dir.glob("search.db.2*"))) == 2, "nor are their logs"

@@ -197,6 +197,19 @@ def test_nobody_else_can_open_the_data_folder_and_the_databases(
     assert oct((home / ".local" / "share" / "co-cli" / "knowledge").stat().st_mode)[-3:] == "700"
 
 
+def test_nobody_else_can_read_the_tokens_even_if_an_older_file_could_be_read(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CO_DATA_DIR", str(tmp_path / "data"))
+    file = tmp_path / "data" / "tokens.json"
+    for _ in range(2):
+        ran = Co(home)("token", "create", "--role", "read")
+
+        assert ran.code == 0, ran
+        assert oct(file.stat().st_mode)[-3:] == "600"
+        file.chmod(0o644)
+
+
 def test_a_settings_file_that_is_too_long_is_refused_and_not_cut(clone: Path) -> None:
     file = clone / ".co-cli" / "settings.toml"
     file.write_text('knowledge_profile = "agent"\n' + "#" * (MAX_FILE_BYTES - 28))

@@ -27,6 +27,9 @@ NO_PLACE = (apsw.CantOpenError, apsw.PermissionsError, apsw.ReadOnlyError, apsw.
 DATABASE_FILES = ("", "-wal", "-shm", "-journal")
 KEPT = 3
 """How many unusable copies of search.db are kept: they are derived, and may be large."""
+MARK = b"cokb"
+IS_DATABASE = re.compile(rb"SQLite format 3\0.{5}\x40\x20\x20.{48}", re.DOTALL)
+"""How every database of SQLite begins. Nobody can read a file without this header, so only the newest is kept."""
 LITTLE = 64 << 10
 """Bytes: with less free space SQLite cannot open a database, and calls it an I/O error."""
 MUCH = 64 << 20
@@ -136,8 +139,11 @@ def put_aside(database: Database, why: str) -> str | None:
     from co_cli.logbook import logger  # imports logging, 20 ms, which a search does not need
 
     logger("index").warning(message)
-    if database.derived:  # keep the newest few; files that may not be ours are never removed
-        for older in list(filter(_is_marked, set_aside_before(path)))[:-KEPT]:
+    if database.derived:  # keep the newest few; a readable database that is not ours is never removed
+        headers = {copy: _header(copy) for copy in set_aside_before(path)}
+        ours = [copy for copy, header in headers.items() if header.endswith(MARK)]
+        nobodys = [copy for copy, header in headers.items() if copy not in ours and not IS_DATABASE.match(header)]
+        for older in (*ours[:-KEPT], *nobodys[:-1]):
             with contextlib.suppress(OSError):
                 remove_database(older)
     return kept
@@ -234,8 +240,8 @@ def inode_of(path: str) -> int:
         return 0
 
 
-def _is_marked(path: str) -> bool:
-    """Whether the header of a file, which may be damaged, has the mark of a search.db."""
+def _header(path: str) -> bytes:
+    """The first bytes of a file, which may be damaged. Those of a search.db end with its mark."""
     with contextlib.suppress(OSError), open(path, "rb") as stream:
-        return stream.read(72).endswith(b"cokb")
-    return False
+        return stream.read(72)
+    return b""
