@@ -7,10 +7,11 @@ functions. The core is synchronous: each request runs in a worker thread.
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from typing import Annotated, Any, TypeVar
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 import anyio
 import anyio.to_thread
@@ -42,8 +43,11 @@ MARKDOWN = "text/markdown"
 LISTED = 200
 """Notes in `resources/list`; every other note can be opened by its URI."""
 THREADS = 8
-EXACT = ("ref", "rest", "cut", "path", "trash")
-"""Keys of structured output whose values open something, so they are not escaped."""
+NAMES = ("ref", "rest", "cut", "path", "trash", "files")
+"""Keys of structured output whose values open something: they are encoded, not escaped."""
+GIVEN_NAMES = ("ref", "supersedes", "path", "target")
+"""Arguments that take such values."""
+ENCODED = re.compile(r"%[0-9A-F]{2}")
 LONGEST = 500
 """Characters of a prompt's argument."""
 
@@ -128,7 +132,8 @@ class VaultServer(MCPServer[None]):
         self, name: str, arguments: dict[str, Any], context: Context[None, Any] | None = None
     ) -> types.CallToolResult:
         try:
-            text, data = await self.ask(self.toolbox.call, name, arguments)
+            given = {key: decode_names(value) if key in GIVEN_NAMES else value for key, value in arguments.items()}
+            text, data = await self.ask(self.toolbox.call, name, given if self._structured else arguments)
         except MCPError as error:
             raise ToolError(error.message) from None
         if name == "save_conversation":
@@ -231,8 +236,26 @@ def uri_of(ref: str) -> str:
 
 def escape_texts(value: Any, key: str = "") -> Any:
     """Structured output may be all that a model sees, so stored text in it must not pose as structure."""
-    if isinstance(value, dict):
-        return {name: escape_texts(item, str(name)) for name, item in value.items()}  # type: ignore[reportUnknownVariableType]
+    if isinstance(value, dict):  # its keys may be paths, or fields of somebody's frontmatter
+        return {encode_name(str(name)): escape_texts(item, str(name)) for name, item in value.items()}  # type: ignore[reportUnknownVariableType]
     if isinstance(value, list):
         return [escape_texts(item, key) for item in value]  # type: ignore[reportUnknownVariableType]
-    return clean(value) if isinstance(value, str) and key not in EXACT else value
+    if not isinstance(value, str):
+        return value
+    return encode_name(value) if key in NAMES else clean(value)
+
+
+def encode_name(name: str) -> str:
+    """A ref or a path, percent-encoded if it has anything that could pose as structure, or be hidden."""
+    harmless = name.isprintable() and "<" not in name and clean(name) == name and not ENCODED.search(name)
+    return name if harmless else quote(name, safe="/:#")
+
+
+def decode_names(given: Any) -> Any:
+    """What `encode_name` was given: a path as it is, and a ref as the address that every tool understands."""
+    if isinstance(given, list):
+        return [decode_names(one) for one in given]  # type: ignore[reportUnknownVariableType]
+    if not isinstance(given, str) or encode_name(unquote(given)) != given or not ENCODED.search(given):
+        return given
+    source, _, name = given.partition(":")
+    return f"{SCHEME}{source}/{name}" if source.isalpha() and name else unquote(given)
