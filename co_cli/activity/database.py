@@ -36,6 +36,12 @@ VERSION = 7
 """Raise it when schema.sql changes, and convert released files: their content exists nowhere else."""
 SCHEMA_FILE = os.path.join(os.path.dirname(__file__), "schema.sql")
 CACHE_KB = 16_000
+SPOOL_SECONDS = 1.0
+"""How long a save may wait for a process that reads the spool."""
+
+
+class SpoolHeldError(ActivityUnavailableError):
+    """Another process reads the spool, or was stopped while it did."""
 
 
 class ActivityDatabase(Database):
@@ -45,6 +51,7 @@ class ActivityDatabase(Database):
 
     def __init__(self, data_dir: str) -> None:
         super().__init__(os.path.join(data_dir, FILE_NAME))
+        self._patience = SPOOL_SECONDS
 
     @contextlib.contextmanager
     def reading(self) -> Generator[FileConnection]:  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -60,7 +67,8 @@ class ActivityDatabase(Database):
         """Write the spool and these events. Returns why that failed, if it did."""
         for last in (False, True):
             try:
-                self.read_spool()
+                with contextlib.suppress(SpoolHeldError):  # whoever is next reads it
+                    self.read_spool()
                 if events:
                     with self.writing() as connection:
                         write_events(connection, events)
@@ -72,12 +80,21 @@ class ActivityDatabase(Database):
         return None
 
     def read_spool(self) -> None:
-        """Write the events of the spool. It is renamed first, so that nobody appends to what is read."""
+        """Write the events of the spool. It is renamed first, so that nobody appends to what is read.
+
+        Waits a second for a process that does so now, and only once for one that goes on. Raises SpoolHeldError.
+        """
         data_dir = os.path.dirname(self.path)
         spool = os.path.join(data_dir, SPOOL)
         if not os.path.isdir(data_dir):
             return
-        with locked(f"{spool}.lock"):
+        with contextlib.ExitStack() as held:
+            try:
+                held.enter_context(locked(f"{spool}.lock", self._patience))
+            except BlockingIOError:
+                self._patience = 0.0
+                raise SpoolHeldError(f"another process has held {spool}.lock for over a second: end it") from None
+            self._patience = SPOOL_SECONDS
             with contextlib.suppress(FileNotFoundError):
                 os.replace(spool, f"{spool}.{time.time_ns():x}")
             for name in sorted(os.listdir(data_dir)):

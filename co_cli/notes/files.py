@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import json
+import math
 import os
 import re
 import sys
@@ -25,6 +26,7 @@ else:
     import fcntl
 
 STALE_AFTER = 3600.0
+LOCK_POLL = 0.01
 OURS = re.compile(re.escape(TEMPORARY) + "[0-9a-f]+-[0-9a-f]+-[0-9a-f]{6}")
 """The names that `temporary_name` makes."""
 NO_REPLACE, EXCHANGE = 1, 2
@@ -233,8 +235,9 @@ def make_folders(folder: str, private: bool = False) -> None:
 
 
 @contextlib.contextmanager
-def locked(target: str, wait: bool = True) -> Generator[None]:
-    """Hold the lock of a folder or of a lock file. Waits for it, or without `wait` raises BlockingIOError."""
+def locked(target: str, wait: bool | float = True) -> Generator[None]:
+    """Hold the lock of a folder or of a lock file. Waits for it; for some seconds or not at all, then it raises
+    BlockingIOError."""
     if os.name == "nt":
         target = _lock_file(target)
     try:
@@ -269,20 +272,21 @@ def _release_leaked(owner: tuple[str, int], handle: int) -> None:
             os.close(leaked)
 
 
-def _lock(handle: int, wait: bool) -> None:
-    if sys.platform == "win32":
-        if not wait:
-            try:
+def _lock(handle: int, wait: bool | float) -> None:
+    end = math.inf if wait is True else time.monotonic() + wait
+    while True:
+        try:
+            if sys.platform == "win32":
                 msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
-            except OSError as error:
-                raise BlockingIOError(error.errno, error.strerror) from error
+            else:
+                fcntl.flock(handle, fcntl.LOCK_EX if wait is True else fcntl.LOCK_EX | fcntl.LOCK_NB)
             return
-        while True:
-            with contextlib.suppress(OSError):  # gives up after ten seconds
-                msvcrt.locking(handle, msvcrt.LK_LOCK, 1)
-                return
-    else:
-        fcntl.flock(handle, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            if not isinstance(error, BlockingIOError | PermissionError):  # the latter on Windows
+                raise
+            if time.monotonic() >= end:
+                raise BlockingIOError(error.errno, error.strerror) from error
+        time.sleep(LOCK_POLL)
 
 
 def _lock_file(target: str) -> str:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from co_cli.knowledge_base import KnowledgeBase
+from co_cli.notes.files import locked
 from tests.activity.conftest import rows
 from tests.command import Co
 from tests.vault import Vault
@@ -44,6 +47,27 @@ def test_a_search_from_the_command_line_does_not_open_activity_db(co: Co, data_d
 
     assert not (data_dir / "activity.db").exists()
     assert (data_dir / "activity.spool").read_bytes().count(b"\n") == 1
+
+
+def test_a_save_waits_a_second_for_a_process_that_holds_the_spool_and_loses_nothing(
+    co: Co, kb: KnowledgeBase, vault: Vault, data_dir: Path
+) -> None:
+    kb.search("oaks", track=True)
+    vault.write("memories/elm.md", "Elms like water.")
+    with locked(str(data_dir / "activity.spool.lock")), ThreadPoolExecutor() as elsewhere:
+        started = time.monotonic()
+        saved = elsewhere.submit(kb.remember, "Ashes burn well.").result(timeout=30)
+        assert time.monotonic() - started < 10
+        ran = co.process("remember", "Firs are green.")
+        assert (ran.code, ran.err) == (0, "")
+        cleared = co.process("feedback", "stats", "--clear", "--yes")
+        assert (cleared.code, cleared.err.count("\n")) == (3, 1)
+        assert "activity.spool.lock" in cleared.err, "words would stay in the spool"
+
+    for ref, front_end in ((saved.ref, "python"), ("memory:firs-are-green", "cli")):
+        (created,) = co("note", "history", ref, "--json").json["changes"]
+        assert (created["what"], created["front_end"]) == ("created", front_end)
+    assert co("feedback", "stats", "--json").json["searches"] == 1, "the spool is read when it is free"
 
 
 def test_searches_and_saves_work_with_a_broken_activity_db(kb: KnowledgeBase, data_dir: Path) -> None:
