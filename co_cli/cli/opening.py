@@ -7,6 +7,7 @@ import json
 import os
 import re
 import sys
+import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -115,14 +116,21 @@ def find_note(kb: KnowledgeBase, ref: str, track: bool = False) -> Note:
 
 
 def keep_results(kb: KnowledgeBase, refs: list[str]) -> None:
-    """Keep what a search showed, for `result_ref`."""
+    """Keep what a search showed with numbers, for `result_ref`, and when: the query log has what was asked."""
     with suppress(OSError), open(os.path.join(kb.settings.data_dir, LAST_SEARCH), "w", encoding="utf-8") as file:
-        json.dump({"vault": kb.root, "refs": refs}, file)
+        json.dump({"vault": kb.root, "refs": refs, "at": time.time()}, file)
 
 
 def _last_results(kb: KnowledgeBase) -> list[str]:
     kept = read_json(os.path.join(kb.settings.data_dir, LAST_SEARCH))
     return kept["refs"] if kept.get("vault") == kb.root else []
+
+
+def result_moment(kb: KnowledgeBase, ref: str) -> float | None:
+    """When the search was over whose result this number is; None for a ref."""
+    if result_ref(kb, ref) == ref:
+        return None
+    return read_json(os.path.join(kb.settings.data_dir, LAST_SEARCH)).get("at")
 
 
 def result_ref(kb: KnowledgeBase, ref: str) -> str:

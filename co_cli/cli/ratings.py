@@ -7,7 +7,15 @@ import textwrap
 from collections.abc import Iterator
 
 from co_cli.activity.query_log import clear_log
-from co_cli.cli.opening import add_limit, confirm_clear, find_note, open_knowledge_base, print_result, sync_first
+from co_cli.cli.opening import (
+    add_limit,
+    confirm_clear,
+    find_note,
+    open_knowledge_base,
+    print_result,
+    result_moment,
+    sync_first,
+)
 from co_cli.cli.terminal import count_of
 from co_cli.errors import InvalidInputError
 from co_cli.knowledge_base import KnowledgeBase
@@ -20,9 +28,14 @@ WIDEST = 74
 
 
 def add_give(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("ref", help="which note")
+    parser.add_argument("ref", help="which note, or its number in the last search that showed numbers")
     parser.add_argument("verdict", choices=("good", "bad"), help="was it what you were looking for?")
-    parser.add_argument("-q", "--query", metavar="TEXT", help="what you asked (default: the last search that found it)")
+    parser.add_argument(
+        "-q",
+        "--query",
+        metavar="TEXT",
+        help="what you asked (default: the last search that found it, or showed the number)",
+    )
 
 
 def run_give(options: argparse.Namespace) -> int:
@@ -34,12 +47,14 @@ def run_give(options: argparse.Namespace) -> int:
 
     examples:
       co feedback give memory:blue-pool-first good
+      co feedback give 1 good
       co feedback give article:runbooks/deploy bad --query "how do we deploy"
     """
     with open_knowledge_base(options) as kb:
         sync_first(kb)
         note = find_note(kb, options.ref)
-        rated = feedback.judge(kb, note.ref, options.verdict == "good", options.query)
+        asked = result_moment(kb, options.ref)
+        rated = feedback.judge(kb, note.ref, options.verdict == "good", options.query, until=asked)
     about = f"for {rated.query!r}" if rated.query else "without a question: none is known, or query_log is not on"
     return print_result(options, rated, [f"rated {options.verdict}: {note.ref} ({note.title}), {about}"])
 

@@ -212,9 +212,9 @@ def _answer(options: argparse.Namespace, sources: list[str] | None, full: bool =
         sys.stdout.flush()
         numbers = (found.backend, found.state, len(found.hits), found.searched.notes, found.took_ms)
         log_info("searched by %s: %s, %d hits of %d notes, %s ms", *numbers)
-        if not options.json:
-            keep_results(kb, [without_lines(hit.ref) for hit in worth_showing(found)])
         kb.track(found)  # after the answer is shown, so that nobody waits for it
+        if not (options.json or options.paths or options.null):
+            keep_results(kb, [without_lines(hit.ref) for hit in worth_showing(found)])
     return 0 if found.state == "found" else 1
 
 

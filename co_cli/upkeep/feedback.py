@@ -79,8 +79,10 @@ class Tuning(NamedTuple):
     lesson: Lesson
 
 
-def judge(kb: KnowledgeBase, ref: str, good: bool, query: str | None = None, how: str = "said") -> Judgement:
-    """Rate a note as the answer to a question; by default the last one that it answered.
+def judge(
+    kb: KnowledgeBase, ref: str, good: bool, query: str | None = None, how: str = "said", until: float | None = None
+) -> Judgement:
+    """Rate a note as the answer to a question; by default the last one that it answered, `until` this moment.
 
     `how` is `heard` for what a model understood from a conversation.
     """
@@ -90,7 +92,7 @@ def judge(kb: KnowledgeBase, ref: str, good: bool, query: str | None = None, how
         if kb.settings.query_log != "on":
             query = None  # not even a hash: a short question can be guessed from it
         elif query is None:
-            query = last_question(connection, kb.root, [note.ref], now)
+            query = last_question(connection, kb.root, [note.ref], until or now)
         judgement = Judgement(note.ref, query, good, how)
         judgements.put(connection, kb.root, place, judgement, now)
         said = sum(row.how == "said" for row in judgements.read(connection, kb.root))

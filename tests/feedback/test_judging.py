@@ -42,6 +42,19 @@ def test_a_rating_is_about_a_question_by_default_the_last_search_that_found_the_
     assert co("feedback", "give", "elm", "good", "--json").json["query"] == '"beetles come"'
 
 
+@pytest.mark.parametrize("unnumbered", ["--json", "--paths", "-0"])
+def test_a_number_and_its_question_belong_to_the_last_search_that_showed_numbers(co: Co, unnumbered: str) -> None:
+    co("search", "how old do oaks get")
+    co("search", "when do elms fall ill")
+    co("search", "oaks and elms", unnumbered)
+
+    given = co("feedback", "give", "1", "good", "--json").json
+    assert (given["ref"], given["query"]) == ("memory:elm", "when do elms fall ill")
+    given = co("feedback", "give", "1", "good", "--query", "ill trees", "--json").json
+    assert (given["ref"], given["query"]) == ("memory:elm", "ill trees")
+    assert co("feedback", "give", "memory:elm", "good", "--json").json["query"] == "oaks and elms"
+
+
 def test_the_last_rating_of_a_note_and_a_question_counts(co: Co, vault: Vault, data_dir: Path) -> None:
     for verdict in ("good", "bad", "good", "bad"):
         co("feedback", "give", "oak", verdict, "--query", "OLD   oaks")
