@@ -54,6 +54,15 @@ class NoteForgottenError(UnknownRefError):
         KnowledgeError.__init__(self, f"{ref} was forgotten: `co note restore {ref}` restores it")
 
 
+class NoteDeletedError(UnknownRefError):
+    """A note whose file was deleted without co. The trash has a text that a change had replaced."""
+
+    def __init__(self, ref: str, kept: str) -> None:
+        self.ref, self.closest = ref, []
+        problem = f"the file of {ref} was deleted, and not with co"
+        KnowledgeError.__init__(self, f"{problem}: `co note restore {ref}` restores a copy that was kept {kept}")
+
+
 class NoteMissingError(UnknownRefError):
     """A note whose file is gone, for example because a drive is not mounted."""
 

@@ -12,7 +12,9 @@ from typing import NamedTuple
 import apsw
 
 from co_cli.activity.events import Head, Indexed, masked
+from co_cli.index.names import fold_name
 from co_cli.index.sqlite.connection import fetch
+from co_cli.notes.refs import without_ending
 
 ADD_VAULT = "insert into vaults (root) values (:root) on conflict do nothing"
 FIND_VAULT = "select id, seen from vaults where root = :root"
@@ -65,6 +67,10 @@ select documents.path from versions join documents on documents.id = document_id
 where root = :root and before = :path order by at desc, versions.id desc limit 1
 """
 
+GONE = """
+select path, title from documents join vaults on vaults.id = vault_id
+where root = :root and gone is not null order by gone desc
+"""
 ROOTS = "select root from vaults"
 IN_BOTH = """
 select ours.id, theirs.id from documents as ours
@@ -211,6 +217,16 @@ def moved_to(connection: apsw.Connection, root: str, path: str) -> str | None:
     """The present path of the document that once had this one."""
     rows = fetch(connection, MOVED_TO, {"root": root, "path": path})
     return rows[0][0] if rows else None
+
+
+def gone_named(connection: apsw.Connection, root: str, name: str) -> str | None:
+    """The path of the document with this title or file name that was removed last."""
+    wanted = fold_name(name)
+    for path, title in fetch(connection, GONE, {"root": root}) if wanted else ():
+        file = os.path.basename(path)
+        if wanted in map(fold_name, (title, file, without_ending(file))):
+            return str(path)
+    return None
 
 
 def versions(connection: apsw.Connection, document: int, limit: int) -> list[Version]:

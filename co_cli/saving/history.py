@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from co_cli.activity import Activity, heads_of
 from co_cli.activity.events import Indexed
 from co_cli.activity.judgements import change_learned
-from co_cli.activity.versions import Known, known, known_roots, move_vault, moved_to, versions
+from co_cli.activity.versions import Known, gone_named, known, known_roots, move_vault, moved_to, versions
 from co_cli.errors import GitError, InvalidInputError, KnowledgeError
 from co_cli.git import Repository
 from co_cli.index.engines import engine_of
@@ -82,7 +82,8 @@ class History(NamedTuple):
 
 
 def history_of(activity: Activity, index: KnowledgeIndex, path: str, limit: int = MOST) -> History:
-    """`path` is inside the vault or source of this index; one that a document had before it moved will do.
+    """`path` is inside the vault or source of this index; one that a document had before it moved will do, and so will
+    the title of one that is gone.
 
     Records the current state first if it is not recorded yet.
     """
@@ -94,7 +95,7 @@ def history_of(activity: Activity, index: KnowledgeIndex, path: str, limit: int 
         activity.write([Indexed(index.root, activity.clock(), heads, removed=gone)])
         with activity.database.reading() as connection:
             if known(connection, index.root, path) is None:
-                path = moved_to(connection, index.root, path) or path
+                path = moved_to(connection, index.root, path) or gone_named(connection, index.root, path) or path
             head = known(connection, index.root, path)
             seen = versions(connection, head.id, limit) if head else []
     except KnowledgeError as error:

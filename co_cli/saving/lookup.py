@@ -14,6 +14,7 @@ from rapidfuzz import fuzz, process
 from co_cli.errors import (
     InvalidInputError,
     KnowledgeError,
+    NoteDeletedError,
     NoteFileError,
     NoteForgottenError,
     NoteMissingError,
@@ -234,10 +235,11 @@ class Lookup:
                     file = os.path.join(index.root, *note.path.split("/"))
                     raise NoteMissingError(note.ref, file, moment_text(note.missing))
                 store.check_there()
-        trashed = {path for _, path in store.trashed()}
+        trashed = {path: kept for kept, path in reversed(store.trashed())}
         for path in _possible_paths(asked, store.root):
             if path in trashed:
-                raise NoteForgottenError(source_ref(path))
+                when, copy = store.trashed_at(trashed[path])
+                raise NoteDeletedError(source_ref(path), when) if copy else NoteForgottenError(source_ref(path))
         raise UnknownRefError(ref, _closest(asked, [note.ref for note in index.docs()] if index else ()))
 
     def _path_in(self, origin: Origin, ref: str) -> str | None:

@@ -169,7 +169,7 @@ class VaultWriter:
             note = read_note(path, self.store.read(path))
         self.kb.index.embed_saved()
         when, copy = self.store.trashed_at(kept)
-        detail = f"{'a copy kept' if copy else 'forgotten'} {when}".rstrip()
+        detail = f"a copy kept {when}, which is not its last text" if copy else f"forgotten {when}".rstrip()
         detail += f"; copies left in the trash: {others}" if others else ""
         return Saved(note.ref, self.store.absolute(path), "restored", detail, seq=self.store.last_seq)
 

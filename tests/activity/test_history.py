@@ -47,6 +47,30 @@ def test_a_forgotten_note_and_the_name_it_had_before_a_move_have_a_history_too(c
     assert (moved.json["ref"], moved.json["title"]) == ("memory:wych-elm", "Wych elm")
 
 
+def test_a_note_that_was_edited_and_deleted_by_hand_is_not_forgotten_and_its_title_has_a_history(
+    co: Co, vault: Vault
+) -> None:
+    ref = co("remember", "Oaks live long.", "--title", "The Old Oak", "--json").json["ref"]
+    co("edit", ref, "--body", "Oaks fall.")
+    co("index", "sync")
+    vault.path("memories/the-old-oak.md").unlink()
+    co("index", "sync")
+
+    shown = co("show", ref)
+    assert shown.code == 2
+    assert "was deleted, and not with co: `co note restore memory:the-old-oak` restores a copy" in shown.err
+    for name in (ref, "The Old Oak", "the old oak", "the-old-oak", "the-old-oak.md"):
+        history = co("note", "history", name, "--json").json
+        assert (history["ref"], history["title"]) == (ref, "The Old Oak")
+        assert [change["what"] for change in history["changes"]] == ["removed", "updated", "created"]
+    assert co("note", "history", "The New Oak").code == 2
+
+    restored = co("note", "restore", ref)
+    assert restored.out.startswith("restored memory:the-old-oak, a copy kept 20")
+    assert "which is not its last text" in restored.out
+    assert "Oaks live long." in vault.read("memories/the-old-oak.md")
+
+
 def test_git_s_commits_stand_among_ours_by_time(co: Co, vault: Vault) -> None:
     git(vault.root, "init", "-q")
     vault.write("memories/oak.md", "Oaks live long.\n")
