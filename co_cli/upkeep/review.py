@@ -20,6 +20,7 @@ from co_cli.index.names import fold_name
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.files import change_json, read_json
 from co_cli.notes.wikilinks import Attachments
+from co_cli.searching.context import always_notes
 from co_cli.upkeep.review_checks import CHECKS, Kind, ReviewedNote, ReviewInput, ReviewItem
 from co_cli.values import OWN_SOURCES, moment_text
 
@@ -61,6 +62,7 @@ def review(
         now=now,
         tokens=tokens,
         context_tokens=kb.settings.context_tokens,
+        always=[(note.ref, tokens(note.text)) for note in always_notes(kb).notes],
         attachments=Attachments(kb.root),
         related=kb.settings.knowledge_duplicate_threshold,
     )

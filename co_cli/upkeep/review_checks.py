@@ -60,6 +60,8 @@ YOUNG = 30 * DAY
 """Seconds. A younger note has had no time to be asked for."""
 LONG_MEMORY = 1_000
 """Tokens. A memory is one thing; what is longer is an article, or several memories."""
+LEAST_PART = 100
+"""Tokens of room that a part of an always-loaded note fills."""
 LONGEST_SHOWN = 200
 BLOCK, REPORT_EVERY = 512, 100
 """Vectors that are compared with all others at a time, and notes after which a check reports progress."""
@@ -132,6 +134,8 @@ class ReviewInput:
     now: float
     tokens: Callable[[str], int]
     context_tokens: int
+    always: Sequence[tuple[str, int]]
+    """The refs of notes that are always loaded, in the order in which they are added, with their tokens."""
     attachments: Attachments
     related: float
     """The share of words in common that makes two memories related."""
@@ -276,22 +280,34 @@ def _broken_links(given: ReviewInput) -> Iterator[ReviewItem]:
 
 
 def _oversized(given: ReviewInput) -> Iterator[ReviewItem]:
-    always = 0
+    taken = _taken_before(given)
     for note in given.notes:
         pinned = note.pinned and not note.superseded
         if len(note.body) < LONG_MEMORY and not pinned:
             continue  # no letter costs more than a token
         size = given.tokens(note.body)
-        always += size if pinned else 0
         if pinned and size > given.context_tokens:
             reason = f"about {size:,} tokens; all always-loaded notes together may have {given.context_tokens:,}"
             yield _item("oversized", (note,), reason, "ek", "always")
-        elif pinned and always > given.context_tokens:
-            reason = f"with it, always-loaded notes take {always:,} of {given.context_tokens:,} tokens"
+        elif note.ref in taken:
+            room = f"{taken[note.ref]:,} of {given.context_tokens:,} tokens"
+            reason = f"about {size:,} tokens are cut or left out: always-loaded notes before it take {room}"
             yield _item("oversized", (note,), reason, "ek", "always together")
         elif note.source == "memory" and size > LONG_MEMORY:
             reason = f"about {size:,} tokens: make it an article, or several memories"
             yield _item("oversized", (note,), reason, "ek", "memory")
+
+
+def _taken_before(given: ReviewInput) -> dict[str, int]:
+    """The always-loaded notes that do not fit, with what those before them take."""
+    left, found = given.context_tokens, dict[str, int]()
+    for ref, size in given.always:
+        if size <= left:
+            left -= size
+        else:
+            found[ref] = given.context_tokens - left
+            left = left if left < LEAST_PART else 0
+    return found
 
 
 def _orphans(given: ReviewInput) -> Iterator[ReviewItem]:

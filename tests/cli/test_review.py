@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pexpect
+import pytest
 
 from co_cli.activity import Activity
 from co_cli.knowledge_base import KnowledgeBase
@@ -108,6 +109,22 @@ def test_oversized_memories_and_pinned_notes_are_found(co: Co, vault: Vault) -> 
     vault.write("articles/book.md", "A long story about the harbour. " * 200)
 
     assert found(co, "oversized") == [["memory:long"], ["memory:profile"]]
+
+
+def test_oversized_names_the_always_loaded_notes_that_are_dropped_and_not_those_that_are_loaded(
+    co: Co, vault: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CO_CONTEXT_TOKENS", "1000")
+    for day, (name, importance) in enumerate((("vital", 0.9), ("old", 0.5), ("middle", 0.5), ("new", 0.5)), 1):
+        fields = f"loading: always\nimportance: {importance}\ncreated: 2026-01-0{day}"
+        memory(vault, name, f"Mara likes the {name} harbour. " * 50, fields)
+
+    given = co("note", "context", "--json").json["report"]
+
+    loaded = [note["ref"] for note in given["injected"]]
+    assert sorted(found(co, "oversized")) == sorted([note["ref"]] for note in given["cut"])
+    assert loaded[:2] == ["memory:vital", "memory:new"]
+    assert ["memory:old"] in found(co, "oversized")
 
 
 def test_what_no_search_ever_showed_is_an_orphan_unless_it_is_linked(
