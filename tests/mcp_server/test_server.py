@@ -107,7 +107,7 @@ def test_names_in_structured_output_are_encoded_if_they_could_do_harm_and_open_t
 def texts_in(value: Any) -> list[str]:
     """All texts in a value, keys included."""
     parts: list[Any] = [*value.keys(), *value.values()] if isinstance(value, dict) else value  # type: ignore[reportUnknownVariableType]
-    if isinstance(parts, list):
+    if isinstance(value, dict | list):
         return [text for one in parts for text in texts_in(one)]  # type: ignore[reportUnknownVariableType]
     return [value] if isinstance(value, str) else []
 
