@@ -8,9 +8,11 @@ from contextlib import suppress
 from itertools import pairwise
 
 from co_cli.cli.parsing import COMMANDS, GROUPS, make_parser, split_command
+from co_cli.embedding.embedders import LOCAL_SPACES
+from co_cli.embedding.remote import DEFAULT_MODELS, OTHER_NAMES
 from co_cli.errors import KnowledgeError
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.settings import SETTINGS
+from co_cli.settings import BY_NAME, SETTINGS
 from co_cli.values import OWN_SOURCES
 
 SCRIPTS = {
@@ -76,7 +78,8 @@ def suggestions(words: list[str]) -> list[str]:
 
 
 def _possible(typed: str, before: list[str]) -> Iterable[str]:
-    name, _ = split_command(before)
+    name, rest = split_command(before)
+    named = [word for word in rest if not word.startswith("-")]
     if not name:
         alone = [name for name in COMMANDS if " " not in name]
         return (*alone, *GROUPS, "--help", "--version", "--vault", "--data-dir")
@@ -92,8 +95,10 @@ def _possible(typed: str, before: list[str]) -> Iterable[str]:
         return sorted(option for action in actions for option in action.option_strings if option.startswith("--"))
     if name == "note restore":
         return _ask(before, lambda kb: sorted({one.ref for one in kb.lookup.trashed()}))
-    if name in ("config show", "config set"):
-        return [setting.name for setting in SETTINGS]
+    if name in ("config show", "config set", "config unset"):
+        return [setting.name for setting in SETTINGS] if not named else _setting_values(name, named)
+    if name == "skill" and named[:1] == ["show"]:
+        return _ask(before, lambda kb: sorted({one.name for one in kb.skills.all()}))
     return [word for action in actions if not action.option_strings for word in _values(action, typed, before)]
 
 
@@ -105,7 +110,19 @@ def _values(action: argparse.Action, typed: str, before: list[str]) -> Iterable[
         return _ask(before, lambda kb: list(kb.tags()))
     if action.metavar == "SOURCE":
         return _ask(before, lambda kb: [*OWN_SOURCES, *(origin.label for origin in kb.index.linked)])
+    if action.dest == "category":
+        return _ask(before, lambda kb: sorted({note.category for note in kb.notes() if note.category}))
     return action.choices or ()
+
+
+def _setting_values(name: str, named: list[str]) -> Iterable[str]:
+    """The values that a setting may have, as far as they can be listed."""
+    setting = BY_NAME.get(named[0])
+    if name != "config set" or setting is None or len(named) > 1:
+        return ()
+    if setting.name == "knowledge_embedding_provider":
+        return (*LOCAL_SPACES, *DEFAULT_MODELS, *OTHER_NAMES, "none")
+    return setting.choices
 
 
 def _refs(kb: KnowledgeBase, typed: str) -> list[str]:

@@ -71,6 +71,7 @@ COMMANDS = {
     "data restore": Command("data", "restore activity.db from a backup"),
     "config show": Command("setup", "show every setting and where it comes from", "settings"),
     "config set": Command("setup", "write a setting to the file it belongs in"),
+    "config unset": Command("setup", "remove a setting from the file that has it"),
     "config trust": Command("setup", "allow a vault's notes to be added to prompts"),
     "config completion": Command("completion", "print shell completion for bash, zsh or fish"),
     "init": Command("setup", "create a vault here"),

@@ -1,4 +1,4 @@
-"""`co init`, `co demo`, and `co config show`, `set` and `trust`."""
+"""`co init`, `co demo`, and `co config show`, `set`, `unset` and `trust`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from co_cli.errors import SettingsError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.files import is_empty_folder, locked, make_folders, replace
 from co_cli.paths import project_of, project_settings_file, project_vault, sample_vault, user_settings_file
-from co_cli.settings import BY_NAME, SETTINGS, load_settings, refuse_unsafe, unknown_setting
+from co_cli.settings import BY_NAME, SETTINGS, Settings, load_settings, read_toml, refuse_unsafe, unknown_setting
 from co_cli.sources.folder import HEAVY
 from co_cli.sources.origin import MARKDOWN
 from co_cli.vaults import (
@@ -172,22 +172,15 @@ def run_set(options: argparse.Namespace) -> int:
       co config set knowledge_exclude 'drafts/, *.tmp.md'
     """
     name, loaded = options.name, settings_of(options)
-    if name not in BY_NAME:
-        raise SettingsError(unknown_setting(name))
-    project = project_of(loaded.vault)
-    shared = project_settings_file(project) if project else ""
-    in_project = bool(shared) and loaded.origins[name].startswith(f"{shared}:")
-    file = shared if in_project else user_settings_file(os.environ)
-    if file is None:
-        raise SettingsError("your home folder is not known: set HOME")
+    file, project = _file_of(name, loaded)
     value: object = None
     if options.value:
         try:
             value = getattr(load_settings({name: options.value}), name)
         except SettingsError as error:
             raise SettingsError(str(error).partition(": ")[2]) from None
-        if in_project:
-            refuse_unsafe(BY_NAME[name], value, file, str(project))
+        if project:
+            refuse_unsafe(BY_NAME[name], value, file, project)
     write_setting(file, name, value)
     now = settings_of(options)
     origin = now.origins[name]
@@ -195,6 +188,44 @@ def run_set(options: argparse.Namespace) -> int:
     if not origin.startswith(f"{file}:") and options.value:
         lines.append(f"{file} says {_text(value)}, but {origin} comes first")
     return print_result(options, {"file": file, "value": getattr(now, name), "origin": origin}, lines)
+
+
+def add_unset(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", metavar="KEY", help="the setting; `co config show` lists them")
+
+
+def run_unset(options: argparse.Namespace) -> int:
+    """
+    The line is removed from the settings.toml that has it: the project's, else
+    your own. Other lines of the file stay as they are.
+
+    examples:
+      co config unset knowledge_reader
+    """
+    name, loaded = options.name, settings_of(options)
+    file, _ = _file_of(name, loaded)
+    was_set = name in read_toml(file)[1]
+    if was_set:
+        write_setting(file, name, None)
+        loaded = settings_of(options)
+    value, origin = getattr(loaded, name), loaded.origins[name]
+    lines = [f"{name} = {_text(value)}  ({origin})"]
+    lines += [] if was_set else [f"{file} does not set it: nothing was changed"]
+    return print_result(options, {"file": file, "value": value, "origin": origin}, lines, 0 if was_set else 1)
+
+
+def _file_of(name: str, loaded: Settings) -> tuple[str, str | None]:
+    """The settings.toml that a setting is written to, and its project: the user's own, unless a project's sets it."""
+    if name not in BY_NAME:
+        raise SettingsError(unknown_setting(name))
+    project = project_of(loaded.vault)
+    shared = project_settings_file(project) if project else ""
+    if shared and loaded.origins[name].startswith(f"{shared}:"):
+        return shared, project
+    own = user_settings_file(os.environ)
+    if own is None:
+        raise SettingsError("your home folder is not known: set HOME")
+    return own, None
 
 
 def write_setting(file: str, name: str, value: object) -> None:

@@ -162,3 +162,41 @@ def test_an_address_that_there_is_not_is_refused_when_it_is_set(no_vault: Co, ho
     assert "is neither a host name nor an address or network such as 10.1.0.0/16" in ran.err
     assert not (home / ".config/co-cli/settings.toml").exists()
     assert no_vault("config", "set", "web_allow", "wiki.example.org, 10.1.0.0/16").code == 0
+
+
+def test_config_unset_removes_one_line_and_says_what_counts_now(
+    no_vault: Co, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own, project = home / ".config/co-cli/settings.toml", home / "project"
+    shared = project / ".co-cli/settings.toml"
+    for file, text in ((own, "half_life_days = 30.0  # mine\nlearn = 'on'\n"), (shared, 'secrets = "redact"\n')):
+        file.parent.mkdir(parents=True)
+        file.write_text(text)
+    monkeypatch.chdir(project)
+
+    assert no_vault("config", "unset", "half_life_days").out == "half_life_days = 365.0  (default)\n"
+    assert own.read_text() == "learn = 'on'\n"
+    assert no_vault("config", "unset", "secrets", "--json").json["origin"] == "default"
+    assert shared.read_text() == ""
+
+    again = no_vault("config", "unset", "half_life_days")
+    assert (again.code, again.out.splitlines()[1]) == (1, f"{own} does not set it: nothing was changed")
+    assert "did you mean half_life_days?" in no_vault("config", "unset", "half_life").err
+    monkeypatch.setenv("CO_LEARN", "off")
+    assert no_vault("config", "unset", "learn").out == "learn = off  (CO_LEARN)\n"
+
+
+def test_completion_offers_values_of_settings_and_options(co: Co) -> None:
+    def words(*typed: str) -> list[str]:
+        return co("config", "completion", "--words", *typed).out.split()
+
+    co("remember", "Blue first.", "--category", "decision")
+    assert words("config", "set", "knowledge_re") == ["knowledge_reader", "knowledge_reader_ms"]
+    assert words("config", "set", "knowledge_reader", "") == ["small", "large", "off"]
+    assert "ollama" in words("config", "set", "knowledge_embedding_provider", "o")
+    assert words("config", "set", "knowledge_reader", "off", "") == []
+    assert words("config", "show", "knowledge_reader", "") == []
+    assert words("config", "unset", "half") == ["half_life_days"]
+    assert words("search", "oaks", "--profile", "a") == ["agent"]
+    assert words("remember", "Oaks.", "--provenance", "") == ["user", "agent", "web", "import"]
+    assert words("list", "--category", "d") == ["decision"]

@@ -104,3 +104,13 @@ def test_a_skill_has_a_history_like_any_other_note(co: Co, mine: SkillRoot) -> N
     changes = co("note", "history", "skill:pdf", "--json").json["changes"]
 
     assert [change["what"] for change in changes] == ["updated", "seen"], "it was there before the first sync"
+
+
+def test_completion_offers_the_names_of_skills(co: Co, mine: SkillRoot) -> None:
+    mine.write("pdf-forms")
+    mine.write("pdf-merge")
+    mine.write("tables")
+
+    words = ("config", "completion", "--words", "skill", "show")
+    assert co(*words, "pdf").out.split() == ["pdf-forms", "pdf-merge"]
+    assert co(*words, "").out.split() == ["pdf-forms", "pdf-merge", "tables"]
