@@ -139,7 +139,7 @@ class SearchResult(NamedTuple):
     """How sure it is that something here has to do with the question, 0 to 1; None if that was not asked, as by words
     alone or in a space that nobody measured."""
     understood: tuple[str, ...] = ()
-    """Parts of the query that were understood as filters, such as dates."""
+    """Parts of the query that were understood as filters, such as dates, and an expired note that would answer."""
     suggestions: tuple[str, ...] = ()
     """Words of the vault that are spelled like those of a query that found nothing."""
     meta: dict[str, Any] = {}  # noqa: RUF012

@@ -145,6 +145,9 @@ FULL_STRENGTH = 0.75
 """The share of a validity window during which a note is as strong as one without an end."""
 
 
+EXPIRED = "no longer valid"
+
+
 class Standing(NamedTuple):
     """When a note is valid."""
 
@@ -169,7 +172,7 @@ class Standing(NamedTuple):
         if self.valid_from is not None and self.valid_from > edge_for(self.valid_from, now):
             return "not valid yet"
         ended = self.valid_until is not None and self.valid_until <= edge_for(self.valid_until, now)
-        return "no longer valid" if ended else None
+        return EXPIRED if ended else None
 
 
 class StoredFile(NamedTuple):

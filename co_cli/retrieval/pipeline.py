@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from co_cli.embedding.space import Vector, VectorSpace
 from co_cli.errors import EmbeddingError, SettingsError
-from co_cli.index.engine import Reader, Standing, StoredNote, StoredPassage, WordQuery
+from co_cli.index.engine import EXPIRED, Reader, Standing, StoredNote, StoredPassage, WordQuery
 from co_cli.index.indexed_notes import IndexedNotes, View
 from co_cli.index.links import links_around
 from co_cli.notes.similarity import fingerprint
@@ -26,6 +26,7 @@ from co_cli.retrieval.results import (
     Fit,
     best_of_each_note,
     confidence,
+    expired_answer,
     is_weak,
     make_hit,
     read_text,
@@ -148,6 +149,8 @@ class _Work:
         self.logits: dict[int, float] = {}
         """What the reader says of passages."""
         self.passages: dict[int, StoredPassage] = {}
+        self.expired: Scored | None = None
+        """The best of the first candidates that has expired."""
         self.suggestions: tuple[str, ...] = ()
 
     def read(self, reader: Reader) -> None:
@@ -166,7 +169,10 @@ class _Work:
         if self.limit > len(notes) and depth in (matches, len(self.candidates.near)):
             notes = self._read_deeper(reader)
         read = self._best(self.scored)[:READ] if self._is_read() else []
-        self.passages = reader.passages([one.passage for one in (*notes[: self.limit], *read)])
+        first = self._best(self.scored)[:READ] if self.attempt.filters.as_of is None else []
+        self.expired = next((one for one in first if self.left.get(one.note) == EXPIRED), None)
+        wanted = (*notes[: self.limit], *read, *([self.expired] if self.expired else []))
+        self.passages = reader.passages([one.passage for one in wanted])
         self.sure = self._confidence()
         if not notes or (self.sure is not None and self.sure < self._least_confidence()):
             self.suggestions = suggest(reader, self.view.scope, self.attempt.query)
@@ -276,7 +282,7 @@ class _Work:
             hits=hits,
             took_ms=0.0,
             confidence=None if sure is None else round(sure, 4),
-            understood=self.attempt.understood,
+            understood=(*self.attempt.understood, *self._expired_answer(answered)),
             suggestions=self.suggestions,
             meta={
                 "profile": request.profile.name,
@@ -289,6 +295,16 @@ class _Work:
         )
         steps = self.candidates, self.scored, self.ranked, self.left, self.logits
         return result, Trace(self.attempt, self.limit, self.vector, *steps, self.conversations)
+
+    def _expired_answer(self, answered: bool) -> list[str]:
+        """Mention an expired note that would answer: where nothing does, or where it would come first."""
+        one = self.expired
+        passage = self.passages.get(one.passage) if one else None
+        if one is None or passage is None or (answered and one.note != self.scored[0].note):
+            return []
+        if is_weak(one, passage, self.candidates, self._fit(False)):
+            return []
+        return [expired_answer(self.view.prefixes.get(passage.vault, "") + passage.ref)]
 
     def _is_read(self) -> bool:
         """Whether a model reads the first candidates. A note that is named exactly as asked needs no reader."""

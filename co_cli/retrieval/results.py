@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from math import exp, log
 from typing import NamedTuple
 
-from co_cli.index.engine import StoredPassage, WordQuery
+from co_cli.index.engine import EXPIRED, StoredPassage, WordQuery
 from co_cli.index.tokens import spans, tokens
 from co_cli.retrieval.candidates import Candidates
 from co_cli.retrieval.score import Scored
@@ -125,6 +125,10 @@ def unsearched_text(names: Sequence[str]) -> list[str]:
     """What to say of files that may answer a question and could not be searched."""
     more = f" and {len(names) - MOST_NAMED:,} more" if len(names) > MOST_NAMED else ""
     return [f"not searched, and may answer it: {', '.join(names[:MOST_NAMED])}{more}; see `co doctor`"] if names else []
+
+
+def expired_answer(ref: str) -> str:
+    return f"{ref} would answer, but it is {EXPIRED}: --outdated includes it"
 
 
 def read_text(passage: StoredPassage) -> str:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 from co_cli.activity.judgements import read_learned
 from co_cli.errors import IndexUnavailableError, InvalidInputError
-from co_cli.index.engine import WordQuery
+from co_cli.index.engine import EXPIRED, WordQuery
 from co_cli.index.tokens import fold
 from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.notes.dates import read_moment, read_when
@@ -24,7 +24,7 @@ from co_cli.retrieval.profiles import DEFAULT, Profile, check_weights, profile_n
 from co_cli.retrieval.query import parse
 from co_cli.retrieval.request import SearchRequest
 from co_cli.retrieval.rerank import Reranker
-from co_cli.retrieval.results import make_snippet, unsearched_text
+from co_cli.retrieval.results import expired_answer, make_snippet, unsearched_text
 from co_cli.retrieval.score import FORMULA_VERSION
 from co_cli.sources.origin import Origin
 from co_cli.values import SOURCES, Filters, Hit, Searched, SearchResult, State, moment_text
@@ -247,9 +247,13 @@ def search_files(index: KnowledgeIndex, request: SearchRequest, why: IndexUnavai
     needles = Needles(query.spelled or (() if query.quoted else (request.query.strip(),)), query.quoted, query.refused)
     places = [(one.origin, one.exclude, one.limit) for one in map(index.of, (index.origin, *index.linked))]
     matches, count, succession, unsearched = grep(places, needles, filters)
+    understood: list[str] = []
     if not filters.outdated:
         now = time.time() if filters.as_of is None else filters.as_of
-        matches = [one for one in matches if not succession.standing(one.origin.root, one.note, now).problem(now)]
+        problems = [succession.standing(one.origin.root, one.note, now).problem(now) for one in matches]
+        if problems[:1] == [EXPIRED] and filters.as_of is None:
+            understood.append(expired_answer(matches[0].note.ref))
+        matches = [one for one, problem in zip(matches, problems, strict=True) if not problem]
     hits: list[Hit] = []
     for match in matches:
         if len(hits) == request.limit or match.share < (request.min_score or 0.0):
@@ -280,7 +284,9 @@ def search_files(index: KnowledgeIndex, request: SearchRequest, why: IndexUnavai
     took = round((time.perf_counter() - started) * 1000, 1)
     searched = Searched(count, count, moment_text(time.time()))
     meta = {"profile": "grep", "weights": {"words": 1.0}, "candidates": len(matches), "took_ms": took}
-    return SearchResult(request.query, state, degraded, "grep", searched, hits, took, meta=meta)
+    return SearchResult(
+        request.query, state, degraded, "grep", searched, hits, took, understood=tuple(understood), meta=meta
+    )
 
 
 def unused_tags(asked: Sequence[str] | None, known: Sequence[str]) -> list[str]:

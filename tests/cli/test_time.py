@@ -180,3 +180,21 @@ def test_of_two_notes_that_supersede_each_other_the_newer_one_is_valid(co: Co, v
     note(vault, "c", "The gate code is 3333.", created="2025-01-01", superseded_by="memory:c")
 
     assert set(refs(co, "code")) == {"memory:b", "memory:c"}
+
+
+@pytest.mark.parametrize("backend", ["hybrid", "fts5", "grep"])
+def test_an_expired_note_that_would_answer_is_mentioned(co: Co, vault: Vault, backend: str) -> None:
+    note(
+        vault, "visa", "The visa for Norway lets you stay ninety days.", created="2024-01-01", valid_until="2025-06-30"
+    )
+    note(vault, "norway", "Norway has many fjords.", created="2024-01-01")
+    note(vault, "tea", "Tea is at four.", created="2024-01-01")
+    said = "memory:visa would answer, but it is no longer valid: --outdated includes it"
+    asked = ("visa for norway stay ninety days", "--backend", backend)
+
+    assert said in " ".join(co("search", *asked).out.split())
+    assert said in co("search", *asked, "--json").json["understood"]
+    outdated = co("search", *asked, "--outdated", "--json").json
+    assert (outdated["hits"][0]["ref"], outdated["understood"]) == ("memory:visa", [])
+    assert co("search", "when is tea at four", "--backend", backend, "--json").json["understood"] == []
+    assert co("search", *asked, "--as-of", "2025-01-01", "--json").json["understood"] == []
