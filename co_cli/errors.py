@@ -7,6 +7,7 @@ prints the message on one line and exits with `exit_code`, an agent gets it as a
 from __future__ import annotations
 
 import re
+import shlex
 
 
 class KnowledgeError(Exception):
@@ -51,7 +52,7 @@ class NoteForgottenError(UnknownRefError):
 
     def __init__(self, ref: str) -> None:
         self.ref, self.closest = ref, []
-        KnowledgeError.__init__(self, f"{ref} was forgotten: `co note restore {ref}` restores it")
+        KnowledgeError.__init__(self, f"{ref} was forgotten: `co note restore {shlex.quote(ref)}` restores it")
 
 
 class NoteDeletedError(UnknownRefError):

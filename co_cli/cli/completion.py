@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from itertools import pairwise
@@ -13,7 +14,7 @@ from co_cli.embedding.remote import DEFAULT_MODELS, OTHER_NAMES
 from co_cli.errors import KnowledgeError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.settings import BY_NAME, SETTINGS
-from co_cli.values import OWN_SOURCES
+from co_cli.values import OWN_SOURCES, members_of
 
 SCRIPTS = {
     "bash": """\
@@ -21,7 +22,10 @@ _co() {
     local word
     COMPREPLY=()
     while IFS= read -r word; do
-        COMPREPLY+=("$word")
+        case ${COMP_WORDS[COMP_CWORD]} in
+            [\\"\\']*) COMPREPLY+=("$word") ;;
+            *) COMPREPLY+=("${word// /\\\\ }") ;;
+        esac
     done < <(co config completion --words "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
 }
 COMP_WORDBREAKS=${COMP_WORDBREAKS//:}
@@ -41,7 +45,7 @@ compdef _co co
 complete -c co -a '(co config completion --words (commandline -opc)[2..] (commandline -ct) 2>/dev/null)'
 """,
 }
-PLAIN = "_-./:@%+=,"
+PLAIN = "_-./:@%+=, "
 SETUP = """\
 bash:  echo 'eval "$(co config completion bash)"' >> ~/.bashrc
 zsh:   echo 'eval "$(co config completion zsh)"' >> ~/.zshrc   (after compinit)
@@ -57,7 +61,7 @@ def add_completion(parser: argparse.ArgumentParser) -> None:
 
 def run_completion(options: argparse.Namespace) -> int:
     if options.words is not None:
-        for word in filter(_is_plain, suggestions(options.words)):
+        for word in filter(_is_plain, suggestions(list(map(_unquoted, options.words)))):
             print(word)
     elif options.shell:
         print(SCRIPTS[options.shell], end="")
@@ -66,8 +70,13 @@ def run_completion(options: argparse.Namespace) -> int:
     return 0
 
 
+def _unquoted(word: str) -> str:
+    """A word as the shell reads it. It may be unfinished, as `"Blue po` or `Blue\\ po`."""
+    return word[1:].removesuffix(word[0]) if word[:1] in ("'", '"') else re.sub(r"\\(.)", r"\1", word)
+
+
 def _is_plain(word: str) -> bool:
-    """Whether a shell takes it literally. A file of a clone may be called `$(...)`, which a shell would run."""
+    """Whether a shell takes it literally, but for blanks. A clone may have a file called `$(...)`, which runs."""
     return all(letter.isalnum() or letter in PLAIN for letter in word)
 
 
@@ -94,7 +103,7 @@ def _possible(typed: str, before: list[str]) -> Iterable[str]:
     if typed.startswith("-"):
         return sorted(option for action in actions for option in action.option_strings if option.startswith("--"))
     if name == "note restore":
-        return _ask(before, lambda kb: sorted({one.ref for one in kb.lookup.trashed()}))
+        return _ask(before, lambda kb: _trashed(kb, typed))
     if name in ("config show", "config set", "config unset"):
         return [setting.name for setting in SETTINGS] if not named else _setting_values(name, named)
     if name == "skill" and named[:1] == ["show"]:
@@ -126,12 +135,25 @@ def _setting_values(name: str, named: list[str]) -> Iterable[str]:
 
 
 def _refs(kb: KnowledgeBase, typed: str) -> list[str]:
-    """The refs of the vault, and those of a source whose name is typed already."""
-    refs = [note.ref for note in kb.index.notes_here()]
-    for origin in (one for one in kb.index.linked if typed.startswith(one.label)):
-        prefix = f"{origin.tier}:" if origin.tier else ""
-        refs += [prefix + note.ref for note in kb.index.of(origin).notes_here()]
-    return sorted([*refs, *(origin.label for origin in kb.index.linked if not origin.tier)])
+    """The refs of the vault, and those of a source whose name is typed already; titles and paths for what is typed."""
+    notes = kb.index.notes_here()
+    found = [note.ref for note in notes]
+    for origin in kb.index.linked:
+        prefix, linked = f"{origin.tier}:" if origin.tier else "", kb.index.of(origin).notes_here() if typed else []
+        found += [prefix + note.ref for note in linked] if typed.startswith(origin.label) else []
+        notes += linked
+    if typed:
+        found += [
+            str(name)
+            for note in notes
+            for name in (note.title, note.path, *members_of(note.frontmatter.get("aliases")))
+        ]
+    return sorted({*found, *(origin.label for origin in kb.index.linked if not origin.tier)})
+
+
+def _trashed(kb: KnowledgeBase, typed: str) -> list[str]:
+    trashed = kb.lookup.trashed()
+    return sorted({one.ref for one in trashed} | {one.title for one in trashed if typed and not one.tier})
 
 
 def _ask(words: list[str], question: Callable[[KnowledgeBase], list[str]]) -> list[str]:

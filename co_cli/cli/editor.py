@@ -28,9 +28,12 @@ MIN_SECONDS = 1.0
 
 def edit_note(kb: KnowledgeBase, ref: str, version: str | None = None) -> Saved:
     """Let the user change a note. It is written back only if nobody else changed it meanwhile."""
-    if not kb.lookup.locate(ref)[0].tier:
-        kb.lookup.open_own(ref, "changed")  # refuses files of linked sources
     path = kb.file_of(ref)
+    if kb.lookup.in_linked_folder(ref):
+        if b"\0" in read_bytes(path):
+            raise InvalidInputError(f"{path} is not a text file: open it in its own program, as with `co open`")
+    elif not kb.lookup.locate(ref)[0].tier:
+        kb.lookup.open_own(ref, "changed")  # refuses skills and checkpoints
     before, masked = read_bytes(path), set[str]()
     require_version(path, before, version)
     folder = tempfile.mkdtemp(prefix="co-edit-")

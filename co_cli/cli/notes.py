@@ -39,7 +39,7 @@ from co_cli.notes.new_note import PROVENANCE, clean_tags
 from co_cli.notes.note import Note, excerpt, own_tags
 from co_cli.notes.refs import ENDINGS
 from co_cli.searching.note_details import view_note
-from co_cli.values import ON_RELATED, OWN_SOURCES, SOURCES, NoteSummary, OnRelated
+from co_cli.values import ON_RELATED, OWN_SOURCES, SOURCES, Change, NoteSummary, OnRelated
 from co_cli.vaults import TIERS
 
 DOCUMENTS = (*ENDINGS, ".txt", ".pdf", ".html", ".htm", ".docx", ".xlsx", ".pptx", ".odt", ".epub")
@@ -311,7 +311,8 @@ def run_edit(options: argparse.Namespace) -> int:
     Without options your editor opens ($VISUAL or $EDITOR). With options, only
     those lines of the file change. If somebody else changes the note meanwhile,
     nothing is overwritten, and both texts are kept. --body keeps the old text in
-    the trash.
+    the trash. Notes of folders that you added are edited in place, unless they
+    were added with --read-only.
 
     examples:
       co edit memory:blue-pool-first
@@ -324,15 +325,12 @@ def run_edit(options: argparse.Namespace) -> int:
             saved = edit_note(kb, note.ref, options.based_on)
         else:
             tags, version = _tags_after(options, note)
-            saved = kb.update(
-                note.ref,
-                _text([options.body]) if options.body is not None else None,
-                title=options.title,
-                tags=tags,
-                category=options.category,
-                fields=_fields(options),
-                version=version,
-            )
+            body = _text([options.body]) if options.body is not None else None
+            change = Change(body, options.title, tags, options.category, _fields(options), version)
+            if not options.server and kb.lookup.in_linked_folder(note.ref):
+                saved = kb.writer.update_linked(note.ref, change)
+            else:
+                saved = kb.update(note.ref, **change._asdict())
     return print_result(options, saved, [saved.summary])
 
 
@@ -383,20 +381,22 @@ def run_forget(options: argparse.Namespace) -> int:
         refs = dict.fromkeys(find_note(kb, ref).ref for ref in options.ref)
         gone = [kb.forget(ref) for ref in refs]
     return print_result(
-        options, gone, (f"forgotten {one.ref}; `co note restore {one.ref}` restores it" for one in gone)
+        options, gone, (f"forgotten {one.ref}; `co note restore {shlex.quote(one.ref)}` restores it" for one in gone)
     )
 
 
 def add_restore(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("ref", nargs="+", help="which notes, or paths in .trash/; `co list --trash` lists both")
+    parser.add_argument("ref", nargs="+", help="which notes, or paths in .trash/; `co list --trash` lists them")
 
 
 def run_restore(options: argparse.Namespace) -> int:
     """
-    A ref restores the newest copy in the trash, and a path in .trash/ that copy.
+    A ref, a title, an alias or a path restores the newest copy in the trash, and
+    a path in .trash/ that copy.
 
     examples:
       co note restore memory:blue-pool-first
+      co note restore "Blue pool first"
       co note restore .trash/20261116T101849Z-7/memories/blue-pool-first.md
     """
     with open_knowledge_base(options) as kb:

@@ -50,6 +50,7 @@ def add_add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-t", "--tag", action="append", metavar="TAG", help="a tag for the pages (repeatable)")
     parser.add_argument("--as", dest="kind", choices=tuple(KINDS), help="the kind of a folder (default: detected)")
     parser.add_argument("--name", help="its name in refs: folder:NAME/file.md")
+    parser.add_argument("--read-only", action="store_true", help="`co edit` must not change its files")
     parser.add_argument("--prompt-addition", default="", metavar="TEXT", help="more instructions for loading_model")
     _add_on_conflict(parser, "something that was added before")
 
@@ -76,7 +77,8 @@ def run_add(options: argparse.Namespace) -> int:
             sync_first(kb, INDEXED)
         on_conflict = options.on_conflict or "skip"
         for path in paths:
-            results.add_source(kb.sources.add(path, options.kind, options.name, on_conflict, results.bar))
+            receipt = kb.sources.add(path, options.kind, options.name, on_conflict, results.bar, options.read_only)
+            results.add_source(receipt)
         if urls:
             with _loader(kb.settings, options.prompt_addition) as loader:
                 pages = kb.web_pages(loader=loader)
@@ -270,7 +272,8 @@ def _check_options(options: argparse.Namespace, urls: list[str], paths: list[str
         raise InvalidInputError("standard input is for `co note article add -`; this takes pages, files and folders")
     if paths and options.tag:
         raise InvalidInputError(f"--tag: only for web pages; {paths[0]} is read as it is")
-    given = [f"--{name}" for name, value in (("as", options.kind), ("name", options.name)) if value]
+    only = (("as", options.kind), ("name", options.name), ("read-only", options.read_only))
+    given = [f"--{name}" for name, value in only if value]
     if urls and given:
         raise InvalidInputError(f"{' and '.join(given)}: only for files and folders, not for {urls[0]}")
     if options.name and len(paths) > 1:

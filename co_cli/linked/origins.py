@@ -150,8 +150,12 @@ class Origins:
         name: str | None = None,
         on_conflict: str = "skip",
         progress: Progress | None = None,
+        read_only: bool = False,
     ) -> SourceReceipt:
-        """Make a folder or a file searchable. If it was added before, sync it, read it from scratch, or refuse."""
+        """Make a folder or a file searchable. If it was added before, sync it, read it from scratch, or refuse.
+
+        `read_only` marks it so that `co edit` leaves its files alone, too.
+        """
         if on_conflict not in ON_CONFLICT:
             raise InvalidInputError(f"on_conflict must be one of {', '.join(ON_CONFLICT)}, not {on_conflict!r}")
         root, only = _place(os.fspath(path))
@@ -167,12 +171,16 @@ class Origins:
             mine = [entry.origin for entry in entries if entry.vault == self._vault]
             known.extend(one for one in mine if one._replace(name="") == origin)
             if known:
-                return entries
+                mark = {"read_only": True} if read_only else {}
+                return [
+                    entry._replace(**mark) if (entry.vault, entry.origin) == (self._vault, known[0]) else entry
+                    for entry in entries
+                ]
             self._refuse_overlap(origin, mine)
             # a source of your own vault is searched with every other vault, so its name must be free in all of them
             beside = entries if is_own_vault(self._vault) else self.entries()
             made.append(origin._replace(name=_name(name, origin, {one.origin.name for one in beside})))
-            return [*entries, Added(self._vault, made[0], moment_text(time.time()))]
+            return [*entries, Added(self._vault, made[0], moment_text(time.time()), read_only)]
 
         try:
             change_registry(self._data_dir, put)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -23,7 +23,7 @@ from co_cli.errors import (
 )
 from co_cli.index.engine import Standing
 from co_cli.index.links import Backlink, Link
-from co_cli.index.names import fold_name
+from co_cli.index.names import fold_name, names_of
 from co_cli.index.tokens import fold
 from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.notes.note import Note, NotTextError, read_note
@@ -121,6 +121,15 @@ class Lookup:
             raise InvalidInputError(f"{note.ref} cannot be {action} here: it belongs to a linked source; edit {file}")
         return note
 
+    def in_linked_folder(self, ref: str) -> bool:
+        """Whether a note is in a folder that was added, and its owner may edit it there. Refuses a read-only one."""
+        origin, path = self.locate(ref)
+        entry = next((one for one in self.kb.sources.entries() if one.origin == origin), None)
+        if entry is not None and entry.read_only:
+            file = os.path.join(origin.root, *path.split("/"))
+            raise InvalidInputError(f"{file} cannot be changed here: {origin.label} was added with --read-only")
+        return entry is not None and origin.kind != "skill"
+
     def in_other_tier(self, ref: str) -> tuple[str, str] | None:
         """The tier of a note that is in another tier's vault, and its ref there; None if it is not."""
         if self.kb.index.tiers is None:
@@ -203,9 +212,16 @@ class Lookup:
         for kept, path in trashed:
             if kept == ref:
                 return kept, path
-        for path in (path for form in _forms(ref) for path in _possible_paths(form, self.store.root)):
-            if path in newest:
-                return newest[path], path
+        for form in _forms(ref):
+            for path in (*_possible_paths(form, self.store.root), _inside(form, self.store.root)):
+                if path in newest:
+                    return newest[path], path
+        named = {path: kept for path, kept in newest.items() if fold_name(ref) in _names_in(self.store, kept, path)}
+        if len(named) > 1:
+            paths = ", ".join(map(source_ref, named))
+            raise InvalidInputError(f"{ref!r} is the name of several notes in the trash: {paths}")
+        for path, kept in named.items():
+            return kept, path
         refs = [source_ref(path) for path in newest]
         if not refs:
             raise InvalidInputError(f"no note {ref!r} in the trash: it is empty")
@@ -276,6 +292,13 @@ def outdated(note: Note, index: KnowledgeIndex | None) -> str | None:
     now = time.time()
     by = index.successor(note.ref, note.superseded_by, now) if index else note.superseded_by
     return Standing(now, *note.valid, by).problem(now)
+
+
+def _names_in(store: NoteStore, trash: str, path: str) -> Collection[str]:
+    """What a note in the trash was called."""
+    with contextlib.suppress(KnowledgeError, NotTextError):
+        return names_of(read_note(path, store.read(trash)))
+    return ()
 
 
 def _title_of(store: NoteStore, trash: str, path: str) -> str:

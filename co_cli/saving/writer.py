@@ -33,7 +33,7 @@ from co_cli.notes.secrets import count_masked, find_secrets
 from co_cli.notes.store import NoteStore
 from co_cli.saving.lookup import Lookup
 from co_cli.saving.related import find_twin, related_notes
-from co_cli.sources.origin import IGNORE_FILE
+from co_cli.sources.origin import IGNORE_FILE, VAULT, Origin
 from co_cli.sources.walk import ignore_rules, may_list
 from co_cli.values import (
     ON_RELATED,
@@ -125,21 +125,37 @@ class VaultWriter:
             origin, path = self.lookup.locate(ref)
         else:  # a file of this vault, which may be gone by now
             origin, path = self.kb.index.origin, inside.replace(os.sep, "/")
-        own = origin == self.kb.index.origin
-        store = self.store if own else NoteStore(origin.root, secrets=self.kb.settings_of(origin.root).secrets)
+        own, store = origin == self.kb.index.origin, self._store_of(origin)
         try:
             with store.lock():
                 store.replace(path, data, based_on)
                 if own:
                     self._index(path)
         except KnowledgeError as error:
-            if isinstance(error, SecretError):
+            if isinstance(error, SecretError) or origin.kind != VAULT:  # a linked folder has no trash of ours
                 raise
             with store.lock():
                 kept = store.keep(path, store.safe(data, based_on))
             raise TextKeptError(f"{path} was changed or moved since; your text is kept in {kept} ({error})") from error
         if own:
             self.kb.index.embed_saved()
+
+    def update_linked(self, ref: str, change: Change) -> Saved:
+        """Change a note of a linked folder, for its owner. Replaced text is not kept, so a new one needs a version."""
+        origin, path = self.lookup.locate(ref)
+        if not path.lower().endswith(ENDINGS):
+            raise InvalidInputError(f"{ref} is not Markdown, so it has no fields: edit it without options")
+        if change.content is not None and (change.version is None or not change.content.strip()):
+            raise InvalidInputError(f"{ref} is not in a vault, where the old text would be kept: give --based-on, too")
+        require_readable(change.fields or {})
+        content = None if change.content is None else to_utf8(change.content)
+        store = self._store_of(origin)
+        with count_masked() as masked, store.lock():
+            data = store.read(path)
+            require_version(path, data, change.version)
+            changed = change_file(store, path, data, content, _changed_fields(change))
+        self.kb.sync_origin(origin)
+        return Saved(ref, store.absolute(path), "updated" if changed else "unchanged", masked=len(masked))
 
     def forget(self, ref: str) -> Forgotten:
         """Move a note to the trash."""
@@ -268,6 +284,11 @@ class VaultWriter:
             self._index(path)
             ref = read_note(path, store.read(path)).ref
             return changed, ref, kept and f"the previous text is in {kept}{_secret_left(data, content)}"
+
+    def _store_of(self, origin: Origin) -> NoteStore:
+        if origin == self.kb.index.origin:
+            return self.store
+        return NoteStore(origin.root, secrets=self.kb.settings_of(origin.root).secrets)
 
     def _ref_in_tier(self, tier: str, ref: str) -> str:
         if ref.startswith(f"{tier}:"):

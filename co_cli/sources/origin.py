@@ -34,6 +34,7 @@ MARKDOWN = (ENDING, ".markdown")
 HEAD = "# Made searchable by `co add`. `co source list` lists them, `co source remove` removes one.\n"
 TABLE = "[[source]]"
 FIELDS = ("vault", "kind", "name", "path", "only", "added")
+READ_ONLY = "read_only"
 
 
 class Origin(NamedTuple):
@@ -153,6 +154,8 @@ class Added(NamedTuple):
     origin: Origin
     added: str = ""
     """When, as an ISO date."""
+    read_only: bool = False
+    """Whether `co edit` leaves its files alone."""
 
 
 def registry_file(data_dir: str) -> str:
@@ -199,18 +202,20 @@ def _entry(table: dict[str, object], file: str) -> Added:
     elif "/" in name or ":" in name:
         problem = f"the name of a source must be a word such as handbook, not {name!r}"
     else:
-        return Added(values["vault"], Origin(kind, path, name, values.get("only", "")), values.get("added", ""))
+        origin = Origin(kind, path, name, values.get("only", ""))
+        return Added(values["vault"], origin, values.get("added", ""), table.get(READ_ONLY) is True)
     raise SettingsError(f"{file}: {problem}")
 
 
 def _render(entries: Sequence[Added]) -> str:
     parts = [HEAD]
-    for vault, origin, added in entries:
+    for vault, origin, added, read_only in entries:
         values = (vault, origin.kind, origin.name, origin.root, origin.only, added)
         lines = [
             f"{field} = {json.dumps(value, ensure_ascii=False)}".replace("\x7f", "\\u007f")  # TOML wants that
             for field, value in zip(FIELDS, values, strict=True)
             if value
         ]
+        lines += [f"{READ_ONLY} = true"] if read_only else []
         parts.append("\n".join(("", TABLE, *lines, "")))
     return "".join(parts)

@@ -373,3 +373,29 @@ def test_an_automatic_category_is_shown_as_such_and_can_be_filtered(co: Co, vaul
     assert "(automatic)" not in co("show", "memory:blue").out
     assert co("show", "memory:tea", "--json").json["category"] == "preference"
     assert [one["ref"] for one in co("list", "--category", "preference", "--json").json] == ["memory:tea"]
+
+
+def test_a_forgotten_note_is_restored_by_whatever_it_was_shown_by(co: Co, vault: Vault, home: Path) -> None:
+    file = vault.write("My Notes/blue pool.md", "---\ntitle: Blue pool first\naliases: [BPF]\n---\nBlue first.\n")
+    co("index", "sync")
+
+    for name in (
+        "Blue pool first",
+        "blue-pool-first",
+        "bpf",
+        "blue pool",
+        "My Notes/blue pool.md",
+        str(file),
+        os.path.relpath(file),
+        "article:/My Notes/blue pool",
+    ):
+        assert co("show", name).code == 0, name
+        forgotten = co("forget", name)
+        assert "`co note restore 'article:/My Notes/blue pool'`" in forgotten.out
+        ran = co("note", "restore", name)
+        assert (ran.code, ran.out.split(", ")[0]) == (0, "restored article:/My Notes/blue pool"), (name, ran.err)
+    for path in ("memories/one.md", "memories/two.md"):
+        vault.write(path, "---\ntitle: Twins\n---\nBoth.")
+        co("forget", path)
+    several = co("note", "restore", "twins")
+    assert (several.code, "is the name of several notes in the trash" in several.err) == (2, True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -13,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from co_cli.cli.completion import suggestions
-from tests.command import Co
+from co_cli.cli.completion import SCRIPTS, suggestions
+from tests.command import Co, write_script
 from tests.vault import Vault
 
 COMPLETED = {
@@ -112,6 +113,34 @@ def test_completion_suggests_what_may_follow(co: Co, vault: Vault, monkeypatch: 
     monkeypatch.delenv("CO_VAULT")
     assert suggestions(["--vault", str(vault.root), "show", "memory:o"]) == ["memory:oak"]
     assert suggestions(["--vault", str(vault.root / "nowhere"), "show", "memory:"]) == []
+
+
+def test_completion_takes_titles_aliases_paths_and_refs_with_spaces(co: Co, vault: Vault, tmp_path: Path) -> None:
+    vault.write("My Notes/blue pool.md", "---\ntitle: Blue pool first\naliases: [Azure one]\n---\nBlue first.")
+    co("index", "sync")
+    write_script(tmp_path / "co", f'exec {sys.executable} -m co_cli "$@"')
+    ref, spaced = "article:/My Notes/blue pool", "article:/My\\ Notes/blue\\ pool"
+    expected = {
+        ("show", ""): [spaced],
+        ("edit", "article:/My\\ No"): [spaced],
+        ("show", "'article:/My No"): [ref],
+        ("show", '"Blue p'): ["Blue pool first"],
+        ("edit", "Blue"): ["Blue\\ pool\\ first"],
+        ("edit", "Azu"): ["Azure\\ one"],
+        ("open", "My"): ["My\\ Notes/blue\\ pool.md"],
+    }
+
+    found: dict[tuple[str, str], list[str]] = {}
+    for words in expected:
+        given = " ".join(map(shlex.quote, words))
+        script = f'{SCRIPTS["bash"]}COMP_WORDS=(co {given}); COMP_CWORD=2; _co; printf "%s\\n" "${{COMPREPLY[@]}}"'
+        environ = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+        ran = subprocess.run(["bash", "-c", script], env=environ, capture_output=True, text=True, check=True)
+        found[words] = ran.stdout.splitlines()
+    assert found == expected
+    co("forget", "Azure one")
+    assert suggestions(["note", "restore", "Blue"]) == ["Blue pool first"]
+    assert suggestions(["note", "restore", ""]) == [ref]
 
 
 def test_every_shell_accepts_its_script(co: Co) -> None:

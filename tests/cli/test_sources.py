@@ -8,13 +8,16 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from co_cli.errors import InvalidInputError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.sources.origin import registry_file
+from co_cli.tools import Toolbox
 from tests.command import Co, refs
 from tests.sources.document_files import lines_of, pdf
 from tests.vault import Vault
@@ -37,9 +40,7 @@ def state(root: Path) -> dict[str, tuple[bytes, int]]:
     return {str(path.relative_to(root)): (path.read_bytes(), path.stat().st_mtime_ns) for path in files}
 
 
-def test_a_folder_is_searched_with_the_notes_and_is_not_touched(
-    co: Co, vault: Vault, handbook: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_is_searched_with_the_notes_and_is_not_touched(co: Co, vault: Vault, handbook: Path) -> None:
     vault.write("memories/green.md", "Green is the slower pool.")
     before = state(handbook)
 
@@ -55,11 +56,9 @@ def test_a_folder_is_searched_with_the_notes_and_is_not_touched(
     whole = co("show", "folder:handbook/guides/deploy.md", "--json").json
     assert (whole["ref"], whole["path"]) == ("folder:handbook/guides/deploy.md", str(handbook / "guides/deploy.md"))
     assert co("show", str(handbook / "zebras.txt")).out.endswith("\n\nZebras have stripes.\n")
-    monkeypatch.setenv("EDITOR", "sed -i s/stripes/dots/")
-    for arguments in (("forget",), ("edit", "--title", "x"), ("edit",)):
-        ran = co(arguments[0], "folder:handbook/zebras.txt", *arguments[1:])
-        assert ran.code == 2
-        assert f"it belongs to a linked source; edit {handbook / 'zebras.txt'}" in ran.err
+    ran = co("forget", "folder:handbook/zebras.txt")
+    assert ran.code == 2
+    assert f"it belongs to a linked source; edit {handbook / 'zebras.txt'}" in ran.err
     assert state(handbook) == before
     assert vault.notes() == ["memories/green.md"]
 
@@ -524,3 +523,73 @@ def test_markdown_of_a_linked_folder_may_be_as_large_as_other_text(
     assert co("search", "quaggaweed", "--json").json["degraded"] == [
         "not searched, and may answer it: memories/long.md; see `co doctor`"
     ]
+
+
+def test_you_edit_notes_of_a_linked_folder_and_their_other_bytes_stay(
+    co: Co, vault: Vault, handbook: Path, editor: Callable[..., None]
+) -> None:
+    spaced = handbook / "guides" / "Okapi facts.md"
+    spaced.write_bytes(b"---\r\nodd:   yes\r\n---\r\nOkapis have striped legs.\r\n")
+    co("add", str(handbook))
+    editor('sed -i s/striped/dotted/ "$1"')
+
+    for name in ("Okapi facts", "folder:handbook/guides/Okapi facts.md", str(spaced), "guides/Okapi facts.md"):
+        spaced.write_bytes(spaced.read_bytes().replace(b"dotted", b"striped"))
+        ran = co("edit", name)
+        assert (ran.code, ran.out) == (0, "updated folder:handbook/guides/Okapi facts.md\n"), ran.err
+        assert spaced.read_bytes() == b"---\r\nodd:   yes\r\n---\r\nOkapis have dotted legs.\r\n"
+    assert refs(co, "dotted legs")[0].startswith("folder:handbook/guides/Okapi facts.md")
+    assert co("edit", "Okapi facts", "--add-tag", "zoo").code == 0
+    assert spaced.read_bytes().startswith(b"---\r\nodd:   yes\r\ntags: [zoo]\r\n---\r\n")
+    assert co("list", "handbook", "--tag", "zoo", "--json").json[0]["title"] == "Okapi facts"
+    assert co("edit", "keys.py").out.startswith("unchanged: folder:handbook/keys.py")
+    assert sorted(os.listdir(handbook)) == ["guides", "keys.py", "logo.png", "zebras.txt"]  # and no trash
+    assert vault.notes() == []
+
+
+@pytest.mark.usefixtures("vault")
+def test_an_edit_of_a_linked_note_loses_no_text(co: Co, handbook: Path, editor: Callable[..., None]) -> None:
+    deploy = handbook / "guides" / "deploy.md"
+    co("add", str(handbook))
+    editor(f'echo Theirs. > {deploy}; echo Mine. > "$1"')
+
+    ran = co("edit", "Deploys")
+
+    assert ran.code != 0
+    assert deploy.read_text() == "Theirs.\n"
+    assert Path(ran.err.rsplit(" kept in ", 1)[1].strip()).read_text() == "Mine.\n"
+    assert "give --based-on" in co("edit", str(deploy), "--body", "Mine.").err
+    assert "is not Markdown" in co("edit", "zebras.txt", "--title", "x").err
+    assert deploy.read_text() == "Theirs.\n"
+    assert state(handbook)["zebras.txt"][0] == b"Zebras have stripes.\n"
+
+
+def test_a_source_marked_read_only_is_not_edited(
+    co: Co, vault: Vault, handbook: Path, editor: Callable[..., None], data_dir: Path
+) -> None:
+    co("add", str(handbook))
+    co("add", str(handbook), "--read-only")
+    before = state(handbook)
+    editor('echo x >> "$1"')
+
+    for options in ((), ("--title", "x")):
+        ran = co("edit", "Deploys", *options)
+        assert (ran.code, "folder:handbook was added with --read-only" in ran.err) == (2, True)
+    assert state(handbook) == before
+    co("add", str(handbook.parent / "home"), "--name", "home")  # the mark survives a change of the list
+    assert "read_only = true" in Path(registry_file(str(data_dir))).read_text()
+
+
+def test_agents_python_and_http_cannot_write_to_a_linked_folder(kb: KnowledgeBase, handbook: Path) -> None:
+    kb.sources.add(str(handbook))
+    before, ref = state(handbook), "folder:handbook/guides/deploy.md"
+
+    for call in (
+        lambda: kb.update(ref, title="x"),
+        lambda: kb.forget(ref),
+        lambda: Toolbox(kb).call("update_memory", {"ref": ref, "content": "x"}),
+        lambda: Toolbox(kb).call("forget_memory", {"ref": ref}),
+    ):
+        with pytest.raises(InvalidInputError, match="it belongs to a linked source"):
+            call()
+    assert state(handbook) == before

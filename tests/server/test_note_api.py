@@ -218,3 +218,20 @@ def test_merge_keys_that_double_forty_times_do_not_hang_the_server(api: TestClie
 
     assert "`<<` expands to more than 10,000 fields" in ask(api, "GET", f"/notes/{REF}")["problem"]
     assert time.process_time() - started < 5
+
+
+def test_no_request_writes_to_a_linked_folder(api: TestClient, sample: KnowledgeBase, tmp_path: Path) -> None:
+    file = tmp_path / "handbook" / "deploy.md"
+    file.parent.mkdir()
+    file.write_text("Blue first.")
+    sample.sources.add(str(file.parent))
+
+    ref = "folder:handbook/deploy.md"
+    version = ask(api, "GET", f"/notes/{ref}")["version"]
+    for method, path, values in (
+        ("PUT", f"/notes/{ref}", {"content": "x", "version": version}),
+        ("PUT", f"/whole/{ref}", {"text": "x", "version": version}),
+        ("DELETE", f"/notes/{ref}", {}),
+    ):
+        assert "it belongs to a linked source" in ask(api, method, path, 400, **values)["error"]["message"]
+    assert file.read_text() == "Blue first."
