@@ -6,11 +6,12 @@ The same for every engine.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from co_cli.index.names import fold_name, names_of
-from co_cli.index.tokens import fold, tokens
+from co_cli.index.tokens import RUN, fold, tokens
 from co_cli.notes.refs import FOLDERS, without_ending
 from co_cli.notes.similarity import fingerprint
 from co_cli.notes.wikilinks import link_key
@@ -38,6 +39,7 @@ OWN_COLUMN = frozenset(
     """.split()
 )
 """Frontmatter that is searched elsewhere, or says nothing that people search for."""
+CUT_WORD = re.compile(r"^\w+\W*")
 ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str)
 
 Row = dict[str, Any]
@@ -84,12 +86,20 @@ def field_text(key: str, value: str) -> str:
     return f"{key}\t{value}"
 
 
-def embedding_text(title: str, heading: str, body: str, tags: str, aliases: str, context: str = "") -> str:
-    """What is embedded of a passage: its words and what its note says about itself.
+def embedding_text(place: str, title: str, heading: str, body: str, tags: str, aliases: str, context: str = "") -> str:
+    """What is embedded of a passage: its words, what its note says about itself, and where it is.
 
     Of the context no more than the passage is long, and its end rather than its beginning: it must not outweigh it.
     """
-    return "\n".join(part for part in (title, heading, body, tags, aliases, context[-len(body) :]) if part)
+    parts = title, heading, body, tags, aliases, _last_words(context, len(body)), f"Source: {place}"
+    return "\n".join(part for part in parts if part)
+
+
+def _last_words(text: str, size: int) -> str:
+    """The end of a text, at most so many characters, without the rest of a word that does not fit."""
+    end = text[-size:]
+    cuts = len(end) < len(text) and text[-size - 1].isalnum() and not RUN.match(end)
+    return CUT_WORD.sub("", end) if cuts else end
 
 
 def _note_columns(file: IndexedFile, note: Note) -> Row:

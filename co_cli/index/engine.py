@@ -68,7 +68,7 @@ class Match(NamedTuple):
     score: float
 
 
-DERIVATION = 16
+DERIVATION = 17
 """Raise it when the same files would give other rows."""
 
 

@@ -125,7 +125,8 @@ def test_a_note_that_changes_while_it_is_embedded_never_gets_the_old_texts_vecto
         index.sync()
         index.sync()
 
-        [right] = embedders.model.embed(["Oak\nInvoices are due in thirty days."], "document")
+        text = "Oak\nInvoices are due in thirty days.\nSource: memory:/memories/oak.md"
+        [right] = embedders.model.embed([text], "document")
         assert right is not None
         assert inside.vectors() == {"memories/oak.md": packed(right)}
         assert inside.waiting == 0
