@@ -57,7 +57,7 @@ def run_import(options: argparse.Namespace) -> int:
     mem0             memories: JSON, JSON Lines, or the zip of OpenMemory
     obsidian, basic-memory
                      the notes are copied into articles/, names and text as they are
-    co               a folder or zip that `co data export` wrote
+    co               a folder, zip or .jsonl that `co data export` wrote
 
     Import an Obsidian vault when you leave Obsidian. If you keep writing there,
     `co add DIR` reads it in place instead.
@@ -153,8 +153,8 @@ def add_export(parser: argparse.ArgumentParser) -> None:
 
 def run_export(options: argparse.Namespace) -> int:
     """
-    Markdown is a byte-for-byte copy in the same folders, which `co data import co`
-    reads. JSONL has one object per note, for scripts. Nothing is overwritten.
+    Markdown is a byte-for-byte copy in the same folders. JSONL has one object per
+    note, for scripts. `co data import co` reads both. Nothing is overwritten.
 
     examples:
       co data export --to notes-2026

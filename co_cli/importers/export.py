@@ -146,6 +146,7 @@ def _write_lines(files: Iterator[NoteFile], stream: IO[bytes]) -> list[int]:
                 "title": note.title,
                 "kind": note.source,
                 "body": note.body,
+                "text": data.decode("utf-8", "surrogateescape"),  # the file, for `co data import co`
                 "frontmatter": note.metadata,
                 "tags": list(note.tags),
                 "created": moment_text(note.created) if note.created is not None else None,

@@ -1,4 +1,4 @@
-"""Folders of Markdown into copies with the same names and places: Obsidian, basic-memory, and our own exports.
+"""Markdown into copies with the same names and places: folders of Obsidian and basic-memory, and our own exports.
 
 Names stay as they are, because `[[wikilinks]]` use them. Files that are not Markdown are counted, not copied.
 """
@@ -10,7 +10,8 @@ import re
 from collections.abc import Iterator
 
 from co_cli.importers.archive import Export
-from co_cli.importers.items import Item, first_text, skipped
+from co_cli.importers.items import Item, as_object, first_text, skipped
+from co_cli.importers.sessions import LINES
 from co_cli.notes.frontmatter import read_frontmatter
 from co_cli.notes.note import BINARY_PROBE, UTF_16
 from co_cli.notes.refs import ENDINGS
@@ -21,23 +22,40 @@ UNSAFE = re.compile(r"[\\\0-\x1f\x7f\ud800-\udfff]")
 
 
 def read_own(export: Export) -> Iterator[Item]:
-    """What `co data export` wrote: a folder of notes or a zip of one, identified by their paths."""
+    """What `co data export` wrote: a folder, a zip or JSON Lines of notes, which are identified by their paths."""
+    if not export.single or not LINES.search(export.path):
+        yield from _read_files(export)
+        return
+    for place, value in export.values(LINES):
+        found = as_object(value)
+        path, text = found.get("path"), found.get("text")
+        with export.reporting(place):
+            if not isinstance(path, str) or not isinstance(text, str):
+                raise ValueError("no note of `co data export`: it has no path, or no text")
+            if not path.lower().endswith(ENDINGS) or path.startswith(".") or "/." in path:
+                raise ValueError(f"{path} is not the path of a note")
+            yield _item(path, text.encode("utf-8", "surrogateescape"))
+
+
+def _read_files(export: Export) -> Iterator[Item]:
     if export.single:
         export.fail(export.path, "this is one file: name its folder or the zip")
         return
     notes = [member for member in export.members if member.name.lower().endswith(ENDINGS)]
     for member in notes:
-        name, title = member.name, os.path.basename(member.name)
-        with export.reporting(name):
-            if UNSAFE.search(name):
-                raise ValueError("the name has a backslash or an odd character; rename it")
-            data = export.read(member)
-            if data.startswith(UTF_16) or b"\0" in data[:BINARY_PROBE]:
-                raise ValueError("not a text in UTF-8; save it as UTF-8 there, then import it again")
-            text = data.decode("utf-8", "surrogateescape")
-            yield Item(name, name, "note", text, title, path=name, modified=member.modified)
+        with export.reporting(member.name):
+            yield _item(member.name, export.read(member), member.modified)
     others = sorted({*export.members} - {*notes}) if notes else []
     export.receipts += [skipped(one.name, "file", one.name, "not Markdown, so it is not copied") for one in others]
+
+
+def _item(name: str, data: bytes, modified: float | None = None) -> Item:
+    if UNSAFE.search(name):
+        raise ValueError("the name has a backslash or an odd character; rename it")
+    if data.startswith(UTF_16) or b"\0" in data[:BINARY_PROBE]:
+        raise ValueError("not a text in UTF-8; save it as UTF-8 there, then import it again")
+    text = data.decode("utf-8", "surrogateescape")
+    return Item(name, name, "note", text, os.path.basename(name), path=name, modified=modified)
 
 
 def read_obsidian(export: Export) -> Iterator[Item]:
@@ -50,7 +68,7 @@ def read_obsidian(export: Export) -> Iterator[Item]:
         export.members = [one for one in export.members if one not in left_out]
         export.receipts += [skipped(one.name, "file", one.name, "Obsidian's settings exclude it") for one in left_out]
     name = UNSAFE.sub("-", export.name).strip(". ") or "vault"
-    for file in read_own(export):
+    for file in _read_files(export):
         yield file._replace(id=f"{name}/{file.id}", path=f"articles/{name}/{file.path}")
 
 

@@ -1,10 +1,9 @@
 """Import exports of other services: decide what to do with each item, and write it.
 
 `imported_from` and `import_id` identify an item in the next import. `import_hash` has the hashes of the item, of the
-text that was written, and of each field of a copied file: they tell what changed in the export, and what the person
-changed here. An update replaces the text and keeps the person's frontmatter; of a copied file, fields that changed only
-in the export are taken over. The first pass makes the same decisions and writes nothing: it is the dry run, and it
-finds every conflict before a file is touched.
+text that was written, and of each field: they tell what changed in the export, and what the person changed here. An
+update replaces the text and the fields that changed only in the export. The first pass makes the same decisions and
+writes nothing: it is the dry run, and it finds every conflict before a file is touched.
 """
 
 from __future__ import annotations
@@ -160,8 +159,11 @@ class NoteImporter:
         new, body = _split(data)
         taken = {key: new[key] for key in (HASH, "kind", "provenance", "updated") if key in new}
         keep_fields = self.request.origin != OWN
-        if item.path and keep_fields:
-            keep_fields = front != _hash_fields(fields)
+        if front and keep_fields:
+            if item.path:
+                keep_fields = front != _hash_fields(fields)
+            elif not item.fields.get("created") and "created" in fields:
+                new["created"] = fields["created"]  # when it was imported first
             merged, kept = _merge(front, fields, new)
             taken = {**merged, **taken}
             if kept := [key for key in kept if key not in taken]:
@@ -222,7 +224,7 @@ class NoteImporter:
             raise InvalidInputError(f"it has more than {largest:,} bytes (setting knowledge_max_note_bytes)")
         data = self.store.safe(data, here)
         fields, body = _split(data)
-        written = f"{body_hash(body)}-{_hash_fields(fields)}" if item.path else body_hash(body)
+        written = f"{body_hash(body)}-{_hash_fields(fields)}"
         return data.replace(unhashed.encode(), unhashed.replace(NO_HASH, written).encode(), 1)
 
     def _stamped(self, text: str, stamp: dict[str, object]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import zipfile
 from pathlib import Path
@@ -61,7 +62,7 @@ def test_a_format_that_is_not_written_is_refused(co: Co, full: Vault, home: Path
 
 
 def test_an_export_gives_the_same_vault_back(co: Co, full: Vault, home: Path, tmp_path: Path) -> None:
-    for to in ("out", "out.zip"):
+    for to in ("out", "out.zip", "out.jsonl"):
         co("data", "export", "--to", to)
         new = tmp_path / f"new-{to}"
         new.mkdir()
@@ -72,6 +73,23 @@ def test_an_export_gives_the_same_vault_back(co: Co, full: Vault, home: Path, tm
         assert (ran.code, ran.err) == (0, "")
         assert tree(new) == NOTES
         assert co(*command, "--json").json["counts"]["unchanged"] == len(NOTES)
+
+
+def test_lines_that_are_no_notes_are_reported_and_write_nothing_elsewhere(co: Co, vault: Vault, home: Path) -> None:
+    paths = ["../out.md", "/tmp/out.md", "a/../../b.md", ".trash/x.md", "a/.git/x.md", "x.txt", "memories/good.md"]
+    lines = [
+        *({"path": path, "text": "words"} for path in paths),
+        {"path": "a.md"},
+        {"path": "b.md", "text": "\ud83d"},
+        1,
+    ]
+    (home / "notes.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+    ran = co("data", "import", "co", "notes.jsonl", "--yes")
+
+    assert (ran.code, len(ran.err.splitlines())) == (2, len(lines) - 1)
+    assert vault.notes() == ["memories/good.md"]
+    assert tree(home).keys() == {"notes.jsonl"}
 
 
 def test_nothing_is_overwritten(co: Co, full: Vault, home: Path) -> None:

@@ -50,6 +50,28 @@ def test_an_update_keeps_my_title_and_tags(import_data: ImportData, co: Co, vaul
     assert outcome(import_data, "Two lines are better.") == ("unchanged", "")
 
 
+def test_a_changed_text_brings_its_title_and_fields_unless_i_changed_them(
+    import_data: ImportData, co: Co, vault: Vault
+) -> None:
+    tea = {"id": "1", "memory": "Prefers green tea", "categories": ["food"]}
+    import_data("mem0", [tea, {"id": "2", "memory": "Lives in Bergen"}])
+    (ref,) = (note["ref"] for note in co("list", "--json").json if note["title"] == "Lives in Bergen")
+    co("edit", ref, "--title", "Where")
+    before = co("show", "memories/prefers-green-tea.md", "--json").json["metadata"]
+
+    changed = {**tea, "memory": "Prefers black coffee", "categories": ["drinks"]}
+    import_data("mem0", [changed, {"id": "2", "memory": "Lives in Oslo"}])
+    after = co("show", "memories/prefers-green-tea.md", "--json").json["metadata"]
+
+    assert (after["title"], after["category"]) == ("Prefers black coffee", "drinks")
+    assert after["created"] == before["created"]
+    assert "title: Where\n" in vault.read("memories/lives-in-bergen.md")
+    assert "Lives in Oslo" in vault.read("memories/lives-in-bergen.md")
+    import_data("chatgpt", [mooring()])
+    import_data("chatgpt", [{**mooring("Two anchors."), "title": "Anchoring"}])
+    assert "title: Anchoring\n" in vault.read(NOTE)
+
+
 def test_a_text_that_i_changed_is_overwritten_only_on_request(import_data: ImportData, co: Co, vault: Vault) -> None:
     outcome(import_data)
     co("edit", REF, "--body", "My own summary.")
