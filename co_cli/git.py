@@ -2,8 +2,8 @@
 
 No call asks a question, opens a pager or waits longer than its deadline. None runs a hook or a program that the
 repository configures, except what `fetch` and `push` need to reach the remote. Nothing here touches files of the work
-tree. Paths that are not UTF-8, symbolic links, submodules and files of more than 50 MB are left out: none of them can
-be a note.
+tree. What cannot be a note is left out, and `skipped` says why: such as submodules, symbolic links, names that no disk
+or database takes, and files of more than 50 MB.
 """
 
 from __future__ import annotations
@@ -37,8 +37,12 @@ OTHER_REPOSITORY = (
 )  # fmt: skip
 """Variables that are set while a hook runs, and name its repository."""
 PLAIN_FILES = ("100644", "100755")
+KINDS = {"12": "a symbolic link", "16": "a submodule"}
+"""By the first digits of their mode."""
 LARGEST = 50_000_000
 """Bytes. A larger file, such as a video, would fill the memory and the database of every server."""
+LONGEST_NAME, LONGEST_PATH = 255, 800
+"""Bytes. Disks take no longer names, and PostgreSQL indexes no longer paths once they are folded."""
 OUTGOING = "refs/co-cli/outgoing"
 """Commits that are not pushed yet."""
 
@@ -62,8 +66,9 @@ class Group(NamedTuple):
 class Repository:
     """The git repository of a folder: in it, or above it unless the environment has its GIT_DIR."""
 
-    def __init__(self, root: str, **environment: str) -> None:
-        self.root = root
+    def __init__(self, root: str, largest: Mapping[str, int] | None = None, **environment: str) -> None:
+        """`largest` are the bytes that files of some names may have, such as ignore files."""
+        self.root, self._largest = root, largest or {}
         self._environment = {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C.UTF-8", **environment}
 
     @cached_property
@@ -124,7 +129,7 @@ class Repository:
 
     def fetch(self, *commits: str) -> None:
         """Ask the remote for its newest commits, or for these. Others may do so in this clone at the same moment."""
-        asked = ("fetch", "--quiet", "--no-tags", str(self.remote), *commits)
+        asked = ("fetch", "--quiet", "--no-tags", "--no-recurse-submodules", str(self.remote), *commits)
         for last in (False, False, True) if self.remote else ():
             done = self.run(*asked, check=last, seconds=REMOTE_SECONDS)
             if done.returncode == 0:
@@ -140,23 +145,40 @@ class Repository:
         return self._text("show", "-s", "--format=%an", commit)
 
     def files(self, tree: str | None) -> dict[str, GitFile]:
-        """Every plain file of a tree or commit; nothing before the first one."""
-        if tree is None:
-            return {}
+        """Every plain file of a tree or commit that can be on a disk; nothing before the first one."""
+        return self._listed(tree)[0]
+
+    def skipped(self, tree: str | None) -> dict[str, str]:
+        """What `files` leaves out of a tree, with the reasons."""
+        return self._listed(tree)[1]
+
+    def _listed(self, tree: str | None) -> tuple[dict[str, GitFile], dict[str, str]]:
         found: dict[str, GitFile] = {}
-        for entry in self.run("ls-tree", "-r", "-z", "-l", "--full-tree", tree).stdout.split(b"\0")[:-1]:
+        skipped: dict[str, str] = {}
+        listed = self.run("ls-tree", "-r", "-z", "-l", "--full-tree", tree).stdout if tree else b""
+        for entry in listed.split(b"\0")[:-1]:
             about, _, name = entry.partition(b"\t")
             mode, _, blob, size = about.decode().split()
-            if mode in PLAIN_FILES and int(size) <= LARGEST and (path := _readable(name)):
+            path, why = _path_of(name)
+            if mode not in PLAIN_FILES:
+                why = KINDS.get(mode[:2], "not a file")
+            elif int(size) > self._largest.get(os.path.basename(path), LARGEST):
+                why = f"has {int(size):,} bytes"
+            if why:
+                skipped[path] = why
+            else:
                 found[path] = GitFile(mode, blob, int(size))
-        return found
+        return found, skipped
 
     def changes(self, old: str | None, new: str) -> dict[str, tuple[str | None, str | None]]:
         """The paths in which two commits differ, with the blobs of both; None where a file is not there.
 
-        Removed files come first: another one may have the name of their folder.
+        Removed files come first: another one may have the name of their folder. A file with a limit of its own, such as
+        an ignore file, stays as it was if it becomes too large, so that nothing that it hides comes to light.
         """
-        before, after = ({path: file.blob for path, file in self.files(one).items()} for one in (old, new))
+        files, skipped = self._listed(new)
+        before, after = ({path: file.blob for path, file in of.items()} for of in (self.files(old), files))
+        after |= {path: before[path] for path in skipped if path in before and os.path.basename(path) in self._largest}
         paths = sorted({path for path, _ in before.items() ^ after.items()}, key=lambda path: (path in after, path))
         return {path: (before.get(path), after.get(path)) for path in paths}
 
@@ -178,7 +200,7 @@ class Repository:
     def own_files(self) -> list[str]:
         """Every file that git tracks here or would add."""
         out = self.run("ls-files", "-z", "--cached", "--others", "--exclude-standard").stdout
-        paths = {path for name in out.split(b"\0")[:-1] if (path := _readable(name))}
+        paths = {path for path, why in map(_path_of, out.split(b"\0")[:-1]) if not why}
         return sorted(path for path in paths if not self._is_large(path))
 
     def merge(self, ours: bytes, base: bytes, theirs: bytes) -> bytes | None:
@@ -224,7 +246,8 @@ class Repository:
         """Whether the remote took it. False: others pushed before. Raises GitError if it cannot be reached."""
         assert self.remote
         target = f"{commit}:refs/heads/{self.branch}"
-        done = self.run("push", "--porcelain", self.remote, target, check=False, seconds=REMOTE_SECONDS)
+        asked = ("push", "--porcelain", "--no-recurse-submodules", self.remote, target)
+        done = self.run(*asked, check=False, seconds=REMOTE_SECONDS)
         if done.returncode and b"[rejected]" not in done.stdout:
             raise self._failure("push", done)
         return done.returncode == 0
@@ -233,7 +256,7 @@ class Repository:
         """Move the branch, and what git takes for checked out. False if the branch is not at `old`."""
         moved = self.run("update-ref", f"refs/heads/{self.branch}", new, old or "0" * len(new), check=False)
         if moved.returncode == 0:
-            self.run("read-tree", new)
+            self.run("read-tree", new, check=False)  # refuses a tree with a file that it would not check out
         return moved.returncode == 0
 
     def follow(self, commit: str | None) -> None:
@@ -308,11 +331,17 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
         os.killpg(process.pid, signal.SIGKILL)
 
 
-def _readable(name: bytes) -> str | None:
-    """A path as text; None if it is not UTF-8 or leads into a git folder."""
+def _path_of(name: bytes) -> tuple[str, str]:
+    """A path as text, and why no server has a file there; an empty reason if it can have one."""
     path = name.decode("utf-8", "surrogateescape")
     parts = path.casefold().split("/")
-    return path if to_utf8(path) == path and not {".git", "..", ".", ""} & set(parts) else None
+    if to_utf8(path) != path:
+        return to_utf8(path), "the name is not valid UTF-8"
+    if {".git", "..", ".", ""} & set(parts):
+        return path, "leads into a git folder or out of the vault"
+    if len(name) > LONGEST_PATH or any(len(part) > LONGEST_NAME for part in name.split(b"/")):
+        return path, "the name is too long"
+    return path, ""
 
 
 def _quoted(path: str) -> bytes:

@@ -31,8 +31,8 @@ from co_cli.searching.requests import (
     search_configured,
 )
 from co_cli.settings import Settings, load_settings
-from co_cli.sources.origin import VAULT, Origin, added_sources
-from co_cli.sources.walk import require_vault
+from co_cli.sources.origin import IGNORE_FILE, VAULT, Origin, added_sources
+from co_cli.sources.walk import LARGEST_IGNORE_FILE, require_vault
 from co_cli.values import (
     OWN_SOURCES,
     Change,
@@ -82,7 +82,7 @@ class KnowledgeBase:
         if shared:
             from co_cli.git import Repository  # starts processes, which a search does without
 
-            repository = Repository(self.root, GIT_DIR=git_dir)
+            repository = Repository(self.root, {IGNORE_FILE: LARGEST_IGNORE_FILE}, GIT_DIR=git_dir)
         self.engine = engine_of(settings, {self.root: repository.name} if repository else {})
         self.embedders = Embedders(
             settings.knowledge_embedding_provider,

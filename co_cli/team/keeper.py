@@ -8,11 +8,12 @@ push; then their changes are merged first, one file at a time. Texts that do not
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import socket
 import threading
 import time
-from collections.abc import Generator
+from collections.abc import Collection, Generator
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -40,6 +41,7 @@ LEASE_SECONDS = 150
 """A keeper that is silent for this long loses its lease. Longer than git may take."""
 LONGEST_NAME = 150
 """Bytes of a file's name that the name of a conflict copy has."""
+IN_LFS, NOT_HERE = "a large file of git-lfs", "cannot be a file on the server that took it over"
 MOST_TRIES = 5
 """How often a push that was refused is repeated at once."""
 log = logger("team")
@@ -63,6 +65,8 @@ update team.changes set pushed = true where vault_id = %(vault)s and seq <= %(la
 ADVANCE = """
 update team.vaults set commit = %(commit)s, first_commit = coalesce(%(first)s, first_commit) where id = %(vault)s
 """
+SKIPPED = "select skipped from team.vaults where id = %(vault)s"
+SKIP = "update team.vaults set skipped = %(skipped)s where id = %(vault)s"
 REPORT = """
 update team.vaults set checked_at = %(now)s, problem = %(problem)s, behind = %(behind)s where id = %(vault)s
 """
@@ -184,15 +188,26 @@ class Keeper:
             ours = {path: (data, author) for path, data, author in found}
             received = self.repository.author_of(theirs), theirs
             self.team.touch(*changes)  # all at once: what is written down grows with each of them
+            skipped = self._skipped_before(save.connection, theirs, changes)
             for path, blobs in changes.items():
                 base, new = (texts[blob] if blob else None for blob in blobs)
                 own, saved_by = ours.get(path, (base, ""))
-                if new == own or (new or b"").startswith(LARGE_FILE):
-                    continue  # they have the same, or it is for git-lfs
-                if self._merge(Incoming(path, base, own, new, saved_by), received):
-                    fetch(save.connection, MERGED, {"vault": vault, "path": path})
+                if (new or b"").startswith(LARGE_FILE):
+                    skipped[path] = IN_LFS
+                elif new != own:
+                    if self._merge(Incoming(path, base, own, new, saved_by), received):
+                        fetch(save.connection, MERGED, {"vault": vault, "path": path})
+                    if new is not None and self.team.copy.read(path) is None:
+                        skipped[path] = NOT_HERE
+            fetch(save.connection, SKIP, {"vault": vault, "skipped": json.dumps(skipped)})
             self._advance(save.connection, before, theirs)
         self.repository.follow(theirs)
+
+    def _skipped_before(self, connection: Connection, theirs: str, changes: Collection[str]) -> dict[str, str]:
+        """What is left out of a commit, and what was left out before for its text and has not changed since."""
+        files, skipped = self.repository.files(theirs), self.repository.skipped(theirs)
+        known: dict[str, str] = json.loads(fetch(connection, SKIPPED, {"vault": self.team.id})[0][0])
+        return skipped | {path: why for path, why in known.items() if path in files and path not in changes}
 
     def _arrived(self, connection: Connection, theirs: str) -> str | None:
         """The newest of our commits that the remote has although nobody wrote it down, such as after a kill."""

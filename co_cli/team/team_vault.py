@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import getpass
+import json
 import os
 import threading
 import time
@@ -55,7 +56,9 @@ left join lateral (
 where vaults.id = %(vault)s
 """
 VAULT = "select first_commit, commit from team.vaults where id = %(vault)s"
-ADOPT = "update team.vaults set commit = %(commit)s, first_commit = %(first)s where id = %(vault)s"
+ADOPT = """
+update team.vaults set commit = %(commit)s, first_commit = %(first)s, skipped = %(skipped)s where id = %(vault)s
+"""
 NEWER = """
 select max(seq), path, (array_agg(data order by seq desc))[1], array_agg(before), bool_or(version <> %(version)s),
     (array_agg(saved_at order by seq desc))[1]
@@ -82,7 +85,7 @@ where audit.vault_id = %(vault)s and audit.path = %(path)s order by audit.id des
 STATE = """
 select commit, epoch, keeper, behind, checked_at, problem,
     (select count(*) from team.changes where vault_id = vaults.id and not pushed),
-    (select min(saved_at) from team.changes where vault_id = vaults.id and not pushed)
+    (select min(saved_at) from team.changes where vault_id = vaults.id and not pushed), skipped
 from team.vaults where id = %(vault)s
 """
 
@@ -103,6 +106,8 @@ class TeamState(NamedTuple):
     """Changes that are not pushed yet."""
     oldest: float | None
     """When the first of them was saved."""
+    skipped: dict[str, str]
+    """Files of the commit that no server has, with the reasons."""
 
 
 @dataclass(slots=True)
@@ -174,7 +179,8 @@ class TeamVault:
         return [(*row[:4], SaveReceipt(row[4], True, *row[5:]) if row[4] else None) for row in rows]
 
     def state(self) -> TeamState:
-        return TeamState(*self._ask(STATE)[0])
+        (*known, skipped) = self._ask(STATE)[0]
+        return TeamState(*known, json.loads(skipped))
 
     def wake(self) -> None:
         """Let the keeper look at the outbox and at the remote now, wherever it runs."""
@@ -385,7 +391,9 @@ class TeamVault:
         head, tip = self.repository.head, self.repository.tip
         newest = tip or head
         roots = self.repository.first_commits(newest) if newest else []
-        self._ask(ADOPT, commit=self.repository.common(head, tip), first=roots[-1] if roots else "")
+        commit = self.repository.common(head, tip)
+        skipped = json.dumps(self.repository.skipped(commit))
+        self._ask(ADOPT, commit=commit, first=roots[-1] if roots else "", skipped=skipped)
         for path, wanted in self._differing(everything=True).items():
             self._add(path, self.copy.read(path), wanted, self.person)
 

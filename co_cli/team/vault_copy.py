@@ -21,7 +21,9 @@ from co_cli.notes.files import locked, make_folders, read_json, replace
 from co_cli.notes.store import NoteStore, content_hash
 from co_cli.paths import open_regular
 
-NO_FILE = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.EINVAL)
+NO_NAME = (errno.ENAMETOOLONG, errno.EILSEQ)
+"""This disk cannot have a file of that name."""
+NO_FILE = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.EINVAL, *NO_NAME)
 """Nothing is there, or a folder, a link or a device: no file that we would write."""
 LARGE_FILE = b"version https://git-lfs.github.com/spec/"
 """How a text begins that stands in git for a large file. The file itself is left to git-lfs."""
@@ -100,8 +102,13 @@ class VaultCopy:
             place = os.path.join(self.root, *parts[:end])
             if os.path.lexists(place) and os.path.isdir(place) == (place == full):
                 self._set_aside("/".join(parts[:end]))
-        make_folders(os.path.dirname(full))
-        replace(full, data)
+        try:
+            make_folders(os.path.dirname(full))
+            replace(full, data)
+        except OSError as error:
+            if error.errno not in NO_NAME:
+                raise
+            log.warning("%s cannot be on this disk: %s", path, error.strerror)  # git has it all the same
 
     def _set_aside(self, path: str) -> None:
         """Move a text that nobody saved out of the way, or a folder of them."""

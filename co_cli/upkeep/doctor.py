@@ -24,11 +24,12 @@ from co_cli.index.sync import Unreadable, read_file
 from co_cli.index.tokens import tokens
 from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.notes.files import sweep_temporary
+from co_cli.notes.refs import ENDINGS
 from co_cli.notes.secrets import find_secrets
 from co_cli.paths import permission_cure
 from co_cli.settings import SETTINGS
 from co_cli.sources.documents import INSTALL_READERS, NEEDS_EXTRA
-from co_cli.sources.origin import Origin
+from co_cli.sources.origin import IGNORE_FILE, Origin
 from co_cli.upkeep.verification import compare
 from co_cli.values import BINARY, Filters, Progress, Status, moment_text
 from co_cli.vaults import tier_of
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 
 SHOWN = 3
 """How many of many files a finding names."""
+LONGEST_SHOWN = 100
+"""Letters of a path."""
 ENGLISH = frozenset("the and with that from this it when not by has you before after".split())
 """Words that nearly every passage in English has one of, if it is more than a heading."""
 WORD = re.compile(r"\w+")
@@ -204,9 +207,16 @@ def _team(kb: KnowledgeBase) -> Iterator[Finding]:
     if state.checked_at is None or time.time() - state.checked_at > KEEPER_SECONDS:
         yield Finding("team", "warning", f"no server commits what is saved; {waits}", "co serve")
     elif state.problem:
-        yield Finding("team", "warning", f"{state.problem}; {waits}", "make the git remote reachable: git remote -v")
+        remote = re.match("git (fetch|push)", state.problem)
+        advice = "make the git remote reachable: git remote -v" if remote else f"read co.log of {state.keeper}"
+        yield Finding("team", "warning", f"{state.problem}; {waits}", advice)
     else:
         yield Finding("team", "ok", f"{state.keeper} commits what is saved; {waits}")
+    if state.skipped:
+        named = "; ".join(f"{path[:LONGEST_SHOWN]}: {why}" for path, why in list(state.skipped.items())[:SHOWN])
+        notes = any(path.lower().endswith((*ENDINGS, IGNORE_FILE)) for path in state.skipped)
+        text = f"files of the git repository that no server has: {len(state.skipped):,} ({named})"
+        yield Finding("team files", *(("warning", text, "rename or shorten them in git") if notes else ("ok", text)))
 
 
 def _linked_sources(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:

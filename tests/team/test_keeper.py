@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -16,7 +17,8 @@ import pytest
 from co_cli.errors import GitError
 from co_cli.searching.note_details import note_history
 from co_cli.server.team_site import team_gauges
-from co_cli.team.keeper import Keeper, LeaseLostError
+from co_cli.team.keeper import IN_LFS, Keeper, LeaseLostError
+from co_cli.upkeep.doctor import examine
 from co_cli.upkeep.review import review
 from co_cli.upkeep.verification import verify
 from tests.command import write_script
@@ -538,6 +540,60 @@ def test_files_that_are_too_large_for_a_note_are_left_to_git(team: Team, monkeyp
     for kb in (one, team.server("two")):
         assert verify(kb.index).agrees
         assert kb.note("memory:elm").body == "Elms like water.\n"
+
+
+GITMODULES = b'[submodule "s"]\n\tpath = sub\n\turl = ./x\n\tupdate = !touch x\n'
+
+
+def push_raw(team: Team, *entries: tuple[str, str, bytes]) -> None:
+    """Push a commit with these modes, paths and texts, which may not fit into a work tree, and a note on elms."""
+    stream = b"commit refs/heads/main\ncommitter Eve <eve@example.org> 1700000000 +0000\ndata 0\n"
+    stream += f"from {git(team.remote, 'rev-parse', 'HEAD')}\n".encode()
+    for mode, path, data in (("100644", "memories/elm.md", b"Elms like water.\n"), *entries):
+        link = mode == "160000"
+        stream += f'M {mode} {data.decode() if link else "inline"} "{path}"\n'.encode()
+        stream += b"" if link else b"data %d\n%s\n" % (len(data), data)
+    subprocess.run(["git", "fast-import", "--quiet"], cwd=team.remote, input=stream, check=True)
+
+
+@pytest.mark.parametrize(
+    ("entries", "skipped"),
+    [
+        ([("100644", ".gitmodules", GITMODULES), ("160000", "sub", b"1" * 40)], {"sub": "a submodule"}),
+        ([("100644", ".gitmodules", b"[submodule"), ("160000", "sub", b"1" * 40)], {"sub": "a submodule"}),
+        ([("100644", f"memories/{'n' * 400}.md", b"x")], {f"memories/{'n' * 400}.md": "the name is too long"}),
+        ([("100644", f"{'n/' * 1_500}x.md", b"x")], {f"{'n/' * 1_500}x.md": "the name is too long"}),
+        ([("100644", ".coignore", b"# x\n" * 300_000)], {".coignore": "has 1,200,000 bytes"}),
+        ([("120000", "link.md", b"/etc/passwd")], {"link.md": "a symbolic link"}),
+        ([("100644", "memories/x.md", b"version https://git-lfs.github.com/spec/v1\n")], {"memories/x.md": IN_LFS}),
+    ],
+    ids=["submodule", "broken .gitmodules", "long name", "many folders", "large .coignore", "link", "git-lfs"],
+)
+def test_whatever_a_commit_contains_the_rest_is_taken_over_and_the_state_names_what_was_skipped(
+    team: Team, entries: list[tuple[str, str, bytes]], skipped: dict[str, str]
+) -> None:
+    team.push(".coignore", "memories/ash.md\n")
+    team.push("memories/ash.md", "Ashes burn well.\n")
+    one = team.server("one")
+    push_raw(team, *entries)
+    keep(one)
+    one.remember("Firs are green.")
+    keep(one)
+
+    refs = sorted(note.ref for note in one.notes())
+    assert refs == ["memory:elm", "memory:firs-are-green", "memory:oak"]
+    assert "Firs are green." in team.pushed("memories/firs-are-green.md")
+    assert git(team.remote, "ls-tree", "-r", "HEAD", "--", entries[-1][1]), "git keeps it"
+    state = team_of(one).state()
+    assert (state.problem, state.outbox, state.skipped) == (None, 0, skipped)
+    (path,) = skipped
+    found = {finding.check: finding for finding in examine(one, fix=False)}
+    assert f"{path[:100]}: {skipped[path]}" in found["team files"].text
+    assert found["team files"].level == ("warning" if "." in path else "ok")
+
+    git(team.remote, "update-ref", "refs/heads/main", git(team.remote, "rev-list", "--max-parents=0", "HEAD"))
+    keep(one)
+    assert ([note.ref for note in one.notes()], team_of(one).state().skipped) == (["memory:oak"], {})
 
 
 def test_a_clone_without_a_branch_is_told_to_check_one_out(team: Team) -> None:
