@@ -49,7 +49,7 @@ class EntryNote(NamedTuple):
     ref: str
     cited: bool = False
     why: str | None = None
-    """Of a note that was given: always, contextual or recalled; None if it was only cited."""
+    """Of a note that was given: always, named, contextual or recalled; None if it was only cited."""
     tokens: int | None = None
 
 

@@ -49,6 +49,7 @@ SkillUse = Literal["off", "tools", "inject"]
 SKILL_USES: tuple[SkillUse, ...] = get_args(SkillUse)
 REASONS = {
     "always": "it is marked `loading: always`",
+    "named": "the task asks by name about this entity, or about one that this names",
     "contextual": "it is marked `loading: contextual` and is about the task",
     "recalled": "a memory that is clearly about the task",
 }

@@ -1,10 +1,10 @@
 """Choose the notes to add to a prompt before the model asks for any, and say why.
 
-Notes marked `loading: always`; notes marked `loading: contextual` that are about the prompt; and unmarked memories when
-the evidence is strong. Evidence is absolute: how far the cosine is above what unrelated texts reach in this space, plus
-the share of the sentence's words in the passage, rare words counting more, and a little for how the note was rated. It
-is never a rank, because the best of a bad lot ranks first. Only vaults that the user trusts can add notes. Nothing is
-written or fenced here.
+Notes marked `loading: always`; entities that the prompt asks about by name; notes marked `loading: contextual` that are
+about the prompt; and unmarked memories when the evidence is strong. Evidence is absolute: how far the cosine is above
+what unrelated texts reach in this space, plus the share of the sentence's words in the passage, rare words counting
+more, and a little for how the note was rated. It is never a rank, because the best of a bad lot ranks first. Only
+vaults that the user trusts can add notes. Nothing is written or fenced here.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from typing import Any, Literal, NamedTuple
 
 from co_cli.embedding.space import Embedder, Vector
 from co_cli.errors import EmbeddingError, KnowledgeError, SettingsError
-from co_cli.index.engine import Reader, StoredSpace
+from co_cli.index.engine import Reader, StoredSpace, WordQuery
+from co_cli.index.names import fold_name
+from co_cli.index.tokens import tokens
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.note import Note, excerpt
 from co_cli.notes.refs import without_lines
@@ -47,6 +49,12 @@ QUERY_SIGNS = str.maketrans('"-#:', "    ")
 """In a query they mean phrases and filters, in a prompt they do not."""
 
 
+ASKS_ABOUT = re.compile(
+    r"(?:\b(?:know|remember|noted?|tell me) (?:\w+ )?(?:about|of)|\bwho(?:'s| is| was)) (.+?)[\s?!.]*$", re.IGNORECASE
+)
+"""A question about somebody or something, with the name."""
+
+
 class WorkingSet(NamedTuple):
     """What an agent is given before its first turn, with its cost in tokens."""
 
@@ -68,7 +76,7 @@ class ContextNote(NamedTuple):
     title: str
     provenance: str
     text: str
-    why: Literal["always", "contextual", "recalled"]
+    why: Literal["always", "named", "contextual", "recalled"]
     evidence: float | None
     """How strongly it is about the prompt; None for `always`."""
     limit: int | None = None
@@ -125,9 +133,11 @@ def matching_notes(kb: KnowledgeBase, prompt: str, seen: Collection[str]) -> Con
             if comparison.space != kb.index.view(reader, Filters()).space:
                 comparison = replace(comparison, space=None)  # another model replaced it meanwhile: compare by words
             matcher = _Matcher(kb, reader, comparison)
-            found: list[ContextNote] = []
+            entities = trusted._replace(sources=("entity",), speakers=OWN_WORDS)
+            found = matcher.named(sentences, entities, unmarked, seen)
+            seen = {*seen, *(without_lines(note.ref) for note in found)}
             if kb.index.docs(contextual, 1):
-                found = matcher.choose("contextual", contextual, seen)
+                found += matcher.choose("contextual", contextual, seen)
             seen = {*seen, *(without_lines(note.ref) for note in found)}
             return Context(found + matcher.choose("recalled", unmarked, seen), degraded)
     except KnowledgeError as error:
@@ -182,6 +192,41 @@ class _Matcher:
 
     def __init__(self, kb: KnowledgeBase, reader: Reader, comparison: _Comparison) -> None:
         self._kb, self._reader, self._comparison = kb, reader, comparison
+
+    def named(
+        self, sentences: list[str], entities: Filters, memories: Filters, seen: Collection[str]
+    ) -> list[ContextNote]:
+        """The entities that a sentence asks about by their title or alias, then memories with such a name."""
+        found: dict[str, ContextNote] = {}
+        names: list[str] = []
+        for asked in filter(None, map(ASKS_ABOUT.search, sentences)):
+            scope = self._kb.index.view(self._reader, entities).scope
+            named = self._reader.named(scope, fold_name(asked[1]))
+            for note in self._add_named([one.passage for one in named], MAX_RECALLED, found, seen):
+                names += [note.title, *note.aliases]
+        phrases = [phrase for name in names if (phrase := tuple(tokens(name)))]
+        scope = self._kb.index.view(self._reader, memories).scope
+        for phrase in phrases:
+            having = self._reader.words(scope, WordQuery(phrases=(phrase,)), CANDIDATES)
+            self._add_named([one.passage for one in having], 2 * MAX_RECALLED, found, seen)
+        return list(found.values())
+
+    def _add_named(
+        self, passages: list[int], most: int, found: dict[str, ContextNote], seen: Collection[str]
+    ) -> list[Note]:
+        """Add notes to `found`, until there are `most`. Returns those that were added."""
+        prefixes = self._kb.index.view(self._reader, Filters()).prefixes
+        stored = self._reader.passages(passages)
+        added: list[Note] = []
+        for passage in (stored[one] for one in passages if one in stored):
+            ref = prefixes.get(passage.vault, "") + passage.ref
+            note = None if ref in seen or ref in found or len(found) == most else _open(self._kb, ref)
+            if note is None or not _is_own_and_unmarked(note):
+                continue
+            part = ref if passage.source == "memory" else f"{ref}#L{passage.first_line}-{passage.last_line}"
+            found[ref] = ContextNote(part, *_shown(part, note), "named", 1.0)
+            added.append(note)
+        return added
 
     def choose(
         self, why: Literal["contextual", "recalled"], filters: Filters, seen: Collection[str]

@@ -13,6 +13,7 @@ from typing_extensions import TypedDict
 from co_cli.errors import KnowledgeError
 from co_cli.notes.note import excerpt
 from co_cli.notes.refs import without_lines
+from co_cli.searching.context import ASKS_ABOUT
 from co_cli.searching.note_details import mentions_of
 from co_cli.tools.budget import estimate_tokens, within
 from co_cli.tools.fencing import fence_note, one_line
@@ -34,10 +35,6 @@ PROFILE = re.compile(
 """A question about the user. "How do I ..." and "tell me when ..." are about something else."""
 FIRST_PERSON = re.compile(r"\b(?:i|me|my|mine|myself)\b", re.IGNORECASE)
 WHO_AM_I = re.compile(r"\bwho am i\b|\b(?:know|remember|noted?|tell me) (?:\w+ )?(?:about|of) me\b", re.IGNORECASE)
-ASKS_ABOUT = re.compile(
-    r"(?:\b(?:know|remember|noted?|tell me) (?:\w+ )?(?:about|of)|\bwho(?:'s| is| was)) (.+?)[\s?!.]*$", re.IGNORECASE
-)
-"""A question about somebody or something, with the name."""
 OF_THE_USER = re.compile(r"(?:^|[.!?;:]\s)\W*(?:(?:The |the |This |this )?[Uu]ser\b|I\b|[Mm]y\b)")
 """A sentence that begins with the user."""
 CUT_TOKENS = 60

@@ -15,6 +15,7 @@ import pytest
 import co_cli
 from benchmarks.__main__ import BENCHES
 from co_cli.cli.parsing import COMMANDS, main_parser, make_parser, split_command
+from co_cli.knowledge_base import KnowledgeBase
 from co_cli.settings import SETTINGS
 from tests.command import Co
 from tests.house.package import REPOSITORY
@@ -209,3 +210,17 @@ def test_the_python_examples_of_all_pages_run(tmp_path: Path, monkeypatch: pytes
     ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
 
     assert ran.returncode == 0, ran.stderr
+
+
+def test_the_reference_of_python_names_methods_that_exist(kb: KnowledgeBase) -> None:
+    """Of `kb` itself, and of its parts: `| `kb.skills` | `all()`, `search(query)` |`."""
+    text = (REFERENCE / "python.md").read_text("utf-8")
+    missing: list[str] = []
+    for name, called, methods in re.findall(r"^\| `kb\.(\w+)(\(.*?\))?` \| (.*) \|$", text, re.MULTILINE):
+        part = getattr(kb, name)() if called else getattr(kb, name)
+        missing += [f"{name}.{method}" for method in re.findall(r"`(\w+)\(", methods) if not hasattr(part, method)]
+    own = re.findall(r"^\| `(\w+)\([^`]*`", text.partition("### Parts")[0], re.MULTILINE)
+    missing += [name for name in own if not hasattr(kb, name)]
+
+    assert len(own) > 15
+    assert missing == []
