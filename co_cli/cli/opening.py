@@ -86,6 +86,11 @@ def sync_first(kb: KnowledgeBase, backend: str | None = None) -> SyncReport | No
     log_info("synced: %d files changed, %d unchanged", report.touched, report.unchanged)
     if report.kept:
         print(f"co: {kept_text(len(report.kept))}", file=sys.stderr)
+    new = {*report.added, *report.changed}
+    found = [f"{path}: {problem} (indexed anyway)" for path, problem in report.problems if path in new]
+    if found:
+        others = f"; and {len(found) - 1:,} more, which `co index status` lists" if len(found) > 1 else ""
+        print(f"co: {printable(found[0])}{others}", file=sys.stderr)
     return report
 
 
