@@ -12,9 +12,10 @@ from co_cli.cli.parsing import COMMANDS, GROUPS, make_parser, split_command
 from co_cli.embedding.embedders import LOCAL_SPACES
 from co_cli.embedding.remote import DEFAULT_MODELS, OTHER_NAMES
 from co_cli.errors import KnowledgeError
+from co_cli.index.links import aliases_of
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.settings import BY_NAME, SETTINGS
-from co_cli.values import OWN_SOURCES, members_of
+from co_cli.values import OWN_SOURCES
 
 SCRIPTS = {
     "bash": """\
@@ -143,11 +144,7 @@ def _refs(kb: KnowledgeBase, typed: str) -> list[str]:
         found += [prefix + note.ref for note in linked] if typed.startswith(origin.label) else []
         notes += linked
     if typed:
-        found += [
-            str(name)
-            for note in notes
-            for name in (note.title, note.path, *members_of(note.frontmatter.get("aliases")))
-        ]
+        found += [name for note in notes for name in (note.title, note.path, *aliases_of(note))]
     return sorted({*found, *(origin.label for origin in kb.index.linked if not origin.tier)})
 
 

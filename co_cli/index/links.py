@@ -12,7 +12,7 @@ from typing import NamedTuple
 from co_cli.index.engine import Reader, Scope, StoredNote, WordQuery
 from co_cli.index.names import fold_name
 from co_cli.index.tokens import tokens
-from co_cli.notes.wikilinks import link_key, resolve_link
+from co_cli.notes.wikilinks import LinkTargets, link_key
 from co_cli.values import OWN_SOURCES, members_of, to_utf8
 
 MOST_NAMING = 50
@@ -37,18 +37,27 @@ class Targets:
     """Resolves the links of a vault's notes."""
 
     def __init__(self, reader: Reader, vault: int, targets: Iterable[str]) -> None:
-        keys = {link_key(to_utf8(target)) for target in targets}
-        names = {name for key in keys if (name := fold_name(key))}
-        self._by_key: dict[str, dict[str, StoredNote]] = {}
-        for note in reader.find_notes(vault, "name", names):
-            if link_key(note.path) in keys:
-                self._by_key.setdefault(link_key(note.path), {})[note.path] = note
+        texts = {text for target in targets for text in (link_key(to_utf8(target)), to_utf8(target).partition("#")[0])}
+        names = {name for text in texts if (name := fold_name(text))}
+        self._notes = {note.path: note for note in reader.find_notes(vault, "name", names)}
+        self._targets = LinkTargets()
+        for note in self._notes.values():
+            self._targets.add(note.path, note.title, aliases_of(note))
 
     def resolve(self, target: str, linking: str) -> StoredNote | None:
         """The note that a link in the note at the path `linking` means."""
-        found = self._by_key.get(link_key(to_utf8(target)), {})
-        path = resolve_link(target, linking, list(found))
-        return None if path is None else found[path]
+        path = self._targets.resolve(to_utf8(target), linking)
+        return None if path is None else self._notes[path]
+
+
+def aliases_of(note: StoredNote) -> list[str]:
+    aliases = members_of(note.frontmatter.get("aliases", note.frontmatter.get("alias")))
+    return [alias for alias in aliases if isinstance(alias, str)]
+
+
+def _link_keys(note: StoredNote) -> set[str]:
+    """The keys of all links that may mean a note."""
+    return {link_key(to_utf8(name)) for name in (note.path, note.title, *aliases_of(note))}
 
 
 def links_from(reader: Reader, vault: int, path: str, targets: Sequence[str] | None = None) -> list[Link]:
@@ -62,10 +71,12 @@ def links_from(reader: Reader, vault: int, path: str, targets: Sequence[str] | N
 
 def links_to(reader: Reader, vault: int, path: str) -> list[Backlink]:
     """The notes that link to one, each once. A link to itself does not count."""
-    notes = Targets(reader, vault, [path])
+    keys = {key for note in reader.find_notes(vault, "path", [path]) for key in _link_keys(note)}
+    sources = reader.find_notes(vault, "link", keys)
+    notes = Targets(reader, vault, [target for one in sources for target in one.links if link_key(target) in keys])
     found: list[Backlink] = []
-    for linking in reader.find_notes(vault, "link", [link_key(path)]):
-        meant = [notes.resolve(target, linking.path) for target in linking.links]
+    for linking in sources:
+        meant = [notes.resolve(target, linking.path) for target in linking.links if link_key(target) in keys]
         if linking.path != path and any(note is not None and note.path == path for note in meant):
             found.append(Backlink(linking.ref, linking.title))
     return found
@@ -74,9 +85,7 @@ def links_to(reader: Reader, vault: int, path: str) -> list[Backlink]:
 def naming(reader: Reader, entity: StoredNote) -> set[int]:
     """The other notes of its vault that have the title or an alias of an entity."""
     scope = Scope(tuple((entity.vault, source) for source in OWN_SOURCES))
-    aliases = entity.frontmatter.get("aliases", entity.frontmatter.get("alias"))
-    names = [entity.title, *members_of(aliases)]
-    phrases = {tuple(tokens(name)) for name in names if isinstance(name, str)} - {()}
+    phrases = {tuple(tokens(name)) for name in (entity.title, *aliases_of(entity))} - {()}
     found = (reader.words(scope, WordQuery(phrases=(phrase,)), MOST_NAMING) for phrase in phrases)
     return {match.note for matches in found for match in matches} - {entity.id}
 
@@ -86,7 +95,8 @@ def links_around(reader: Reader, notes: Mapping[int, StoredNote]) -> list[tuple[
     found: set[tuple[int, int]] = set()
     for vault in {note.vault for note in notes.values()}:
         own = [note for note in notes.values() if note.vault == vault]
-        linking = {note.id: note for note in reader.find_notes(vault, "link", {link_key(note.path) for note in own})}
+        keys = {key for note in own for key in _link_keys(note)}
+        linking = {note.id: note for note in reader.find_notes(vault, "link", keys)}
         linking |= {note.id: note for note in own}
         targets = Targets(reader, vault, [target for note in linking.values() for target in note.links])
         for note in linking.values():

@@ -1,7 +1,8 @@
 """Find the links in a note, and the note that each means, as Obsidian resolves it: by name, in any folder.
 
 An exact path from the root comes first, then a path that ends in the target: below the linking note's folder before
-elsewhere, shorter before longer. `./` and `../` are relative to that folder, `/` is the root. Case is ignored.
+elsewhere, shorter before longer. `./` and `../` are relative to that folder, `/` is the root. Case is ignored. A link
+that is no path to a file means the note with this title, else the one with this alias.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import os
 import posixpath
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from co_cli.notes.markdown import CODE, LINK
 from co_cli.notes.refs import ENDINGS, name_key
@@ -48,8 +49,30 @@ def resolve_link(target: str, linking: str, namesakes: Sequence[str]) -> str | N
         return exact
     tail = "/" + name_key(asked)
     ending = [path for path in namesakes if name_key("/" + _bare(path)).endswith(tail)]
-    inside = f"{folder}/" if folder else ""
-    return min(ending, key=lambda path: (not path.startswith(inside), len(path), path), default=None)
+    return _nearest(ending, linking)
+
+
+class LinkTargets:
+    """The notes that links may mean: by file name, else by title, else by alias."""
+
+    def __init__(self) -> None:
+        self._files: dict[str, set[str]] = {}
+        self._titles: dict[str, set[str]] = {}
+        self._aliases: dict[str, set[str]] = {}
+
+    def add(self, path: str, title: str, aliases: Sequence[str]) -> None:
+        self._files.setdefault(link_key(path), set()).add(path)
+        self._titles.setdefault(name_key(title.strip()), set()).add(path)
+        for alias in aliases:
+            self._aliases.setdefault(name_key(alias.strip()), set()).add(path)
+
+    def resolve(self, target: str, linking: str) -> str | None:
+        """The path that a link in the note `linking` means; None if there is none."""
+        path = resolve_link(target, linking, sorted(self._files.get(link_key(target), ())))
+        if path is not None or target.lower().endswith(ENDINGS) or target.startswith(("./", "../", "/")):
+            return path
+        name = name_key(_bare(target))
+        return _nearest(self._titles.get(name) or self._aliases.get(name) or (), linking)
 
 
 class Attachments:
@@ -86,6 +109,12 @@ class Attachments:
                     if path.count(os.sep) < known.count(os.sep):
                         self._names[name_key(name)] = path
         return self._names
+
+
+def _nearest(paths: Collection[str], linking: str) -> str | None:
+    folder = posixpath.dirname(linking)
+    inside = f"{folder}/" if folder else ""
+    return min(paths, key=lambda path: (not path.startswith(inside), len(path), path), default=None)
 
 
 def _exact(asked: str, namesakes: Sequence[str]) -> str | None:

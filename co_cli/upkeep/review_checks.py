@@ -18,10 +18,9 @@ from co_cli.embedding.static import SPACE as STATIC
 from co_cli.embedding.static import shared_embedder
 from co_cli.index.tokens import is_stop_word
 from co_cli.notes.dates import edge_for
-from co_cli.notes.refs import stem_of
 from co_cli.notes.secrets import find_secrets, redact
 from co_cli.notes.similarity import likeness, without_articles, words_of
-from co_cli.notes.wikilinks import Attachments, link_key, resolve_link
+from co_cli.notes.wikilinks import Attachments, LinkTargets
 from co_cli.saving.related import CLOSE, MOST_RELATED
 from co_cli.values import DAY, Progress, members_of, moment_text
 
@@ -106,6 +105,10 @@ class ReviewedNote:
     @property
     def pinned(self) -> bool:
         return self.frontmatter.get("loading") == "always"
+
+    @property
+    def aliases(self) -> list[str]:
+        return [alias for key in ("aliases", "alias") for alias in self.names(key)]
 
     def expired(self, now: float) -> bool:
         return self.valid_until is not None and self.valid_until <= edge_for(self.valid_until, now)
@@ -345,10 +348,10 @@ def _linked_paths(notes: Sequence[ReviewedNote]) -> set[str]:
 
 def _link_resolver(notes: Sequence[ReviewedNote]) -> Callable[[str, str], str | None]:
     """Which note a link means, for all notes at once."""
-    namesakes: dict[str, list[str]] = {}
+    targets = LinkTargets()
     for note in notes:
-        namesakes.setdefault(link_key(stem_of(note.path)), []).append(note.path)
-    return lambda target, linking: resolve_link(target, linking, namesakes.get(link_key(target), []))
+        targets.add(note.path, note.title, note.aliases)
+    return targets.resolve
 
 
 def _item(kind: Kind, notes: Sequence[ReviewedNote], reason: str, actions: str, about: str) -> ReviewItem:

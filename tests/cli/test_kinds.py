@@ -94,3 +94,25 @@ def test_an_entity_of_the_same_name_is_reported(co: Co) -> None:
     again = co("remember", "Sells steel.", "--kind", "entity", "--title", "mara", "--json").json
 
     assert [(one["ref"], one["why"]) for one in again["related"]] == [("entity:mara", "has the same name")]
+
+
+def test_a_link_by_title_or_alias_means_the_note(co: Co, vault: Vault) -> None:
+    vault.write("entities/mara-lind.md", "---\ntitle: Mara Lind\naliases: [Mara, ML]\n---\nLeads the bridge team.")
+    vault.write("entities/second.md", "---\ntitle: Jonas\naliases: [Mara Lind]\n---\nA title comes before an alias.")
+    vault.write("articles/ml.md", "A file name comes before an alias.")
+    links = ("mara-lind", "Mara Lind", "mara", "Mara Lind#Phone|her", "ML", "mara.md", "Nobody")
+    for number, link in enumerate(links):
+        vault.write(f"memories/link-{number}.md", f"We asked about [[{link}]] on day {number}.")
+
+    co("index", "sync")
+
+    shown = [co("show", f"memory:link-{number}", "--json").json["links"][0]["ref"] for number in range(len(links))]
+    linked_from = co("show", "entity:mara-lind", "--json").json["linked_from"]
+    review = co("note", "review", "--only", "broken-link", "--json").json
+
+    assert shown == [*["entity:mara-lind"] * 4, "article:ml", None, None]
+    assert [one["ref"] for one in linked_from] == [f"memory:link-{number}" for number in range(4)]
+    assert sorted(one["reason"] for one in review["findings"]) == [
+        "[[Nobody]] does not exist",
+        "[[mara.md]] does not exist",
+    ]

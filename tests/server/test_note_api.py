@@ -235,3 +235,13 @@ def test_no_request_writes_to_a_linked_folder(api: TestClient, sample: Knowledge
     ):
         assert "it belongs to a linked source" in ask(api, method, path, 400, **values)["error"]["message"]
     assert file.read_text() == "Blue first."
+
+
+def test_a_link_by_title_or_alias_leads_to_the_note_on_the_page(api: TestClient, sample: KnowledgeBase) -> None:
+    write(sample, "entities/mara-lind.md", "---\ntitle: Mara Lind\naliases: [Mara]\n---\nLeads the bridge team.")
+    write(sample, "memories/new.md", "Ask [[Mara Lind]] or [[Mara|her]].")
+    sample.sync()
+
+    html = ask(api, "GET", "/rendered/memory:new")["html"]
+
+    assert html.count('<a href="/note/entity:mara-lind"') == 2
