@@ -68,7 +68,7 @@ class Match(NamedTuple):
     score: float
 
 
-DERIVATION = 17
+DERIVATION = 18
 """Raise it when the same files would give other rows."""
 
 

@@ -13,9 +13,25 @@ FENCES = ("`", "~")
 UNDERLINE = re.compile(r" {0,3}(={2,}|-{3,})[ \t]*$")
 """Makes the line above it a heading."""
 ITEM = re.compile(r" {0,3}(?:[-*+]|\d{1,9}[.)])(?:[ \t]|$)")
-CODE = re.compile(r"^ {0,3}(`{3,}|~{3,}).*?(?:^ {0,3}\1[`~]*[ \t]*$|\Z)|(`+)[^`].*?(?<!`)\2(?!`)", re.S | re.M)
+CODE = re.compile(
+    r"^[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?(`{3,}(?![^\n]*`)|~{3,}).*?(?:^[ \t>]*\1[`~]*[ \t]*$|\Z)"
+    r"|(`+)[^`].*?(?<!`)\2(?!`)|<(pre|code|style|script|svg)\b(?:(?!<\3\b).)*?</\3\b",
+    re.S | re.M | re.I,
+)
+"""Fenced, also in a quote or a list; between backticks; HTML that shows code."""
+INDENTED = re.compile(r"^(?: {4}|\t).*#", re.M)
 LINK = re.compile(r"\]\(\s*<?([^)\s>]{1,500}+)>?(?:\s+[\"'][^\n]*?)?\s*\)")
 TAG = re.compile(r"#(?<![^\s(,;]#)([^\W\d_][\w/-]*|\d[\w/-]*[^\W\d][\w/-]*)")
+
+COLOUR = re.compile(r"[0-9a-f]{3,4}|[0-9a-f]{6}|[0-9a-f]{8}", re.I)
+SHOWN = re.compile(
+    r"!?\[((?:[^\[\]]|\[[^\[\]]*\])*)\](?:\([^()\s]*(?:\([^()]*\)[^()\s]*)*(?:\s[^()]*)?\)|\[[^\[\]]*\])"
+)
+"""A picture or a link, and the text that is shown for it."""
+WIKI = re.compile(r"!?\[\[(?:[^\[\]|]+\|)?([^\[\]|]+)\]\]")
+EMPHASIS = re.compile(r"(?<![\w*`_])(\*{1,3}|_{1,3}|`+)(?=\S)(.+?)(?<=\S)\1(?![\w*`_]|\.\w)")
+LONGEST_LINE = 1_000
+"""Characters of a line that `plain_text` looks at."""
 
 
 class Heading(NamedTuple):
@@ -169,5 +185,32 @@ def inline_tags(body: str) -> tuple[str, ...]:
     """The `#tags` of the text, without those in code, links and headings."""
     if "#" not in body:
         return ()
-    text = LINK.sub("]", CODE.sub(" ", body)) if "`" in body or "~~~" in body or "](" in body else body
-    return tuple(dict.fromkeys(found[1].rstrip("/-") for found in TAG.finditer(text)))
+    if INDENTED.search(body):
+        lines = body.split("\n")
+        kept = [lines[block.start : block.end] for block in blocks(lines) if block.kind != "code"]
+        body = "\n".join(line for part in kept for line in part)
+    text = LINK.sub("]", CODE.sub(" ", body)) if re.search(r"[`<]|~~~|\]\(", body) else body
+    tags = (found[1].rstrip("/-") for found in TAG.finditer(text))
+    return tuple(dict.fromkeys(tag for tag in tags if not is_colour(tag)))
+
+
+def is_colour(tag: str) -> bool:
+    """Whether `#tag` is a colour such as #0969da or #fff. `#e2e`, `#2fa` and `#cafe` are words."""
+    if not COLOUR.fullmatch(tag):
+        return False
+    digits, letters = sum(map(str.isdigit, tag)), set(tag.lower())
+    if digits:
+        return len(tag) > 4 or digits > 1 or "0" in tag
+    pairs = {tag[place : place + 2].lower() for place in range(0, len(tag), 2)}
+    doubled = len(tag) > 4 and (len(pairs) == 1 or all(first == second for first, second in pairs))
+    return len(letters) == 1 or not letters & {"a", "e"} or doubled
+
+
+def plain_text(line: str) -> str:
+    """A line as Markdown shows it: the text of links and pictures, without marks of emphasis and code."""
+    if len(line) > LONGEST_LINE or not re.search(r"[\[*_`]", line):
+        return line
+    line = WIKI.sub(r"\1", line)
+    for pattern, part in ((SHOWN, r"\1"), (SHOWN, r"\1"), (EMPHASIS, r"\2"), (EMPHASIS, r"\2")):
+        line = pattern.sub(part, line)  # twice: a picture may be in a link, and bold in italics
+    return line

@@ -11,7 +11,7 @@ from typing import NamedTuple, cast
 
 from co_cli.errors import InvalidInputError
 from co_cli.notes.dates import read_moment
-from co_cli.notes.markdown import Heading, headings, inline_tags
+from co_cli.notes.markdown import Heading, headings, inline_tags, plain_text
 from co_cli.notes.refs import kind_in, lines_of, ref_of, stem_of
 from co_cli.notes.store import content_hash
 from co_cli.notes.wikilinks import find_links
@@ -177,11 +177,11 @@ def source_of(path: str, metadata: dict[str, object]) -> OwnSource:
 def _title(path: str, metadata: dict[str, object], body: str) -> str:
     title = _line(metadata.get("title"))
     if title:
-        return title
+        return _line(plain_text(title)) or title
     if "#" in body or "\n==" in body:
         for heading in headings(body.split("\n")):
-            if heading.level == 1 and heading.text:
-                return _line(heading.text)
+            if heading.level == 1 and (text := _line(plain_text(heading.text))):
+                return text
     stem = stem_of(path)
     day = _day_of(stem)
     rest = re.sub(r"[-_\s]+", " ", stem[len(day) :]).strip()

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from co_cli.index.engine import Needle, WordQuery
 from co_cli.index.tokens import RUN, is_stop_word, tokens
+from co_cli.notes.markdown import is_colour
 from co_cli.values import Filters, to_utf8
 
 MOST_TERMS = 48
@@ -77,14 +78,14 @@ def parse(text: str, prefix: bool = False) -> Query:
     text = WENT_WRONG.sub("why ", to_utf8(text)[:LONGEST_QUERY].replace("\0", " "))
     found: dict[str, list[str]] = {name: [] for name in ("tag", "path", "file", "loose", "shown", "quoted", "refused")}
     for part in PART.finditer(text):
-        if part["operator"] or part["tag"]:
+        if part["operator"] or (part["tag"] and not is_colour(part["tag"])):
             value = part["quoted_value"] or part["value"] or part["tag"] or ""
             found[(part["operator"] or "tag").lower()].append(value.strip(" #").rstrip(".,;!?/"))
         elif part["refused"] or part["minus"]:
             found["refused"].append(part["refused"] or part["phrase"])
         else:
-            kind = "loose" if part["loose"] else "quoted"
-            wanted = part["loose"].strip('"') if part["loose"] else part["phrase"]
+            loose = part["loose"] or part["tag"]
+            kind, wanted = ("loose", loose.strip('"')) if loose else ("quoted", part["phrase"])
             found[kind].append(wanted)
             found["shown"].append(wanted)
     if found["refused"] and not any(found[name] for name in ("shown", "tag", "path", "file")):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from co_cli.notes.markdown import blocks, headings, inline_tags
+from co_cli.notes.note import read_note
 from co_cli.notes.wikilinks import find_links, resolve_link
 
 PATHS = ["Plan.md", "Work/Plan.md", "Work/Alpha/Plan.md", "Home/Plan.md", "Home/Garden/Plan.md"]
@@ -28,7 +29,17 @@ TAGS = {
     "https://example.org/#top [x](page.md#part)": (),
     "`#code`\n```\n#include <a>\n```\n#real. #real, #real": ("real",),
     "~~~\n#fenced": (),
-}
+    "Links are #0969da or #FFF, hover #8250dfcc, borders #ddd, #fafafa, #aabbcc, #f00 and #39c.": (),
+    "#e2e #2fa #b2b #cafe #facade #decade #3d #abc #c0ffee-plan": (
+        "e2e", "2fa", "b2b", "cafe", "facade", "decade", "3d", "abc", "c0ffee-plan",
+    ),
+    "- a list\n\n    ```css\n    a { color: #link }\n    ```\n- #real": ("real",),
+    "> ```\n> x: #quoted\n> ```\n> #real": ("real",),
+    "Text.\n\n    #include <a>\n\n#real": ("real",),
+    "- item\n    #real goes on": ("real",),
+    "- ```npm i``` and #real": ("real",),
+    "<pre>#html\n#b</pre> <code>#c</code> <div>\n#real</div>": ("real",),
+}  # fmt: skip
 
 
 def test_links_and_inline_tags_are_found_outside_of_code() -> None:
@@ -93,3 +104,20 @@ def test_a_link_means_what_it_means_in_obsidian() -> None:
     assert {asked: resolve_link(*asked, PATHS) for asked in expected} == expected
     near = [resolve_link("Plan", linking, PATHS[1:]) for linking in ("Home/Garden/Index.md", "Index.md")]
     assert near == ["Home/Garden/Plan.md", "Home/Plan.md"], "the own folder first, then the shortest path"
+
+
+def test_a_title_is_plain_text() -> None:
+    titles = {
+        "[Tor Project](https://www.torproject.org/)": "Tor Project",
+        "[Wiki (en)](https://en.wikipedia.org/wiki/Tor_(network)) and [two][ref]": "Wiki (en) and two",
+        '[![Build](b.svg)](https://ci.example.org "CI") co-cli': "Build co-cli",
+        "**Bold** and *soft*, __both__ ***three*** of `get_width`": "Bold and soft, both three of get_width",
+        "[[Mara Lind|Mara]] asks [[Jonas]]": "Mara asks Jonas",
+        "snake_case_name, 2 * 3 * 4, array[0] and [draft]": "snake_case_name, 2 * 3 * 4, array[0] and [draft]",
+        "C* and __init__.py": "C* and __init__.py",
+    }
+
+    for written, title in titles.items():
+        assert read_note("articles/a.md", f"# {written}\n\nText.".encode()).title == title
+        assert read_note("articles/a.md", f"---\ntitle: '{written}'\n---\nText.".encode()).title == title
+    assert read_note("articles/a.md", b"# ![](x.png)\n\n# Real\n").title == "Real"

@@ -104,3 +104,9 @@ def test_filters_of_the_query_are_added_to_those_of_the_caller() -> None:
 
     assert query.narrow(Filters(tags=("a",), paths=("b",))) == Filters(tags=("a", "ops"), paths=("b", "guides"))
     assert query.narrow(Filters(tags=("a", "b"), any_tag=True)).tags == ("a", "b"), "any of those is enough"
+
+
+def test_a_colour_is_a_word_and_no_tag() -> None:
+    query = parse("where is #0969da used #css")
+
+    assert (query.tags, query.text) == (("css",), "where is 0969da used")
