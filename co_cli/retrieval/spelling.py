@@ -10,8 +10,10 @@ from co_cli.index.tokens import spans, tokens
 from co_cli.retrieval.query import Query
 from co_cli.retrieval.results import searched_text
 
-SHORTEST, SAME_START = 6, 2
+SHORTEST, SAME_START = 4, 2
 """Letters of a word that may be misspelled, and how many of its first letters are taken as right."""
+LONG = 6
+"""Letters from which a word may also be a misspelled name: short names differ by a letter."""
 CLOSE_STEMS, CLOSE_WORDS = 0.7, 0.83
 """How alike stems and words must be, 0 to 1: one wrong letter in six, two in twelve."""
 MOST_STEMS, MOST_PASSAGES = 5, 5
@@ -51,7 +53,7 @@ def suggest(reader: Reader, scope: Scope, query: Query) -> tuple[str, ...]:
     found: dict[str, None] = {}
     for term in (term for term in query.words.terms if term not in vocabulary):
         close = process.extract(term, sorted(vocabulary), scorer=fuzz.ratio, limit=2, score_cutoff=SUGGESTED)
-        found |= dict.fromkeys(word for one, _, _ in close for word in _spellings(reader, scope, one)[:1])
+        found |= dict.fromkeys(word.lower() for one, _, _ in close for word in _spellings(reader, scope, one)[:1])
     return tuple(found)[:MOST_SUGGESTED]
 
 
@@ -65,14 +67,21 @@ def _closest(reader: Reader, scope: Scope, word: str, term: Term) -> str | None:
     from difflib import get_close_matches  # only for a word that no note has
 
     stems = reader.term_counts(scope.vaults, start=term[:SAME_START])[1]
-    close = get_close_matches(term, sorted(stems), MOST_STEMS, CLOSE_STEMS)
-    words = [spelled for stem in close for spelled in _spellings(reader, scope, stem)]
-    return next(iter(get_close_matches(word, words, 1, CLOSE_WORDS)), None)
+    # `acces` has a stem that is too short to compare
+    close = dict.fromkeys(
+        one for text in (term, word) for one in get_close_matches(text, sorted(stems), MOST_STEMS, CLOSE_STEMS)
+    )
+    found = [spelled for stem in close for spelled in _spellings(reader, scope, stem)]
+    words = [spelled.lower() for spelled in found if len(word) >= LONG or spelled.islower()]
+    swapped = {word[:n] + word[n + 1] + word[n] + word[n + 2 :] for n in range(len(word) - 1)}
+    return next((one for one in words if one in swapped), None) or next(
+        iter(get_close_matches(word, words, 1, CLOSE_WORDS)), None
+    )
 
 
 def _spellings(reader: Reader, scope: Scope, term: Term) -> list[str]:
     """How some passages spell the words of a token."""
     matches = reader.words(scope, WordQuery(terms=(term,)), MOST_PASSAGES)
     texts = map(searched_text, reader.passages([match.passage for match in matches]).values())
-    spelled = (text[start:end].lower() for text in texts for start, end, token in spans(text) if token == term)
+    spelled = (text[start:end] for text in texts for start, end, token in spans(text) if token == term)
     return list(dict.fromkeys(spelled))

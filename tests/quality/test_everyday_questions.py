@@ -53,3 +53,20 @@ def test_a_word_that_was_respelled_is_named(co: Co, vault: Vault) -> None:
 
     assert 'no note has "idempotncy": searched for "idempotency"' in co("search", "idempotncy").out
     assert "searched for" not in co("search", "Mareika").out, "another name is not what was meant"
+
+
+def test_each_misspelled_word_is_corrected_on_its_own(co: Co, vault: Vault) -> None:
+    vault.write("memories/pat.md", "Create a personal access token in the settings of your account.")
+    vault.write("memories/bus.md", "The bus to the office takes ten minutes. Karlo and Maika drive it.")
+
+    for query, meant in {
+        "personl acess tokn": {"personl": "personal", "acess": "access", "tokn": "token"},
+        "tokne": {"tokne": "token"},
+        "how do i make an acces tokken": {"acces": "access", "tokken": "token"},
+        "bus to the offce": {"offce": "office"},
+    }.items():
+        found = co("search", query, "--json").json
+        assert found["understood"] == [f'no note has "{one}": searched for "{other}"' for one, other in meant.items()]
+        assert found["hits"][0]["ref"] == ("memory:bus" if "bus" in query else "memory:pat")
+    for query in ("karl", "maik", "grpc", "toll"):  # another name, another word
+        assert "searched for" not in co("search", query).out, query
