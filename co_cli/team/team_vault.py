@@ -179,8 +179,8 @@ class TeamVault:
         return [(*row[:4], SaveReceipt(row[4], True, *row[5:]) if row[4] else None) for row in rows]
 
     def state(self) -> TeamState:
-        (*known, skipped) = self._ask(STATE)[0]
-        return TeamState(*known, json.loads(skipped))
+        state = TeamState(*self._ask(STATE)[0])
+        return state._replace(skipped=json.loads(str(state.skipped)))
 
     def wake(self) -> None:
         """Let the keeper look at the outbox and at the remote now, wherever it runs."""

@@ -216,7 +216,8 @@ def _team(kb: KnowledgeBase) -> Iterator[Finding]:
         named = "; ".join(f"{path[:LONGEST_SHOWN]}: {why}" for path, why in list(state.skipped.items())[:SHOWN])
         notes = any(path.lower().endswith((*ENDINGS, IGNORE_FILE)) for path in state.skipped)
         text = f"files of the git repository that no server has: {len(state.skipped):,} ({named})"
-        yield Finding("team files", *(("warning", text, "rename or shorten them in git") if notes else ("ok", text)))
+        advice = "rename or shorten them in git" if notes else ""
+        yield Finding("team files", "warning" if notes else "ok", text, advice)
 
 
 def _linked_sources(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:
