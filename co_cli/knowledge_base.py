@@ -120,7 +120,7 @@ class KnowledgeBase:
         self.load_linked_sources()
         self.index.on_change = lambda index, report, saved: self.activity.indexed(index, report, saved)
         self.index.search_configured = partial(search_configured, self)
-        self.index.use_counts = partial(use_counts, settings.data_dir)
+        self.index.use_counts = partial(use_counts, settings.data_dir, settings.count_use == "on")
 
     @classmethod
     def open(

@@ -12,7 +12,7 @@ import re
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from co_cli.errors import SettingsError
+from co_cli.errors import InvalidInputError, SettingsError
 from co_cli.paths import (
     find_project,
     open_regular,
@@ -23,6 +23,7 @@ from co_cli.paths import (
     user_data_dir,
     user_settings_file,
 )
+from co_cli.weights import AGENT_WEIGHTS, read_weights
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -31,7 +32,9 @@ if TYPE_CHECKING:
 
     from co_cli.values import Backend
 
-    Kind = Literal["text", "path", "paths", "choice", "number", "share", "bytes", "count", "list", "hosts", "engine"]
+    Kind = Literal[
+        "text", "path", "paths", "choice", "number", "share", "bytes", "count", "list", "hosts", "engine", "weights"
+    ]
     Value = str | float | int | tuple[str, ...] | None
 
 MAX_FILE_BYTES = 1_000_000
@@ -98,6 +101,9 @@ class Settings(NamedTuple):
     )
     knowledge_profile: str = _choice(
         "default agent seven rrf fresh", "default", "how results are ranked: default, agent, seven, rrf or fresh"
+    )
+    knowledge_agent_weights: str = _own(
+        "weights", AGENT_WEIGHTS, "weights of the profile agent, as in --weights; those left out keep their default"
     )
     half_life_days: float = _setting("number", 365.0, "days in which a note's recency signal falls by half")
     knowledge_embedding_provider: str = _own(
@@ -363,6 +369,11 @@ def _checked(setting: Setting, raw: object, origin: str, base: str) -> Value:
         return tuple(_absolute(part, base) for part in stripped) if setting.kind == "paths" else tuple(stripped)
     if setting.kind == "engine" and raw != setting.default:
         return _database_address(raw, wrong)
+    if setting.kind == "weights" and isinstance(raw, str):
+        try:
+            read_weights(raw)
+        except InvalidInputError as error:
+            raise SettingsError(f"{origin}: {setting.name}: {error}") from None
     given: Any = raw
     if not isinstance(given, str | os.PathLike) or not os.fspath(given):
         raise SettingsError(f"{wrong} a text, not {raw!r}")

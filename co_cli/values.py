@@ -299,6 +299,8 @@ class UseCount(NamedTuple):
     opens: int = 0
     good: int = 0
     bad: int = 0
+    used: float | None = None
+    """When it was last opened or the first hit of a search."""
 
     @property
     def rating(self) -> float:

@@ -71,6 +71,7 @@ VALUES = {
     "knowledge_profile": ("agent", "agent"),
     "knowledge_reader": ("large", "large"),
     "knowledge_reader_ms": ("250", 250),
+    "knowledge_agent_weights": ("recency=0.5,words=0.2", "recency=0.5,words=0.2"),
     "half_life_days": ("90", 90.0),
     "knowledge_embedding_provider": ("ollama", "ollama"),
     "knowledge_embedding_model": ("embeddinggemma", "embeddinggemma"),

@@ -32,8 +32,10 @@ from co_cli.notes.files import locked, make_folders
 FILE_NAME = "activity.db"
 APPLICATION = 0x636F6163
 """Marks our files (`coac`)."""
-VERSION = 7
+VERSION = 8
 """Raise it when schema.sql changes, and convert released files: their content exists nowhere else."""
+CONVERSIONS = {7: "alter table uses add column led real"}
+"""What makes a file of each released version one of the next."""
 SCHEMA_FILE = os.path.join(os.path.dirname(__file__), "schema.sql")
 CACHE_KB = 16_000
 SPOOL_SECONDS = 1.0
@@ -161,7 +163,7 @@ def refuse_version(path: str, version: int) -> None:
             f"{path} is of a newer co-cli (version {version}, this one knows {VERSION}): "
             "update co-cli; until then use and history are not recorded"
         )
-    if 0 < version < VERSION:
+    if 0 < version < min(CONVERSIONS):
         raise ActivityUnavailableError(f"{path} was made before the first release: move it away to start a new one")
 
 
@@ -176,6 +178,7 @@ def _connect(path: str) -> FileConnection | None:
         connection.set_busy_timeout(BUSY_MS)
         if connection.pragma("application_id") == APPLICATION:
             refuse_version(path, int(connection.pragma("user_version") or 0))
+            _convert(connection)
             connection.pragma("synchronous", "full")  # what is lost here cannot be rebuilt
             connection.pragma("cache_size", -CACHE_KB)
             connection.inode = inode
@@ -187,6 +190,18 @@ def _connect(path: str) -> FileConnection | None:
         if not usable:
             connection.close()
     return connection if usable else None
+
+
+def _convert(connection: FileConnection) -> None:
+    """Give a file of an older version the tables of this one."""
+    if not 0 < int(connection.pragma("user_version") or 0) < VERSION:
+        return
+    connection.execute("begin immediate")
+    with connection:
+        for version in range(int(connection.pragma("user_version")), VERSION):  # another process may have done it
+            connection.execute(CONVERSIONS[version])
+        connection.pragma("user_version", VERSION)
+    connection.execute("commit")
 
 
 @contextlib.contextmanager

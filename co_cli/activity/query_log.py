@@ -48,6 +48,7 @@ COUNT_OPEN = """
 insert into uses (document_id, opens, opened) values (:id, 1, :at)
 on conflict (document_id) do update set opens = opens + 1, opened = max(ifnull(opened, 0), excluded.opened)
 """
+LEAD = "update uses set led = max(ifnull(led, 0), :at) where document_id = :id"
 LATELY = """
 select text, results from searches
 where id > (select max(id) from searches) - :latest and vault_id = :vault and at between :since and :until
@@ -93,10 +94,11 @@ def log_turns(connection: apsw.Connection, turns: Sequence[AgentTurn]) -> None:
 
 
 def count_uses(connection: apsw.Connection, searches: Sequence[SearchEvent], opened: Sequence[Opened]) -> None:
-    """Each answer counts once as a recall of each document in it."""
+    """Each answer counts once as a recall of each document in it, and its first hit is noted."""
     recalls = [(COUNT_RECALL, place, search.at) for search in searches for place in dict.fromkeys(search.recalled)]
+    leads = [(LEAD, search.recalled[0], search.at) for search in searches if search.recalled]
     opens = [(COUNT_OPEN, (event.root, event.path), event.at) for event in opened]
-    for statement, (root, path), at in recalls + opens:
+    for statement, (root, path), at in recalls + leads + opens:
         number = document_id(connection, vault_id(connection, root), path)
         connection.execute(statement, {"id": number, "at": at})
 

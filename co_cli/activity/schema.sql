@@ -41,7 +41,8 @@ create table uses (
     recalls integer not null default 0,  -- answers that contained it
     recalled real,                       -- the last time
     opens integer not null default 0,
-    opened real
+    opened real,
+    led real                             -- the last time it was the first hit of an answer
 ) strict;
 
 -- The query log. Bounded: the oldest rows go first.

@@ -49,7 +49,7 @@ where root in (select value from json_each(:roots)) and recalls > 0 order by rec
 """
 USES = """
 select vaults.root, documents.path, ifnull(recalls, 0), ifnull(opens, 0),
-    count(iif(good, 1, null)), count(iif(good, null, how))
+    count(iif(good, 1, null)), count(iif(good, null, how)), nullif(max(ifnull(opened, 0), ifnull(led, 0)), 0)
 from json_each(:places) as place
 cross join vaults on vaults.root = place.value ->> 0
 cross join documents on documents.vault_id = vaults.id and documents.path = place.value ->> 1
@@ -188,8 +188,11 @@ def quantile(values: Sequence[float], share: float) -> float | None:
     return round(sorted(values)[ceil(len(values) * share) - 1], 1) if values else None
 
 
-def use_counts(data_dir: str, places: Collection[tuple[str, str]]) -> dict[tuple[str, str], UseCount]:
-    """How documents, given by root and path, were used and rated. Nothing if activity.db cannot be read."""
+def use_counts(data_dir: str, count_use: bool, places: Collection[tuple[str, str]]) -> dict[tuple[str, str], UseCount]:
+    """How documents, given by root and path, were used and rated. Nothing if activity.db cannot be read.
+
+    If use is not counted any more, when it last happened says nothing.
+    """
     if not os.path.exists(os.path.join(data_dir, FILE_NAME)):
         return {}
     database = ActivityDatabase(data_dir)
@@ -200,4 +203,4 @@ def use_counts(data_dir: str, places: Collection[tuple[str, str]]) -> dict[tuple
         return {}
     finally:
         database.close()
-    return {(root, path): UseCount(*counts) for root, path, *counts in rows}
+    return {(root, path): UseCount(*counts, used if count_use else None) for root, path, *counts, used in rows}

@@ -39,12 +39,13 @@ select id, :at, :what, hash, title, size, :before, :front_end from documents whe
 MERGE = (
     "update versions set document_id = :id where document_id = :other",
     """
-    insert into uses (document_id, recalls, recalled, opens, opened)
-    select :id, recalls, recalled, opens, opened from uses where document_id = :other
+    insert into uses (document_id, recalls, recalled, opens, opened, led)
+    select :id, recalls, recalled, opens, opened, led from uses where document_id = :other
     on conflict (document_id) do update set
         recalls = recalls + excluded.recalls, opens = opens + excluded.opens,
         recalled = nullif(max(ifnull(recalled, 0), ifnull(excluded.recalled, 0)), 0),
-        opened = nullif(max(ifnull(opened, 0), ifnull(excluded.opened, 0)), 0)
+        opened = nullif(max(ifnull(opened, 0), ifnull(excluded.opened, 0)), 0),
+        led = nullif(max(ifnull(led, 0), ifnull(excluded.led, 0)), 0)
     """,
     "delete from uses where document_id = :other",
     "update or replace judgements set document_id = :id where document_id = :other",

@@ -28,11 +28,12 @@ from co_cli.index.engine import WordQuery
 from co_cli.index.tokens import tokens
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.refs import without_lines
-from co_cli.retrieval.profiles import PROFILES, check_weights
+from co_cli.retrieval.profiles import PROFILES
 from co_cli.retrieval.query import parse
 from co_cli.retrieval.results import make_snippet
 from co_cli.searching.requests import learned_in_use
 from co_cli.values import OWN_SOURCES, Hit, SearchResult, without_weak, worth_showing
+from co_cli.weights import read_weights
 
 if TYPE_CHECKING:
     from typing import Any
@@ -142,7 +143,7 @@ def _add_ranking(parser: argparse.ArgumentParser, backends: tuple[str, ...]) -> 
         "--profile", choices=tuple(PROFILES), metavar="NAME", help=f"how to rank: {', '.join(PROFILES)}"
     )
     weights = "weights that replace the profile's: words=0.5,meaning=0.5,recency=0.2"
-    parser.add_argument("--weights", type=_weights, metavar="W", help=weights)
+    parser.add_argument("--weights", type=read_weights, metavar="W", help=weights)
     parser.add_argument("--min-score", type=float, metavar="S", help="leave out hits with a lower score")
     parser.add_argument("--no-words", action="store_true", help="search by meaning alone")
     parser.add_argument("--no-meaning", action="store_true", help="search by words alone")
@@ -162,18 +163,6 @@ def _ranking_of(options: argparse.Namespace) -> dict[str, Any]:
     given = {name: getattr(options, name) for name in names}
     read = True if options.read else None
     return {**given, "read": read, "words": not options.no_words, "meaning": not options.no_meaning}
-
-
-def _weights(text: str) -> dict[str, float]:
-    """`words=0.3,recency=0.2`"""
-    found: dict[str, float] = {}
-    for part in text.split(","):
-        name, _, value = part.partition("=")
-        try:
-            found[name.strip()] = float(value)
-        except ValueError:
-            raise InvalidInputError(f"weights must be NAME=NUMBER: words=0.3,recency=0.2, not {part!r}") from None
-    return check_weights(found)
 
 
 def query_of(words: list[str]) -> str:

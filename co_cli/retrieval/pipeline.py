@@ -141,7 +141,9 @@ class _Work:
         self.ranked: list[Scored] = []
         self.deeper: list[Scored] = []
         asked = " ".join((attempt.query.text, *attempt.filters.tags))
-        self.material = Material(asked, self.now, request.profile.half_life or request.half_life)
+        profile = request.profile
+        half_life = profile.half_life or request.half_life
+        self.material = Material(asked, self.now, half_life, use_renews=profile.use_renews)
         self.standings: Mapping[int, Standing] = {}
         self.left: dict[int, str] = {}
         self.conversations: set[int] = set()
@@ -211,7 +213,7 @@ class _Work:
             self.material,
             facts=facts,
             links=links_around(reader, facts) if asked & NEED_LINKS else (),
-            uses=self.index.uses(facts) if asked & NEED_USES else {},
+            uses=self.index.uses(facts) if asked & self._need_uses() else {},
             tiers=self._tiers_of(facts),
         )
         self.standings = reader.standings(notes, self.now)
@@ -246,6 +248,9 @@ class _Work:
             ranked = _highest_tier(ranked, self.material)
         least = self.request.min_score
         return ranked if least is None else [one for one in ranked if one.score >= least]
+
+    def _need_uses(self) -> set[str]:
+        return {*NEED_USES, "recency"} if self.material.use_renews else {*NEED_USES}
 
     def _tiers_of(self, facts: Mapping[int, StoredNote]) -> dict[int, float]:
         """How much the vault of each note counts."""

@@ -8,15 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from co_cli.errors import InvalidInputError
 from co_cli.retrieval.score import Formula, hybrid, rank_fusion
-
-WEIGHABLE = (
-    "meaning", "words", "recency", "importance", "severity", "tags", "domain", "links", "use", "tier", "reader",
-)  # fmt: skip
-"""Signals with a weight. There is one more, `name`: a note that is called what was asked for always comes first."""
+from co_cli.weights import AGENT_WEIGHTS, read_weights
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +22,8 @@ class Profile:
     weights: Mapping[str, float]
     half_life: float | None = None
     """Days in which recency falls to a half; None: as the settings say."""
+    use_renews: bool = False
+    """Whether the recency of a note counts when it was last used."""
     formula: Formula = hybrid
     overfetch: bool = False
     """Look at 3 × limit candidates (30 at least), and return all word matches when the limit would drop most of few."""
@@ -41,7 +38,7 @@ PROFILES = {
     profile.name: profile
     for profile in (
         Profile("default", {"meaning": 0.7, "words": 0.3}),
-        Profile("agent", {"meaning": 0.4, "words": 0.3, "recency": 0.2, "importance": 0.1}),
+        Profile("agent", read_weights(AGENT_WEIGHTS), use_renews=True),
         Profile(
             "seven",
             {name: weight / 0.9 for name, weight in SEVEN.items()},
@@ -59,15 +56,3 @@ def profile_named(name: str) -> Profile:
     if name not in PROFILES:
         raise InvalidInputError(f"the profile must be one of {', '.join(PROFILES)}, not {name!r}")
     return PROFILES[name]
-
-
-def check_weights(weights: Mapping[str, Any]) -> dict[str, float]:
-    """Weights as a caller gave them. Raises InvalidInputError for a name or a number that makes no sense."""
-    for name, value in weights.items():
-        if name not in WEIGHABLE:
-            raise InvalidInputError(f"a weight must be for one of {', '.join(WEIGHABLE)}, not {name!r}")
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
-            raise InvalidInputError(f"the weight of {name} must be a number from 0 to 1, not {value!r}")
-    if weights.get("words", 1) == weights.get("meaning", 1) == 0:
-        raise InvalidInputError("words and meaning are both 0, and nothing else finds notes: give one of them more")
-    return dict(weights)

@@ -42,6 +42,8 @@ class Material:
     """How each note was used and rated."""
     tiers: Mapping[int, float] = field(default_factory=dict[int, float])
     """How much the vault of each note counts."""
+    use_renews: bool = False
+    """Whether recency counts use: see `_age`."""
 
 
 def add_signals(ranked: Sequence[Scored], weights: Mapping[str, float], material: Material) -> list[Scored]:
@@ -60,17 +62,24 @@ def add_signals(ranked: Sequence[Scored], weights: Mapping[str, float], material
 
 def _recency(material: Material, ranked: Sequence[Scored]) -> dict[int, float]:
     """A half after each half-life; within a validity window, how strongly the note holds."""
-    return {note: _freshness(facts, material) for note, facts in material.facts.items()}
+    uses = material.uses if material.use_renews else {}
+    return {note: _freshness(facts, material, uses.get(note)) for note, facts in material.facts.items()}
 
 
-def _freshness(facts: StoredNote, material: Material) -> float:
+def _freshness(facts: StoredNote, material: Material, use: UseCount | None) -> float:
     if facts.valid_until is not None:
         return Standing(facts.created, facts.valid_from, facts.valid_until, None).strength(material.now)
     if facts.frontmatter.get("decay_protected") in (True, "true", "yes"):
         return 1.0
     updated = read_moment(facts.frontmatter.get("updated") or facts.frontmatter.get("modified"))
     written = max(facts.created, updated or facts.created)
-    return 0.5 ** (max(0.0, material.now - written) / DAY / material.half_life)
+    return 0.5 ** (_age(written, use and use.used, material.now) / DAY / material.half_life)
+
+
+def _age(written: float, used: float | None, now: float) -> float:
+    """Seconds. Use makes a note younger, by a half of its age at most: so it helps, and cannot feed itself."""
+    age = max(0.0, now - written)
+    return age if used is None or used > now else min(age, (age + now - used) / 2)
 
 
 def _importance(material: Material, ranked: Sequence[Scored]) -> dict[int, float]:

@@ -20,7 +20,7 @@ from co_cli.index.engine import EXPIRED, WordQuery
 from co_cli.index.tokens import fold
 from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.notes.dates import read_moment, read_when
-from co_cli.retrieval.profiles import DEFAULT, Profile, check_weights, profile_named
+from co_cli.retrieval.profiles import DEFAULT, PROFILES, Profile, profile_named
 from co_cli.retrieval.query import parse
 from co_cli.retrieval.request import SearchRequest
 from co_cli.retrieval.rerank import Reranker
@@ -28,6 +28,7 @@ from co_cli.retrieval.results import expired_answer, make_snippet, unsearched_te
 from co_cli.retrieval.score import FORMULA_VERSION
 from co_cli.sources.origin import Origin
 from co_cli.values import SOURCES, Filters, Hit, Searched, SearchResult, State, moment_text
+from co_cli.weights import check_weights, read_weights
 
 if TYPE_CHECKING:
     from co_cli.knowledge_base import KnowledgeBase
@@ -143,8 +144,10 @@ def _require_text(query: object) -> None:
 
 
 def weights_in_use(kb: KnowledgeBase, profile: Profile, given: Mapping[str, float] | None) -> dict[str, float]:
-    """The profile's table; in the default one the settings' weights, or learned ones; and what the caller gives."""
+    """The profile's table, in `default` and `agent` the settings' or learned ones; and what the caller gives."""
     weights = dict(profile.weights)
+    if profile is PROFILES["agent"]:
+        weights |= read_weights(kb.settings.knowledge_agent_weights)
     if profile is DEFAULT:
         weights |= settings_weights(kb.settings) or learned_weights(kb) or {}
     return weights | (check_weights(given) if given is not None else {})

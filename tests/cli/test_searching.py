@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from co_cli.knowledge_base import KnowledgeBase
 from co_cli.values import Hit, Searched, SearchResult, worth_showing
 from tests.command import Co
 from tests.vault import Vault
@@ -309,3 +310,51 @@ def test_a_quote_that_is_not_closed_costs_no_result(co: Co, vault: Vault) -> Non
                 assert [hit["ref"] for hit in ran.json["hits"]] == ["memory:deploys"], (query, backend)
             else:
                 assert ran.code in (0, 1), (query, backend)
+
+
+def recency(ref: str, profile: str = "agent") -> float:
+    """Of a note, by a search that is not counted."""
+    with KnowledgeBase.open() as kb:
+        hits = kb.search("oaks and elms", profile=profile).hits
+    return next(hit.signals["recency"] for hit in hits if hit.ref == ref)
+
+
+def test_the_profile_agent_counts_use_as_recent_unless_use_is_not_counted(
+    co: Co, vault: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("oak", "elm", "yew"):
+        vault.write(f"memories/{name}.md", f"---\ncreated: 2024-01-01\n---\nOaks and elms: {name}.")
+    co("index", "sync")
+    before = recency("memory:oak")
+    assert co("show", "oak").code == 0
+    assert refs(co, "yew oaks elms")[0] == "memory:yew"
+    co("feedback", "stats")  # reads the spool
+
+    opened, first, unused = (recency(f"memory:{name}") for name in ("oak", "yew", "elm"))
+    assert opened == pytest.approx(first, abs=1e-3)
+    assert opened / 0.2 == pytest.approx((unused / 0.2) ** 0.5, abs=1e-2), "half of its age"
+    assert unused == pytest.approx(before, abs=1e-3), "a note that was found, but not first"
+    assert recency("memory:oak", "fresh") == recency("memory:elm", "fresh")
+    monkeypatch.setenv("CO_COUNT_USE", "off")
+    assert recency("memory:oak") == pytest.approx(unused, abs=1e-3)
+
+
+def test_the_weights_of_the_profile_agent_are_a_setting(co: Co, vault: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
+    vault.write("memories/oak.md", "Oaks live long.")
+    asked = ("search", "oaks", "--profile", "agent", "--json")
+    standard = {"meaning": 0.4, "words": 0.3, "recency": 0.2, "importance": 0.1}
+    assert co(*asked).json["meta"]["weights"] == standard
+
+    monkeypatch.setenv("CO_KNOWLEDGE_AGENT_WEIGHTS", "meaning=0.1,recency=0.6")
+    assert co(*asked).json["meta"]["weights"] == {**standard, "meaning": 0.1, "recency": 0.6}
+    assert co(*asked, "--weights", "recency=0.5").json["meta"]["weights"]["recency"] == 0.5
+    assert co("search", "oaks", "--json").json["meta"]["weights"] == {"meaning": 0.7, "words": 0.3}
+
+    for wrong, said in (("recency", "NAME=NUMBER"), ("age=0.1", "must be for one of"), ("words=0,meaning=0", "both 0")):
+        monkeypatch.setenv("CO_KNOWLEDGE_AGENT_WEIGHTS", wrong)
+        ran = co(*asked)
+        assert (ran.code, "CO_KNOWLEDGE_AGENT_WEIGHTS: knowledge_agent_weights: " in ran.err, said in ran.err) == (
+            2,
+            True,
+            True,
+        )

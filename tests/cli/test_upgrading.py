@@ -91,7 +91,7 @@ def test_an_upgrade_keeps_history_feedback_trash_and_sources(upgraded: Co, tmp_p
     assert upgraded("note", "restore", "elm").code == 0
     assert upgraded("search", "beetles", "--json").json["hits"][0]["ref"] == "memory:elm"
     assert {row["source"]: row["notes"] for row in upgraded("source", "list", "--json").json}["folder:handbook"] == 1
-    found = upgraded("search", "laptop on the first day", "--json").json["hits"][0]["ref"]
+    found = upgraded("search", "laptop of new colleagues", "--json").json["hits"][0]["ref"]
     assert found.startswith("folder:handbook/onboarding.md")
 
 

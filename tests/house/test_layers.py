@@ -8,7 +8,7 @@ from collections import Counter
 from tests.house.package import imports, modules
 
 LAYERS = (
-    ("errors", "values", "settings", "paths", "event_loop"),
+    ("errors", "values", "weights", "settings", "paths", "event_loop"),
     ("notes", "logbook", "git"),
     ("sources",),
     ("index", "embedding", "activity"),

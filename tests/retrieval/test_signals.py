@@ -57,6 +57,16 @@ def test_recency_counts_from_the_last_update_unless_the_note_is_protected() -> N
     assert value("recency", facts(7_300, decay_protected=True)) == 1.0
 
 
+def test_use_renews_a_note_by_half_of_its_age_at_most_where_the_profile_says_so() -> None:
+    half_of = {0: 50.0, 10: 55.0, 100: 100.0, 500: 100.0, None: 100.0, -1: 100.0}
+    """Days since a note of 100 days was used, and the age that counts; a use after the date of the search does not."""
+    for days, age in half_of.items():
+        used = UseCount(used=None if days is None else NOW - days * DAY)
+        for renews, expected in ((True, age), (False, 100.0)):
+            material = Material("", NOW, 100.0, {NOTE: facts(100)}, uses={NOTE: used}, use_renews=renews)
+            assert added("recency", material)[NOTE] == pytest.approx(0.5 ** (expected / 100)), (days, renews)
+
+
 def test_within_a_window_recency_is_full_for_three_quarters_then_falls_to_0_whatever_the_age() -> None:
     windows = {
         (-10, 90): 1.0,
