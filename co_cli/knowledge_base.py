@@ -210,13 +210,16 @@ class KnowledgeBase:
             problem = f"linked sources were not searched: {self.sources_problem}"
             state = "inconclusive" if found.state == "absent" else found.state
             found = found._replace(degraded=[*found.degraded, problem], state=state)
+        found = found._replace(meta={**found.meta, "returned": len(found.hits)})
         if track:
             self.track(found)
         return found
 
     def track(self, found: SearchResult) -> None:
         """Log a result that was found without `track`. Front ends do so after showing it."""
-        self.activity.searched(found, [origin.root for origin in self.index.linked])
+        with_skills = any(hit.source == "skill" for hit in found.hits)
+        skills = [origin.root for *_, origin in self.skills.folders()] if with_skills else []
+        self.activity.searched(found, [origin.root for origin in self.index.linked], skills)
 
     def why(self, query: str, ref: str, limit: int = 10, **options: Unpack[SearchOptions]) -> Explanation:
         """Explain a note's rank for a query, or why it was not found. Options are those of `search`."""
@@ -339,8 +342,7 @@ class KnowledgeBase:
         """Read a note from its file. Raises UnknownRefError with the closest refs. `track` counts it as opened."""
         origin, note = self.lookup.open(ref)
         if track:
-            linked = [one.root for one in self.index.linked]
-            self.activity.opened(os.path.join(origin.root, *note.path.split("/")), linked)
+            self.activity.opened(os.path.join(origin.root, *note.path.split("/")), origin.root)
         return note
 
     def bodies(self, refs: Sequence[str]) -> dict[str, str]:

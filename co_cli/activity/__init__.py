@@ -92,19 +92,19 @@ class Activity:
     def __exit__(self, *error: object) -> None:
         self.close()
 
-    def searched(self, found: SearchResult, sources: Sequence[str] = ()) -> None:
+    def searched(self, found: SearchResult, sources: Sequence[str] = (), skills: Sequence[str] = ()) -> None:
         """An answer was given: log the search and count each hit that is shown as a recall of its note.
 
-        `sources` are the folders that were searched along with the vault.
+        `sources` are the folders that were searched along with the vault, `skills` those with skills.
         """
-        event = search_event(found, (self.root, *sources), self.query_log, self.count_use)
+        event = search_event(found, (self.root, *sources), skills, self.query_log, self.count_use)
         if event is not None:
             self._append(event._replace(at=self.clock(), front_end=self.actor))
 
-    def opened(self, file: str, sources: Sequence[str] = ()) -> None:
-        """Somebody opened a document to read it."""
+    def opened(self, file: str, root: str | None = None) -> None:
+        """Somebody opened a document to read it. `root` is its folder, if it is not the vault's."""
         if self.count_use:
-            root, path = place_of(file, (self.root, *sources))
+            root, path = place_of(file, (root or self.root,))
             self._append(Opened(root, self.clock(), path))
 
     def injected(

@@ -109,13 +109,17 @@ SPOOLED: dict[str, type[Spooled]] = {"s": SearchEvent, "o": Opened, "c": Cited, 
 """How a line of the spool begins."""
 
 
-def search_event(found: SearchResult, roots: Sequence[str], query_log: str, count_use: bool) -> SearchEvent | None:
+def search_event(
+    found: SearchResult, roots: Sequence[str], skills: Sequence[str], query_log: str, count_use: bool
+) -> SearchEvent | None:
     """An answer as an event, with as much as the settings allow; None if they allow nothing.
 
-    `roots` are the folders of the vault and of its sources. The recorder fills in the time and the front end.
+    `roots` are the folders of the vault and of its sources, `skills` those with skills, which may be inside of them.
+    The recorder fills in the time and the front end.
     """
     shown = worth_showing(found)
-    recalled = tuple(place_of(hit.path, roots) for hit in shown) if count_use else ()
+    places = (place_of(hit.path, skills if hit.source == "skill" else roots) for hit in shown)
+    recalled = tuple(places) if count_use else ()
     if query_log == "off":
         return SearchEvent(roots[0], 0.0, "", None, "", "", 0, 0.0, None, (), recalled) if recalled else None
     with_text = query_log == "on"

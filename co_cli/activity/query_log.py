@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import apsw
 
@@ -15,7 +16,7 @@ from co_cli.activity.events import AgentTurn, Opened, SearchEvent
 from co_cli.activity.versions import document_id, vault_id
 from co_cli.index.sqlite.connection import fetch
 from co_cli.notes.refs import without_lines
-from co_cli.values import DAY
+from co_cli.values import DAY, moment_text
 
 MOST_ROWS = 200_000
 MOST_DAYS = 365
@@ -55,6 +56,22 @@ where id > (select max(id) from searches) - :latest and vault_id = :vault and at
     and results is not null
 order by id desc
 """
+
+NAMING = """
+select at, text, folded, results from searches join vaults on vaults.id = vault_id
+where root = :root and results is not null and exists (select 1 from json_each(:refs) where instr(results, value))
+order by searches.id desc
+"""
+
+
+class LoggedQuestion(NamedTuple):
+    """A question that found a note."""
+
+    text: str
+    """As it was typed last."""
+    times: int
+    at: str
+    """The last time."""
 
 
 def log_searches(connection: apsw.Connection, searches: Sequence[SearchEvent]) -> None:
@@ -122,6 +139,18 @@ def last_question(
         if any(without_lines(ref) in refs for ref, _ in json.loads(results)):
             return str(text)
     return None
+
+
+def questions_about(connection: apsw.Connection, root: str, refs: Sequence[str], limit: int) -> list[LoggedQuestion]:
+    """The logged questions that had one of these refs among their first results, newest first."""
+    found: dict[str, LoggedQuestion] = {}
+    escaped = [json.dumps(ref, ensure_ascii=False)[1:-1] for ref in refs]  # as it is inside of `results`
+    values = {"root": root, "refs": json.dumps(escaped)}
+    for at, text, folded, results in fetch(connection, NAMING, values):
+        if any(without_lines(ref) in refs for ref, _ in json.loads(results)):
+            before = found.get(folded, LoggedQuestion(text, 0, moment_text(at)))
+            found[folded] = before._replace(times=before.times + 1)
+    return list(found.values())[:limit]
 
 
 def fold(text: str) -> str:

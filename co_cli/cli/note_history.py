@@ -22,7 +22,7 @@ def add_history(parser: argparse.ArgumentParser) -> None:
 def run_history(options: argparse.Namespace) -> int:
     """
     Lists when a note was created, changed, moved or removed, newest first, with
-    git's commits if the vault is in a repository.
+    git's commits if the vault is in a repository, and the questions that found it.
 
     examples:
       co note history memory:blue-pool-first
@@ -44,6 +44,11 @@ def _lines(found: NoteHistory) -> Iterator[str]:
         yield f"  {change.at[:16].replace('T', ' ')}  {_text(change)}"
     if not found.changes:
         yield "  No history yet."
+    if found.questions:
+        yield "  found by:"
+    for question in found.questions:
+        times = f" ({question.times:,} x)" if question.times > 1 else ""
+        yield f"  {question.at[:16].replace('T', ' ')}  {question.text}{times}"
     yield from (f"note: {problem}" for problem in found.left_out)
 
 

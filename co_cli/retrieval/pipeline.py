@@ -282,7 +282,7 @@ class _Work:
             query=request.query,
             state=state,
             degraded=degraded,
-            backend=request.backend,
+            backend=self._answering(),
             searched=Searched(view.notes, view.passages, moment_text(fresh) if fresh else None),
             hits=hits,
             took_ms=0.0,
@@ -310,6 +310,11 @@ class _Work:
         if is_weak(one, passage, self.candidates, self._fit(False)):
             return []
         return [expired_answer(self.view.prefixes.get(passage.vault, "") + passage.ref)]
+
+    def _answering(self) -> str:
+        """The backend that answered: without vectors to compare, hybrid is words alone."""
+        by_meaning = self.vector is not None and self.view.space is not None
+        return self.request.backend if by_meaning or self.attempt.listing else "fts5"
 
     def _is_read(self) -> bool:
         """Whether a model reads the first candidates. A note that is named exactly as asked needs no reader."""

@@ -7,7 +7,14 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from co_cli.errors import GitError, IndexUnavailableError, InvalidInputError, UnknownRefError
+from co_cli.activity.query_log import LoggedQuestion, questions_about
+from co_cli.errors import (
+    ActivityUnavailableError,
+    GitError,
+    IndexUnavailableError,
+    InvalidInputError,
+    UnknownRefError,
+)
 from co_cli.index.links import Backlink, Link
 from co_cli.notes.markdown import Heading
 from co_cli.notes.note import Note, decode, excerpt
@@ -85,6 +92,8 @@ class NoteHistory(NamedTuple):
     """Newest first."""
     left_out: list[str]
     """Why something is missing."""
+    questions: list[LoggedQuestion]
+    """Those that had it among their first five results, newest first."""
 
 
 class VersionDiff(NamedTuple):
@@ -148,9 +157,8 @@ def note_history(kb: KnowledgeBase, ref: str, limit: int) -> NoteHistory:
     """When a note was created, changed, moved or removed, and how it was used. Raises UnknownRefError."""
     index, lost = kb.index, None
     try:
-        note = kb.note(ref)
-        origin, path = kb.lookup.locate(note.ref)
-        index = kb.index.of(origin)
+        origin, note = kb.lookup.open(ref)
+        index, path = kb.index.of(origin), note.path
         ref, title = note.ref, note.title
     except UnknownRefError as error:
         asked = without_lines(error.ref.strip())
@@ -163,6 +171,7 @@ def note_history(kb: KnowledgeBase, ref: str, limit: int) -> NoteHistory:
         raise lost
     if lost is not None and found.head:
         ref, title = index.ref_of(found.path) or source_ref(found.path), found.head.title
+    names = [ref, *(source_ref(one.before) for one in found.changes if one.before and index is kb.index)]
     head: dict[str, Any] = found.head._asdict() if found.head else {}
     moments = ("updated", "gone", "recalled", "opened")
     return NoteHistory(
@@ -175,7 +184,16 @@ def note_history(kb: KnowledgeBase, ref: str, limit: int) -> NoteHistory:
         opens=head.get("opens", 0),
         changes=found.changes,
         left_out=found.problems,
+        questions=_questions(kb, names, limit),
     )
+
+
+def _questions(kb: KnowledgeBase, refs: Sequence[str], limit: int) -> list[LoggedQuestion]:
+    try:
+        with kb.activity.written().reading() as connection:
+            return questions_about(connection, kb.root, refs, limit)
+    except ActivityUnavailableError:  # `left_out` says so
+        return []
 
 
 def _with_saves(changes: list[NoteChange], saves: Sequence[tuple[Any, ...]]) -> list[NoteChange]:

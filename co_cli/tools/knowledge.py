@@ -188,9 +188,10 @@ def render(
     if cut:
         refs, left_out = within(", ".join(map(one_line, cut)), CUT_TOKENS - PART_TOKENS)
         lines.append(f"Also found, left out to keep this short: {refs}{' …' if left_out else ''} read_note opens them.")
+    meta = found.meta | {"returned": len(hits)}
     return ToolResult(
         "\n".join((head, *lines)),
-        Found(state, found.searched._asdict(), degraded, found.confidence, hits, cut, [*dropped], found.meta),
+        Found(state, found.searched._asdict(), degraded, found.confidence, hits, cut, [*dropped], meta),
     )
 
 

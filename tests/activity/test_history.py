@@ -24,10 +24,33 @@ def test_every_change_of_a_note_is_shown_newest_first(co: Co, vault: Vault) -> N
     lines = ran.out.splitlines()
     assert lines[0] == "Old oak  memory:old-oak"
     assert lines[1].strip() == "recalled 2 x, opened 0 x, last today"
-    assert [line.split()[2] for line in lines[2:]] == ["moved", "updated", "seen"]
+    assert [line.split()[2] for line in lines[2:5]] == ["moved", "updated", "seen"]
+    assert (lines[5], lines[6].split(maxsplit=2)[2]) == ("  found by:", "oaks (2 x)"), "also under its old name"
     assert lines[2].endswith("from memories/oak.md, 27 bytes")
     assert lines[3].endswith("27 bytes, +12")
     assert max(map(len, lines)) <= 80
+
+
+def test_the_questions_that_found_a_note_are_listed_newest_first_as_far_as_they_are_logged(
+    co: Co, vault: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vault.write("memories/oak.md", "Oaks live long.")
+    vault.write("memories/oak-2.md", "Elms like water.")
+    vault.write("articles/trees.md", "# Trees\n\nOaks are trees.\n\n## Elms\n\nElms are trees by the water.")
+    for question in ("how long do oaks live", "elms by the water", "How long do  OAKS live", "live long"):
+        co("search", question, "--limit", "1")
+    monkeypatch.setenv("CO_QUERY_LOG", "no-text")
+    co("search", "long")
+
+    oak = co("note", "history", "oak", "--json").json
+    article, other = (co("note", "history", ref, "--json").json for ref in ("article:trees", "memory:oak-2"))
+
+    assert [(one["text"], one["times"]) for one in oak["questions"]] == [
+        ("live long", 1),
+        ("How long do  OAKS live", 2),
+    ]
+    assert all(one["at"] <= oak["recalled"] for one in oak["questions"])
+    assert [one["text"] for one in (*article["questions"], *other["questions"])] == ["elms by the water"]
 
 
 def test_a_forgotten_note_and_the_name_it_had_before_a_move_have_a_history_too(co: Co, vault: Vault) -> None:

@@ -83,6 +83,10 @@ def test_a_program_gets_one_object_with_the_agreed_names(co: Co) -> None:
     meta = found["meta"]
     assert (meta["profile"], meta["weights"]) == ("default", {"meaning": 0.7, "words": 0.3})
     assert (meta["candidates"], meta["trust"], meta["took_ms"]) == (4, 1.0, found["took_ms"])
+    assert meta["returned"] == len(found["hits"])
+    for options in (("--limit", "1"), ("--backend", "grep"), ("--kind", "skill"), ("--as-of", "2026-02-01")):
+        found = co("search", "centuries", *options, "--json").json
+        assert found["meta"]["returned"] == len(found["hits"]), options
 
 
 def test_nothing_found_is_exit_code_1_and_says_how_much_was_searched(co: Co) -> None:
@@ -162,10 +166,15 @@ def test_a_file_saved_a_moment_ago_is_found_unless_no_sync_is_given(co: Co, vaul
     assert refs(co, "yews") == ["memory:yew"]
 
 
-def test_every_backend_answers(co: Co, tmp_path: Path) -> None:
+def test_every_backend_answers_and_the_answer_names_it(co: Co, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for backend in ("grep", "fts5", "hybrid"):
         found = co("search", "centuries", "--backend", backend, "--json").json
         assert (found["hits"][0]["ref"], found["backend"]) == ("memory:oak", backend)
+    for options in (("--no-meaning",), ("--weights", "meaning=0,words=1")):
+        assert co("search", "centuries", *options, "--json").json["backend"] == "fts5", options
+    monkeypatch.setenv("CO_KNOWLEDGE_EMBEDDING_PROVIDER", "none")
+    assert co("search", "centuries", "--json").json["backend"] == "fts5", "there is nothing to compare meaning with"
+    monkeypatch.delenv("CO_KNOWLEDGE_EMBEDDING_PROVIDER")
     (tmp_path / "not-a-folder").write_text("")
     found = co("search", "centuries", "--data-dir", str(tmp_path / "not-a-folder"), "--json").json
     assert (found["hits"][0]["ref"], found["backend"], bool(found["degraded"])) == ("memory:oak", "grep", True)

@@ -41,6 +41,7 @@ def answered_by_words(found: SearchResult) -> None:
     assert found.state == "found"
     [problem] = found.degraded
     assert problem.startswith("answered by words: ")
+    assert found.backend == "fts5"
     assert "meaning" not in found.hits[0].signals
 
 

@@ -6,9 +6,12 @@ import re
 import shlex
 from pathlib import Path
 
+from co_cli.knowledge_base import KnowledgeBase
+from co_cli.tools import Toolbox
 from tests.command import Co
 from tests.house.package import REPOSITORY
 from tests.skills.conftest import SkillRoot
+from tests.vault import Vault
 
 BROKEN = (
     ("name: Pdf\ndescription: Fills forms.", "lowercase letters, digits and single hyphens"),
@@ -104,6 +107,24 @@ def test_a_skill_has_a_history_like_any_other_note(co: Co, mine: SkillRoot) -> N
     changes = co("note", "history", "skill:pdf", "--json").json["changes"]
 
     assert [change["what"] for change in changes] == ["updated", "seen"], "it was there before the first sync"
+
+
+def test_recalls_and_opens_of_a_skill_are_counted_for_the_skill(
+    co: Co, kb: KnowledgeBase, vault: Vault, mine: SkillRoot
+) -> None:
+    vault.write("memories/forms.md", "Forms are due in May.")
+    kb.sync()
+    mine.write("pdf-forms", "Fills in PDF forms.")
+    co("skill", "search", "fill in PDF forms")
+    co("search", "fill in PDF forms", "--kind", "skill", "--kind", "memory")
+    Toolbox(kb).call("find_skills", {"query": "fill in PDF forms"})
+    kb.note("skill:pdf-forms", track=True)
+
+    counted = co("note", "history", "skill:pdf-forms", "--json").json
+    assert (counted["recalls"], counted["opens"]) == (3, 1)
+    assert [(one["text"], one["times"]) for one in counted["questions"]] == [("fill in PDF forms", 3)]
+    with kb.activity.written().reading() as connection:
+        assert [root for (root,) in connection.execute("select root from vaults") if not root] == []
 
 
 def test_completion_offers_the_names_of_skills(co: Co, mine: SkillRoot) -> None:
