@@ -102,7 +102,8 @@ def run_refresh(options: argparse.Namespace) -> int:
     """
     Only changes are written. A page that is gone stays searchable and is reported;
     so are the notes of a source most of whose files are gone at once, as when its
-    drive is not mounted. A text that you changed is not overwritten unless you say so.
+    drive is not mounted. A text that you changed is not overwritten unless you
+    say so.
 
     examples:
       co source refresh --all
