@@ -34,7 +34,7 @@ from co_cli.paths import is_inside
 from co_cli.retrieval.pipeline import Trace, search
 from co_cli.retrieval.request import SearchRequest
 from co_cli.sources.origin import VAULT, Origin, kind_of
-from co_cli.sources.walk import odd_entries, place_of, scan_origin, would_list
+from co_cli.sources.walk import left_out, odd_entries, place_of, scan_origin, would_list
 from co_cli.values import Filters, Hit, Progress, SearchResult, SyncReport, to_utf8
 
 if TYPE_CHECKING:
@@ -311,10 +311,12 @@ class KnowledgeIndex(IndexedNotes):
     # -- files ---------------------------------------------------------------------------------------------------------
 
     def listed(self) -> list[tuple[str, str]]:
-        """Every file with a remark: why it is not indexed, `missing`, or nothing."""
+        """Every file with a remark: why it is not indexed, `missing`, or nothing. Folders are those left out."""
         files = self._read(lambda reader, vault: reader.files(vault), {})
         missing = set(self.missing())
         said = [(path, file.skipped or ("missing" if path in missing else "")) for path, file in files.items()]
+        with suppress(VaultError):
+            said += left_out(self.origin, self.exclude)
         return [*said, *self.odd()]
 
     def waiting(self) -> int:

@@ -11,7 +11,7 @@ from collections.abc import Generator, Sequence
 from typing import Any
 
 from co_cli.agent.models import load_model
-from co_cli.cli.opening import json_text, kept_text, open_knowledge_base, print_result, settings_of
+from co_cli.cli.opening import json_text, kept_text, open_knowledge_base, print_result, problem_lines, settings_of
 from co_cli.cli.terminal import ProgressBar, count_of, printable, size_of
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.saving.history import move_history
@@ -84,7 +84,8 @@ def _print_report(options: argparse.Namespace, report: SyncReport) -> int:
         gone = [(len(one.gone), "removed"), (len(one.kept), "missing"), (len(one.excluded), "left out")]
         counts = _counts(one, gone)
         lines.append(f"{label}  {counts or 'no texts there'}")
-        lines += _troubles([(path, reason) for path, reason in one.skipped if reason != BINARY], one.problems)
+        lines += _troubles([(path, reason) for path, reason in one.skipped if reason != BINARY], ())
+        lines += [f"problem  {text}" for text in problem_lines(one.problems)]
     return print_result(options, {**vars(report), "linked": {label: vars(one) for label, one in report.linked}}, lines)
 
 

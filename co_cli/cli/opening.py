@@ -17,10 +17,11 @@ from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.files import read_json
 from co_cli.searching.requests import close_tags, unused_tags
 from co_cli.settings import Settings, load_settings, this_process
+from co_cli.sources.origin import MARKDOWN
 from co_cli.values import INVISIBLE, SyncReport, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
     from typing import Any
 
     from co_cli.notes.note import Note
@@ -101,6 +102,17 @@ def kept_text(count: int) -> str:
         f"{what} gone from the vault; is its drive mounted? They stay in the index, marked as missing: "
         "`co index sync --drop-missing` removes them"
     )
+
+
+def problem_lines(problems: Sequence[tuple[str, str]]) -> list[str]:
+    """What is wrong with notes of a source that are indexed. Mistakes in frontmatter are one line."""
+    mistakes = [one for one in problems if one[0].lower().endswith(MARKDOWN) and "UTF-" not in one[1]]
+    if len(mistakes) < 2:
+        return [f"{path}: {problem} (indexed anyway)" for path, problem in problems]
+    path, problem = mistakes[0]
+    summed = f"{len(mistakes):,} notes have mistakes in their frontmatter, such as {path}: {problem} (indexed anyway)"
+    rest = [f"{path}: {problem} (indexed anyway)" for path, problem in problems if (path, problem) not in mistakes]
+    return [f"{summed}; `co doctor` lists them", *rest]
 
 
 def find_note(kb: KnowledgeBase, ref: str, track: bool = False) -> Note:

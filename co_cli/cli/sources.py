@@ -21,6 +21,7 @@ from co_cli.cli.opening import (
     open_synced,
     print_json,
     print_result,
+    problem_lines,
     read_stdin,
     sync_first,
 )
@@ -306,6 +307,7 @@ class Results:
             row |= {"removed": report.gone, "missing": report.kept}
             skipped = [{"path": path, "reason": reason} for path, reason in report.skipped]
             row |= {"excluded": report.excluded, "unchanged": report.unchanged, "skipped": skipped}
+            row["problems"] = [{"path": path, "problem": problem} for path, problem in report.problems]
         self._add(row, 1 if outcome == "missing" or (report is not None and report.kept) else 0)
         if report is not None and not self.as_json:
             _print_troubles(report, parts)
@@ -350,8 +352,8 @@ class Results:
 
 def _print_troubles(report: SyncReport, parts: Sequence[Part]) -> None:
     texts = [(path, f"skipped {path}: {reason}") for path, reason in report.skipped if reason != BINARY]
-    texts += [(path, f"{path}: {problem} (indexed anyway)") for path, problem in report.problems]
     lines = [text for path, text in texts if not parts or any(part(path) for part in parts)]
+    lines += problem_lines([one for one in report.problems if not parts or any(part(one[0]) for part in parts)])
     for line in lines[:MOST_SHOWN]:
         print(f"  {printable(line)}", file=sys.stderr)
     if len(lines) > MOST_SHOWN:

@@ -76,7 +76,8 @@ class Tree(NamedTuple):
         """The tree, drawn with lines."""
         root: Branch = {}
         for path, remark in self.files.items():
-            *folders, name = path.split("/")
+            *folders, name = path.rstrip("/").split("/")
+            name += "/" if path.endswith("/") else ""
             branch = root
             for folder in folders:
                 found = branch.setdefault(folder + "/", {})

@@ -18,8 +18,10 @@ from co_cli.values import BINARY
 
 HEAVY = ("node_modules/", "__pycache__/", "venv/", "*.egg-info/", "*~", "#*#", "~$*", "*.part", "*.crdownload")
 """What tools leave behind, and unfinished files."""
-APP_SETTINGS = ".obsidian/app.json"
+APP_SETTINGS, TEMPLATE_SETTINGS = ".obsidian/app.json", ".obsidian/templates.json"
 LARGEST_SETTINGS = 1_000_000
+FILE = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,9}\Z")
+"""The ending of a file that is not a note, and not of `v1.2` or `Mr. Lind`."""
 
 
 class FolderKind(Kind):
@@ -36,8 +38,8 @@ class FolderKind(Kind):
     def largest(self, name: str, limit: int) -> int:
         return largest_size(name)
 
-    def exclusions(self, origin: Origin) -> tuple[Sequence[str], Sequence[str]]:
-        return HEAVY, (GIT_FILE, IGNORE_FILE)
+    def exclusions(self, origin: Origin) -> tuple[dict[str, Sequence[str]], Sequence[str]]:
+        return {"left by a tool, or unfinished": HEAVY}, (GIT_FILE, IGNORE_FILE)
 
     def read(self, origin: Origin, path: str, data: bytes) -> Note:
         ref = f"{origin.label}/{path}"
@@ -59,27 +61,49 @@ class FolderKind(Kind):
         )
 
 
-class ObsidianKind(Kind):
-    """An Obsidian vault: its Markdown, without the files that its own settings exclude."""
+class ObsidianKind(FolderKind):
+    """An Obsidian vault: a folder without its templates and the files that its own settings exclude."""
 
     sources = ("obsidian",)
 
-    def exclusions(self, origin: Origin) -> tuple[Sequence[str], Sequence[str]]:
-        return _excluded_files(origin.root), (IGNORE_FILE,)
+    def exclusions(self, origin: Origin) -> tuple[dict[str, Sequence[str]], Sequence[str]]:
+        patterns, _ = super().exclusions(origin)
+        excluded = obsidian_patterns(_setting(origin.root, APP_SETTINGS))
+        templates = template_patterns(_setting(origin.root, TEMPLATE_SETTINGS))
+        return {**patterns, "excluded in Obsidian's settings": excluded, "templates": templates}, (IGNORE_FILE,)
 
     def path(self, origin: Origin, rest: str) -> str:
-        return rest if rest.lower().endswith(MARKDOWN) else f"{rest}.md"
+        """A ref leaves out `.md`, as links in Obsidian do, unless the rest could be a file: `paper.pdf.md`."""
+        if rest.startswith("./") or rest.lower().endswith(MARKDOWN):
+            return rest.removeprefix("./")
+        note = f"{rest}.md"
+        is_file, is_note = (os.path.lexists(os.path.join(origin.root, path)) for path in (rest, note))
+        return note if not FILE.search(rest) or (is_note and not is_file) else rest
 
     def read(self, origin: Origin, path: str, data: bytes) -> Note:
-        return read_note(path, data)._replace(source="obsidian", ref=f"{origin.label}/{without_ending(path)}")
+        note = super().read(origin, path, data)._replace(source="obsidian")
+        if path.lower().endswith(MARKDOWN):
+            short = without_ending(path)
+            return note._replace(ref=f"{origin.label}/{path if FILE.search(short) else short}")
+        return note if FILE.search(path) else note._replace(ref=f"{origin.label}/./{path}")
 
 
-def _excluded_files(root: str) -> list[str]:
+def _setting(root: str, file: str) -> bytes:
     try:
-        with open_regular(os.path.join(root, APP_SETTINGS)) as stream:
-            return obsidian_patterns(stream.read(LARGEST_SETTINGS))
+        with open_regular(os.path.join(root, file)) as stream:
+            return stream.read(LARGEST_SETTINGS)
     except OSError:
+        return b""
+
+
+def template_patterns(template_settings: bytes) -> list[str]:
+    """The folder of templates in Obsidian's templates.json."""
+    try:
+        folder: Any = json.loads(template_settings)["folder"]
+    except (ValueError, RecursionError, LookupError, TypeError):
         return []
+    inside = folder.strip("/ ") if isinstance(folder, str) else ""
+    return [f"/{_literal(inside)}/"] if inside else []
 
 
 def obsidian_patterns(app_settings: bytes) -> list[str]:
@@ -90,4 +114,9 @@ def obsidian_patterns(app_settings: bytes) -> list[str]:
     except (ValueError, RecursionError, LookupError, TypeError):
         return []  # there are none, or Obsidian is just writing them
     literal = [one for one in filters if not (one.startswith("/") and one.endswith("/"))]
-    return ["/" + re.sub(r"([*?\[\]!#\\ ])", r"\\\1", one) for one in literal]
+    return ["/" + _literal(one) for one in literal]
+
+
+def _literal(text: str) -> str:
+    """As a pattern that matches it alone."""
+    return re.sub(r"([*?\[\]!#\\ ])", r"\\\1", text)

@@ -21,7 +21,7 @@ from co_cli.settings import read_toml
 from co_cli.values import OWN_SOURCES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 VAULT: Final = "vault"
 CHECKPOINT: Final = "checkpoint"
@@ -94,9 +94,9 @@ class Kind:
             return f"the limit is {largest:,} (setting knowledge_max_note_bytes)"
         return f"the limit for such files is {largest:,}"
 
-    def exclusions(self, origin: Origin) -> tuple[Sequence[str], Sequence[str]]:
-        """Patterns to leave out, and the names of ignore files, the strongest last."""
-        return (), (IGNORE_FILE,)
+    def exclusions(self, origin: Origin) -> tuple[Mapping[str, Sequence[str]], Sequence[str]]:
+        """Patterns to leave out, by the reason why, and the names of ignore files, the strongest last."""
+        return {}, (IGNORE_FILE,)
 
     def path(self, origin: Origin, rest: str) -> str:
         """The path that a ref means by what follows the label."""

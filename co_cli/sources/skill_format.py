@@ -33,8 +33,8 @@ class SkillKind(Kind):
     def wants(self, name: str) -> bool:
         return name == SKILL_FILE
 
-    def exclusions(self, origin: Origin) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        return HEAVY, ()
+    def exclusions(self, origin: Origin) -> tuple[dict[str, tuple[str, ...]], tuple[str, ...]]:
+        return {"left by a tool": HEAVY}, ()
 
     def path(self, origin: Origin, rest: str) -> str:
         return f"{rest}/{SKILL_FILE}" if rest else SKILL_FILE

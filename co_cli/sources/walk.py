@@ -16,7 +16,7 @@ from co_cli.sources.origin import GIT_FILE, VAULT, Origin, kind_of
 from co_cli.values import to_utf8
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from pathspec import GitIgnoreSpec
 
@@ -58,15 +58,22 @@ class IgnoreRules:
     own patterns. Where .gitignore is read, every folder may have ignore files, and the nearest one wins.
     """
 
-    def __init__(self, root: str, patterns: Sequence[str], files: Sequence[str], setting: Sequence[str]) -> None:
+    def __init__(
+        self, root: str, patterns: Mapping[str, Sequence[str]], files: Sequence[str], setting: Sequence[str]
+    ) -> None:
         self._root, self._files, self._nested = root, files[::-1], GIT_FILE in files
-        self._patterns, self._setting = _spec(patterns), _spec(setting)
+        self._patterns = {why: spec for why, lines in patterns.items() if (spec := _spec(lines))}
+        self._setting = _spec(setting)
         self._read: dict[str, GitIgnoreSpec | None] = {}
 
     def __call__(self, path: str, is_folder: bool) -> bool:
+        return self.reason(path, is_folder) is not None
+
+    def reason(self, path: str, is_folder: bool) -> str | None:
+        """Why a path is excluded; None if it is not."""
         wanted = f"{path}/" if is_folder else path
         if self._setting and self._setting.match_file(wanted):
-            return True
+            return "excluded by the setting knowledge_exclude, or searched as a vault"
         for name in self._files:
             folder = path if self._nested else ""
             while True:
@@ -75,10 +82,10 @@ class IgnoreRules:
                 spec = self._spec_of(prefix + name)
                 verdict = spec.check_file(wanted[len(prefix) :]).include if spec else None
                 if verdict is not None:
-                    return verdict
+                    return f"excluded by {prefix}{name}" if verdict else None
                 if not folder:
                     break
-        return self._patterns is not None and self._patterns.match_file(wanted)
+        return next((why for why, spec in self._patterns.items() if spec.match_file(wanted)), None)
 
     def _spec_of(self, file: str) -> GitIgnoreSpec | None:
         if file not in self._read:
@@ -143,6 +150,23 @@ def odd_entries(origin: Origin, exclude: Sequence[str] = ()) -> list[tuple[str, 
             if os.path.islink(os.path.join(origin.root, path)):
                 found.setdefault(path, "symbolic link to a folder, not followed")
     return sorted(found.items())
+
+
+def left_out(origin: Origin, exclude: Sequence[str] = ()) -> list[tuple[str, str]]:
+    """Files and folders (with a `/`) that a walk does not look at, each with the reason; without hidden ones."""
+    rules, only_markdown, found = ignore_rules(origin, exclude), origin.kind == VAULT, list[tuple[str, str]]()
+    for folder, folders, names in os.walk(origin.root) if not origin.only else ():
+        prefix = folder[len(origin.root) :].replace(os.sep, "/").strip("/")
+        for name in (*folders, *names):
+            path, is_folder = path_of(prefix, name), name in folders
+            reason = rules.reason(path, is_folder) if rules else None
+            if reason is None and only_markdown and not is_folder and not kind_of(origin).wants(name):
+                reason = "not Markdown"
+            if reason and name[0] != ".":
+                found.append((f"{path}/" if is_folder else path, reason))
+        gone = {path for path, _ in found}
+        folders[:] = [name for name in folders if name[0] != "." and f"{path_of(prefix, name)}/" not in gone]
+    return found
 
 
 def would_list(origin: Origin, path: str, exclude: Sequence[str] = ()) -> bool:
@@ -235,7 +259,11 @@ def _pack(names: list[str], numbers: list[int]) -> bytes:
 def ignore_rules(origin: Origin, setting: Sequence[str]) -> IgnoreRules | None:
     """None if nothing is excluded, which is usual and costs nothing."""
     patterns, files = kind_of(origin).exclusions(origin)
-    if not patterns and not setting and not any(os.path.lexists(os.path.join(origin.root, name)) for name in files):
+    if (
+        not any(patterns.values())
+        and not setting
+        and not any(os.path.lexists(os.path.join(origin.root, name)) for name in files)
+    ):
         return None
     rules = IgnoreRules(origin.root, patterns, files, setting)
     rules("_", False)  # reads the files at the root, so that a broken one is reported

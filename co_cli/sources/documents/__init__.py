@@ -52,6 +52,7 @@ READERS = {
     **dict.fromkeys(("html", "htm", "xhtml"), "mail:read_html"),
     "eml": "mail:read_mail",
     "ipynb": "text:read_notebook",
+    "canvas": "text:read_canvas",
 }
 """Our readers for files with this ending. Every other file is read as plain text."""
 TEXT_READER = "text:read_text"

@@ -76,6 +76,33 @@ def read_notebook(data: bytes) -> Iterator[Document]:
     )
 
 
+def read_canvas(data: bytes) -> Iterator[Document]:
+    """The cards of an Obsidian canvas from top to bottom: texts, files, addresses and groups; then labels of lines."""
+    text, problem = _read_characters(data)
+    try:
+        canvas: Any = json.loads(text) if text.strip() else {}
+    except ValueError as error:
+        raise NotTextError(f"broken: not the JSON of a canvas ({error})") from None
+    if not isinstance(canvas, dict):
+        raise NotTextError("broken: JSON, but not of a canvas")
+    cards = sorted(_list(_get(canvas, "nodes")), key=lambda card: (_number(card, "y"), _number(card, "x")))
+    blocks = [_card(card) for card in cards] + [
+        plain(_text(_get(edge, "label"))) for edge in _list(_get(canvas, "edges"))
+    ]
+    yield Document(None, "\n\n".join(block.strip("\n") for block in blocks if block.strip()) + "\n", {}, problem)
+
+
+def _card(card: Any) -> str:
+    if file := _text(_get(card, "file")):
+        return f"[[{file}]]"
+    return _text(_get(card, "text")) or plain(_text(_get(card, "label")) or _text(_get(card, "url")))
+
+
+def _number(card: Any, key: str) -> float:
+    value = _get(card, key)
+    return value if isinstance(value, int | float) else 0.0
+
+
 def _blocks(cell: Any, language: str) -> list[str]:
     source, kind = _text(_get(cell, "source")).strip("\n"), _get(cell, "cell_type")
     if kind != "code":
