@@ -78,7 +78,7 @@ class Skills:
         named = self._kb.settings.skill_folders
         wanted: list[tuple[Level, str]] = [
             *(("project", os.path.join(folder, place)) for folder in self._project for place in PLACES),
-            *(("project", path) for path in named if _is_inside(path, root)),
+            *(("project", path) for path in (*named, *added) if _is_inside(path, root)),
             *(("user", os.path.join(self._home, place)) for place in PLACES),
             *(("configured", path) for path in (*named, *added) if not _is_inside(path, root)),
         ]
@@ -86,7 +86,8 @@ class Skills:
         for level, path in wanted:
             for place in (path, *_links(path)):
                 real = os.path.realpath(place)
-                allowed = os.path.isdir(real) and (level != "project" or (_is_inside(real, root) and is_yours(real)))
+                named_here = level != "project" or real in added
+                allowed = os.path.isdir(real) and (named_here or (_is_inside(real, root) and is_yours(real)))
                 if allowed and not any(_is_inside(real, origin.root) for _, _, origin in found):
                     is_skill = os.path.isfile(os.path.join(real, SKILL_FILE))
                     name = (os.path.basename(place), SKILL_FILE) if is_skill else ()

@@ -169,3 +169,21 @@ def test_a_skill_file_that_cannot_be_read_is_listed_with_the_reason(co: Co, mine
     assert "bytes" in listed["large"]["detail"]
     shown = co("skill", "show", "binary")
     assert (shown.code, len(shown.err.splitlines())) == (2, 1)
+
+
+@pytest.mark.parametrize("is_project", [True, False], ids=["in a project", "in the current folder"])
+def test_a_folder_of_skills_that_was_added_inside_the_project_or_the_current_folder_is_offered(
+    co: Co, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_project: bool
+) -> None:
+    place = tmp_path / "work"
+    (place / ".git" if is_project else place).mkdir(parents=True)
+    monkeypatch.chdir(place)
+    SkillRoot(place / "tools" / "skills").put(
+        "pdf/SKILL.md", "---\nname: pdf\ndescription: Fills forms.\n---\nSteps.\n"
+    )
+
+    co("add", "tools/skills", "--as", "skill")
+
+    (listed,) = co("skill", "list", "--all", "--json").json
+    assert (listed["name"], listed["level"], listed["state"]) == ("pdf", "project", "offered")
+    assert [skill["name"] for skill in co("skill", "search", "fill forms", "--json").json["skills"]] == ["pdf"]
