@@ -14,6 +14,7 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import TYPE_CHECKING, Protocol
 
 from co_cli.embedding.embedders import Embedders
+from co_cli.embedding.static import SPACE as STATIC
 from co_cli.errors import (
     IndexDamagedError,
     IndexUnavailableError,
@@ -146,7 +147,8 @@ class KnowledgeIndex(IndexedNotes):
             if not changes.none or not synced:
                 from co_cli.index.sync import SyncOptions, sync_files  # parsers, which an unchanged vault does not need
 
-                options = SyncOptions(self.limit, source, progress, self.boundaries)
+                embed = None if self.truth else self._embed_written  # there, others wait until the files are read
+                options = SyncOptions(self.limit, source, progress, self.boundaries, embed)
                 report = sync_files(self.engine, self.origin, scan, changes, options)
         self.fresh_as_of = started
         self.unread[self.origin] = [path for path, reason in report.skipped if "cannot be read" in reason]
@@ -292,6 +294,11 @@ class KnowledgeIndex(IndexedNotes):
         """
         deadline = None if seconds is None else time.monotonic() + seconds
         return VaultEmbedding(self.engine, self.origin, self.embedders, deadline, progress).run()
+
+    def _embed_written(self) -> None:
+        """Give what a sync has just written its vectors, if the embedded model makes them: then they count as one."""
+        if self.embedders.space and self.embedders.space.provider == STATIC.provider:
+            VaultEmbedding(self.engine, self.origin, self.embedders, compacts=False).run()
 
     def embed_saved(self) -> None:
         """Give what was just saved its vectors, if that does not take long; else the next sync does."""

@@ -44,7 +44,7 @@ def run_sync(options: argparse.Namespace) -> int:
       co index sync
       co index sync --drop-missing
     """
-    with open_knowledge_base(options) as kb, _boundaries_model(kb), ProgressBar("indexing") as bar:
+    with open_knowledge_base(options) as kb, _boundaries_model(kb), ProgressBar("indexing", unit="files") as bar:
         report = kb.sync(bar, drop_missing=options.drop_missing)
         report = report.replaced(kept=tuple(kb.index.missing()))  # also those of earlier syncs
     return _print_report(options, report)
@@ -56,7 +56,7 @@ def run_rebuild(options: argparse.Namespace) -> int:
     complete. Other vaults in the same search.db are indexed again when they are
     next used. Notes are never changed.
     """
-    with open_knowledge_base(options) as kb, _boundaries_model(kb), ProgressBar("indexing") as bar:
+    with open_knowledge_base(options) as kb, _boundaries_model(kb), ProgressBar("indexing", unit="files") as bar:
         report = kb.rebuild(bar)
     return _print_report(options, report)
 
@@ -281,7 +281,7 @@ def run_watch(options: argparse.Namespace) -> int:
       co index watch --json | jq --unbuffered -r '.added[]?'
       co index watch --poll          on a network drive
     """
-    bar = ProgressBar("indexing")
+    bar = ProgressBar("indexing", unit="files")
     with open_knowledge_base(options) as kb:
         if sys.stderr.isatty():
             print(f"co index watch: {printable(kb.root)} is being watched; press Ctrl-C to stop", file=sys.stderr)

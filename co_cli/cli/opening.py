@@ -80,7 +80,7 @@ def sync_first(kb: KnowledgeBase, backend: str | None = None) -> SyncReport | No
     if (backend or kb.settings.knowledge_search_backend) == "grep":
         return None
     try:
-        with ProgressBar("indexing") as bar:
+        with ProgressBar("indexing", unit="files") as bar:
             report = kb.sync(bar, seconds=SLOW_SECONDS)
     except IndexUnavailableError:
         return None  # the search that follows gets the same error, searches the files and says so

@@ -79,7 +79,7 @@ def _offer_notes(options: argparse.Namespace, vault: str, project: str, command:
         return
     print(printable(f"{there}."))
     if read_key("[y] search them, too  [n] not now", "yn") == "y":
-        with KnowledgeBase.open(vault, options.data_dir) as kb, ProgressBar("indexing") as bar:
+        with KnowledgeBase.open(vault, options.data_dir) as kb, ProgressBar("indexing", unit="files") as bar:
             receipt = kb.sources.add(project, progress=bar)
         print(printable(f"{receipt.path}  {receipt.outcome} {receipt.label}: {receipt.detail}"))
 
@@ -112,7 +112,7 @@ def run_demo(options: argparse.Namespace) -> int:
     query = query_of(options.query) if options.query else SAMPLE_QUESTIONS[0]
     with KnowledgeBase.open(sample_vault(), os.path.join(settings.data_dir, "demo")) as kb:
         kb.short_lived = True  # it answers as `co search` does
-        with ProgressBar("indexing") as bar:
+        with ProgressBar("indexing", unit="files") as bar:
             kb.sync(bar)
         found = kb.search(query, limit=options.limit)
 

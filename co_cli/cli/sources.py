@@ -84,6 +84,7 @@ def run_add(options: argparse.Namespace) -> int:
             with _loader(kb.settings, options.prompt_addition) as loader:
                 pages = kb.web_pages(loader=loader)
                 for number, url in enumerate(urls):
+                    results.bar.unit = "pages"
                     results.bar(number, len(urls))
                     results.add_page(pages.add(url, on_conflict, options.tag))
         results.say_vault(kb.root, tier_of(kb.settings) == "project")
@@ -137,6 +138,7 @@ def run_refresh(options: argparse.Namespace) -> int:
                         f"nothing that can be refreshed is called {refs[0]!r}: `co source list` lists sources"
                     )
                 for number, path in enumerate(paths):
+                    results.bar.unit = "pages"
                     results.bar(number, len(paths))
                     results.add_page(pages.refresh(path, options.on_conflict or "skip"))
     return results.end("Nothing was added here yet: `co add` adds web pages, files and folders.")
@@ -291,7 +293,7 @@ class Results:
     def __init__(self, as_json: bool, verb: str) -> None:
         self.as_json, self.rows = as_json, list[Row]()
         self.code = 0
-        self.bar = ProgressBar(verb)
+        self.bar = ProgressBar(verb, unit="files")
 
     def add_page(self, receipt: PageReceipt) -> None:
         values = receipt._asdict()

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 NARROWEST, WIDEST = 40, 100
 SCREEN_LINES = 24
+LONG_WORK = 100
+"""How many files are worth a bar before the first one is read."""
 """Of a terminal that does not say how many it has."""
 SNIPPET_LINES, CODE_LINES = 2, 4
 """Lines of a snippet on a terminal, and of one with code."""
@@ -233,26 +235,37 @@ def size_of(count: int) -> str:
 
 
 class ProgressBar:
-    """A bar on stderr for work that takes more than 0.4 s, if stderr is a terminal that can erase it."""
+    """A bar on stderr for much work, or work that takes over 0.4 s, if stderr is a terminal that can erase it."""
 
-    def __init__(self, verb: str, stream: TextIO | None = None) -> None:
-        self.verb, self.stream = verb, stream or sys.stderr
+    def __init__(self, verb: str, stream: TextIO | None = None, unit: str = "") -> None:
+        """`unit` is what is counted, such as `files`."""
+        self.verb, self.stream, self.unit = verb, stream or sys.stderr, unit
         self.visible = self.stream.isatty() and os.environ.get("TERM") != "dumb"
         self.started = self.shown = time.monotonic()
         self.total = 0
         self.drawn = False
 
     def __call__(self, done: int, total: int) -> None:
+        self._show(done, total, self.unit)
+
+    def passages(self, done: int, total: int) -> None:
+        """The second stage of a sync, in which a slow model makes vectors."""
+        self._show(done, total, "passages")
+
+    def _show(self, done: int, total: int, unit: str) -> None:
         now = time.monotonic()
         if total != self.total:  # another stage, with another speed
             self.started, self.total = self.shown if not self.total else now, total
-        if now - self.started < 0.4 or now - self.shown < 0.1 or not self.visible:
+        if not self.visible or (self.drawn and now - self.shown < 0.1):
+            return
+        if now - self.started < 0.4 and (done or total < LONG_WORK):
             return
         self.shown, self.drawn = now, True
-        rate = done / (now - self.started)
+        rate = done / max(now - self.started, 0.001)
         left = f", {(total - done) / rate:,.0f} s left" if rate else ""
         filled = 24 * done // max(total, 1)
-        text = f"[{'#' * filled}{'.' * (24 - filled)}] {self.verb} {done:,} of {total:,}{left}"
+        counted = f"{done:,} of {total:,} {unit}".rstrip()
+        text = f"[{'#' * filled}{'.' * (24 - filled)}] {self.verb} {counted}{left}"
         self.stream.write(f"\r\x1b[K{text[: terminal_width()]}")
         self.stream.flush()
 

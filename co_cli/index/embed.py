@@ -50,6 +50,8 @@ class VaultEmbedding:
     deadline: float | None = None
     """A time.monotonic() value, for slow embedders; None for no limit."""
     progress: Progress | None = None
+    compacts: bool = True
+    """Whether the engine is compacted after many passages; a sync does so at its end."""
 
     def run(self) -> Embedded | None:
         """None if there is nothing to do: then no model is loaded."""
@@ -134,8 +136,9 @@ class VaultEmbedding:
             if problem or not stored:
                 break
             if self.progress:
-                self.progress(done, total)
-        if done >= MANY:
+                report = getattr(self.progress, "passages", self.progress)  # a bar says what it counts
+                report(done, total)
+        if done >= MANY and self.compacts:
             self.engine.compact()
         return Embedded(done, left, problem)
 

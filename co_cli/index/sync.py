@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from co_cli.index.changes import RACY_SECONDS, Changes, reported, settled
@@ -23,6 +23,8 @@ from co_cli.sources.walk import Scan, is_listed, place_of
 from co_cli.values import Progress, SyncReport, to_utf8
 
 BATCH = 1_000
+WRITE_SECONDS = 1.0
+"""What was read is written after a batch, or after this long: a sync that is stopped loses no more than that."""
 MANY = 1_000
 """After this many changes the engine is compacted."""
 FEW_DELETED = 10
@@ -39,6 +41,8 @@ class SyncOptions:
     """Only notes of this source; others are left to the next sync."""
     progress: Progress | None = None
     boundaries: Boundaries | None = None
+    embed: Callable[[], object] | None = None
+    """Called after each write, to give it its vectors."""
 
 
 @dataclass(slots=True)
@@ -77,18 +81,23 @@ def sync_files(engine: Engine, origin: Origin, scan: Scan, changes: Changes, opt
     for path, file in known_gone.items():
         if file.skipped is None:
             twins.setdefault(file.hash, []).append(path)
+    if options.progress and changes.look:
+        options.progress(0, len(changes.look))
     for start in range(0, len(changes.look), BATCH):
         batch = changes.look[start : start + BATCH]
         with engine.reading() as reader:
             known = reader.files(vault, batch)
-        files = [file for path in batch if (file := _look_at(origin, path, known.get(path), seen, options))]
-        for file in files:
-            _count(file, known.get(file.path), twins, seen)
-        if files:
-            with engine.writing() as writer:
-                writer.put_files(writer.add_vault(origin), files)
-        if options.progress:
-            options.progress(start + len(batch), len(changes.look))
+        files: list[IndexedFile] = []
+        began = time.monotonic()
+        for number, path in enumerate(batch, 1):
+            if file := _look_at(origin, path, known.get(path), seen, options):
+                _count(file, known.get(path), twins, seen)
+                files.append(file)
+            if files and (number == len(batch) or time.monotonic() - began >= WRITE_SECONDS):
+                _write(engine, origin, files, options)
+                files, began = [], time.monotonic()
+            if options.progress:
+                options.progress(start + number, len(changes.look))
     removed, kept = _finish(engine, origin, scan, changes, seen)
     if max(len(seen.stored), len(removed)) >= MANY:
         engine.compact()
@@ -109,6 +118,13 @@ def sync_files(engine: Engine, origin: Origin, scan: Scan, changes: Changes, opt
         problems=problems,
         kept=tuple(kept),
     )
+
+
+def _write(engine: Engine, origin: Origin, files: Sequence[IndexedFile], options: SyncOptions) -> None:
+    with engine.writing() as writer:
+        writer.put_files(writer.add_vault(origin), files)
+    if options.embed:
+        options.embed()
 
 
 def read_file(

@@ -190,7 +190,7 @@ class Origins:
             report = self._index.of(made[0]).sync(progress=progress)
             if only and report.skipped:
                 raise InvalidInputError(f"{origin.path}: {report.skipped[0][1]}")
-        except BaseException:  # also Ctrl-C
+        except Exception:  # not after Ctrl-C: what was indexed stays, and the next sync goes on
             if made and made[0] in self.all():
                 self.remove(made[0].label)
             raise

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -413,19 +412,28 @@ def test_two_processes_add_the_same_folder_once(co: Co, vault: Vault, handbook: 
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGINT to send there")
-def test_a_first_add_that_is_stopped_leaves_nothing(co: Co, vault: Vault, tmp_path: Path, data_dir: Path) -> None:
+def test_a_first_add_that_is_stopped_keeps_what_it_indexed_and_the_next_goes_on(
+    co: Co, vault: Vault, tmp_path: Path
+) -> None:
     many = tmp_path / "many"
     many.mkdir()
-    for number in range(1_500):
-        (many / f"{number}.txt").write_text(f"File {number} says something of its own.")
+    for number in range(3_000):
+        (many / f"{number:04}.txt").write_text(f"File {number} says something of its own.\n" * 20)
     adding = subprocess.Popen([sys.executable, "-m", "co_cli", "add", str(many)], cwd=co.folder)
-    while not Path(registry_file(str(data_dir))).exists():
+    indexed = 0
+    while not indexed:
         assert adding.poll() is None
-        time.sleep(0.005)
+        listed = co("source", "list", "--no-sync", "--json").json
+        indexed = listed[0]["notes"] if listed else 0
     adding.send_signal(signal.SIGINT)  # while it is indexing
 
     assert adding.wait(180) == 130
-    assert co("source", "list", "--json").json == []
+    (kept,) = co("source", "list", "--no-sync", "--json").json
+    assert indexed <= kept["notes"] < 3_000
+    assert refs(co, "File 3 says something", "--no-sync")
+    (row,) = co("add", str(many), "--json").json
+    assert (row["outcome"], len(row["added"])) == ("updated", 3_000 - kept["notes"])
+    assert co("source", "list", "--json").json[0]["notes"] == 3_000
 
 
 def test_what_becomes_ignored_is_removed_and_not_missing(co: Co, vault: Vault, handbook: Path) -> None:

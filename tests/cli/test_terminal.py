@@ -165,3 +165,18 @@ def test_progress_is_shown_for_long_work_on_a_terminal_that_can_erase_it(
     bar(500, 1000)
 
     assert stream.getvalue().partition("] ")[2] == shown
+
+
+def test_a_bar_says_what_it_counts_and_is_there_before_the_first_of_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    stream = io.StringIO()
+    stream.isatty = lambda: True  # type: ignore[method-assign]
+    bar = ProgressBar("adding", stream, "files")
+
+    bar(0, 5_590)
+
+    assert stream.getvalue().partition("] ")[2] == "adding 0 of 5,590 files"
+    few = ProgressBar("adding", io.StringIO(), "files")
+    few.visible = True
+    few(0, 3)
+    assert not few.drawn

@@ -11,6 +11,7 @@ import pytest
 
 from co_cli.index import sync
 from co_cli.index.sqlite.sqlite_engine import SqliteEngine
+from co_cli.knowledge_base import KnowledgeBase
 from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.notes.note import Note
 from tests.index.contents import contents, contents_from_scratch
@@ -208,3 +209,14 @@ def test_a_damaged_listing_hides_no_deletion(vault: Vault, index: KnowledgeIndex
 
     assert indexed(index) == ["memories/ash.md", "memories/oak.md"]
     assert index.sync().touched == 0
+
+
+def test_progress_counts_every_file_once_and_vectors_are_made_meanwhile(vault: Vault, kb: KnowledgeBase) -> None:
+    for number in range(30):
+        vault.write(f"memories/oak{number}.md", f"Oak number {number} lives long.")
+    calls: list[tuple[int, int]] = []
+
+    kb.sync(lambda done, total: calls.append((done, total)))
+
+    assert calls == [(done, 30) for done in range(31)]
+    assert kb.status().unembedded == 0
