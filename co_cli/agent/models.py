@@ -6,13 +6,17 @@ import os
 import re
 import textwrap
 from difflib import get_close_matches
+from functools import partial
 from typing import TYPE_CHECKING, Any, get_args
 from urllib.parse import urlsplit
 
+from co_cli.embedding.remote import NEXT_KEY, keys_of
 from co_cli.errors import KnowledgeError
 from co_cli.logbook import in_log, logger
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pydantic_ai.models import Model
 
 NO_MODEL = (
@@ -38,9 +42,10 @@ def load_model(name: str) -> Model:
     from pydantic_ai.providers import infer_provider, infer_provider_class
     from pydantic_ai.providers.ollama import OllamaProvider
 
-    def provide(provider: str) -> Any:
+    def provide(provider: str, key: str | None = None) -> Any:
         if provider != "ollama":
-            return infer_provider(provider)
+            kind: Any = infer_provider_class(provider)
+            return kind(api_key=key) if key else infer_provider(provider)
         key = os.environ.get("OLLAMA_API_KEY") or "none"
         # without retries: a server that does not run does not start within a second either
         return OllamaProvider(openai_client=AsyncOpenAI(base_url=ollama_address(), api_key=key, max_retries=0))
@@ -52,7 +57,9 @@ def load_model(name: str) -> Model:
         except ValueError:
             _refuse_misspelled(provider, rest)
             name = f"ollama:{name}"
-        model = infer_model(name, provide)
+        several = keys_of(name.partition(":")[0])
+        keys = several if len(several) > 1 and not name.startswith("ollama:") else [None]
+        models = [infer_model(name, partial(provide, key=key)) for key in keys]
     except UnusableModelError:
         raise
     except Exception as error:  # each provider reports a missing package or key in its own way
@@ -60,8 +67,27 @@ def load_model(name: str) -> Model:
         raise UnusableModelError(f"{name} cannot be used: {reason}") from error
     # without this, an answer that breaks off counts as complete
     complete = OpenAIModelProfile(openai_chat_streaming_requires_finish_reason=True)
-    model.profile = merge_profile(model.profile, complete)
-    return model
+    for model in models:
+        model.profile = merge_profile(model.profile, complete)
+    return models[0] if len(models) == 1 else _with_several_keys(models)
+
+
+def _with_several_keys(models: Sequence[Model]) -> Model:
+    """One model with each of its keys in turn: the next after a status that says that one cannot be used now."""
+    from pydantic_ai.models.fallback import FallbackModel
+
+    class KeyedModel(FallbackModel):
+        """Is called what the model is called."""
+
+        @property
+        def model_name(self) -> str:
+            return models[0].model_name
+
+        @property
+        def system(self) -> str:
+            return models[0].system
+
+    return KeyedModel(*models, fallback_on=lambda error: getattr(error, "status_code", None) in NEXT_KEY)
 
 
 def _refuse_misspelled(provider: str, model: str) -> None:
@@ -90,6 +116,8 @@ def problem_of(error: Exception, name: str, begun: bool) -> str:
     """What went wrong and how to fix it, on one line. `begun`: part of the answer had arrived."""
     from pydantic_ai.exceptions import AgentRunError, ModelAPIError, ModelHTTPError
 
+    if isinstance(error, ExceptionGroup):  # of several keys
+        error = error.exceptions[-1]
     provider, _, model = name.partition(":")
     reason = textwrap.shorten(str(error), MAX_LENGTH, placeholder="…")
     match error:

@@ -63,6 +63,15 @@ MAX_TEXT = 8_000
 MAX_ANSWER_BYTES = 32_000_000
 """32 texts with 4,096 numbers of 20 digits each are 2.6 MB."""
 RETRY_STATUS = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
+NEXT_KEY = frozenset({401, 403, 429})
+"""Of several keys, the next one is used after these."""
+KEYS = {
+    "google": "GOOGLE_API_KEY GEMINI_API_KEY",
+    "google-cloud": "GOOGLE_API_KEY GEMINI_API_KEY",
+    "cohere": "CO_API_KEY",
+    "voyageai": "VOYAGE_API_KEY",
+}
+"""The variables of providers that are not called after them."""
 SECRET_NAMES = re.compile("KEY|TOKEN|SECRET|PASSWORD")
 OTHER_MODEL = "choose another model with CO_KNOWLEDGE_EMBEDDING_MODEL"
 Call = Callable[[Sequence[str], EmbedKind], Coroutine[Any, Any, Sequence[Sequence[float]]]]
@@ -219,24 +228,13 @@ def _ollama(space: VectorSpace, host: str | None) -> Call:
 
 def _pydantic_ai(space: VectorSpace, host: str | None) -> Call:
     from pydantic_ai.embeddings import Embedder, infer_embedding_model
-    from pydantic_ai.providers import infer_provider, infer_provider_class
 
-    def provide(name: str) -> Any:
-        kind: Any = infer_provider_class(name)
-        try:
-            provider = kind(base_url=host) if host else infer_provider(name)
-        except TypeError as error:
-            fix = "unset CO_KNOWLEDGE_EMBEDDING_HOST"
-            raise SettingsError(f"the embedding provider {name} cannot be given an address: {fix}") from error
-        if hasattr(provider.client, "max_retries"):
-            provider.client.max_retries = 0  # RemoteEmbedder tries again, and only with documents
-        http: Any = getattr(provider.client, "_client", None)
-        if hasattr(http, "event_hooks"):
-            http.event_hooks["response"].append(_limit)
-        return provider
-
+    keys = keys_of(space.provider)
     try:
-        embedder = Embedder(infer_embedding_model(f"{space.provider}:{space.model}", provider_factory=provide))
+        embedders = [
+            Embedder(infer_embedding_model(f"{space.provider}:{space.model}", provider_factory=_provider(key, host)))
+            for key in (keys if len(keys) > 1 else [None])
+        ]
     except KnowledgeError:
         raise
     except Exception as error:  # its package or its key is missing; the message has the fix
@@ -244,9 +242,55 @@ def _pydantic_ai(space: VectorSpace, host: str | None) -> Call:
 
     async def embed(texts: Sequence[str], kind: EmbedKind) -> Sequence[Sequence[float]]:
         plain: Any = {"truncate": True, "extra_headers": {"accept-encoding": "identity"}}
-        return (await embedder.embed(texts, input_type=kind, settings=plain)).embeddings
+        for left in reversed(range(len(embedders))):
+            try:
+                return (await embedders[0].embed(texts, input_type=kind, settings=plain)).embeddings
+            except Exception as error:
+                if getattr(error, "status_code", None) in NEXT_KEY:
+                    embedders.append(embedders.pop(0))  # the next key, from now on
+                    if left:
+                        continue
+                raise
+        raise AssertionError("there is always a key, or a provider that needs none")
 
     return embed
+
+
+def _provider(key: str | None, host: str | None) -> Callable[[str], Any]:
+    """Makes pydantic-ai's provider of a name, with a key (None: its variable has it) and an address, if any."""
+    from pydantic_ai.providers import infer_provider, infer_provider_class
+
+    given = {name: value for name, value in (("api_key", key), ("base_url", host)) if value}
+
+    def provide(name: str) -> Any:
+        kind: Any = infer_provider_class(name)
+        try:
+            if host and name == "voyageai":  # pydantic-ai has no address for it
+                from voyageai.client_async import AsyncClient  # pyright: ignore[reportMissingImports]
+
+                provider = kind(voyageai_client=AsyncClient(**given))
+            else:
+                provider = kind(**given) if given else infer_provider(name)
+        except TypeError as error:
+            fix = "unset CO_KNOWLEDGE_EMBEDDING_HOST" if host else f"set {KEYS.get(name, 'its variable')} to one key"
+            what = "an address" if host else "several keys"
+            raise SettingsError(f"the embedding provider {name} cannot be given {what}: {fix}") from error
+        if hasattr(provider.client, "max_retries"):
+            provider.client.max_retries = 0  # RemoteEmbedder tries again, and only with documents
+        http: Any = getattr(provider.client, "_client", None) or getattr(provider, "_own_http_client", None)
+        if hasattr(http, "event_hooks"):
+            http.headers["accept-encoding"] = "identity"
+            http.event_hooks["response"].append(_limit)
+        return provider
+
+    return provide
+
+
+def keys_of(provider: str) -> list[str]:
+    """The keys of a provider: its variable may have several, separated by commas."""
+    names = KEYS.get(provider, f"{provider.partition('-')[0].upper()}_API_KEY").split()
+    text = next((value for name in names if (value := os.environ.get(name))), "")
+    return [key.strip() for key in text.split(",") if key.strip()]
 
 
 def add_prompt(space: VectorSpace, text: str, kind: EmbedKind) -> str:
@@ -283,7 +327,7 @@ def _quote(said: object) -> str:
     """What a server or a library said as one short line, without keys and passwords."""
     line = re.sub(r" or pass it via `[^`]*`", "", " ".join(str(said).split()))
     line = re.sub(r"//[^/@]*@", "//", line)
-    for name, value in os.environ.items():
-        if len(value) > 3 and SECRET_NAMES.search(name):
-            line = line.replace(value, "***")
+    for name, values in os.environ.items():
+        for value in (values, *values.split(",")) if SECRET_NAMES.search(name) else ():
+            line = line.replace(value.strip(), "***") if len(value.strip()) > 3 else line
     return line[:300]

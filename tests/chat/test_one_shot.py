@@ -192,3 +192,19 @@ def test_a_misspelled_provider_and_a_dead_server_are_named_as_such(
     ran = co.process("chat", "--model", "openai:gpt-5", "hello")
     assert (ran.code, ran.err.count("\n")) == (3, 1)
     assert ran.err.startswith("co: cannot reach openai at http://127.0.0.1:1/v1: check the network")
+
+
+def test_of_several_keys_the_next_is_used_if_one_is_refused(
+    co: Co, server: ChatServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-first,sk-second")
+    monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+    server.play(fails(401), text("Blue first."))
+
+    ran = co("chat", "--model", "openai-chat:gpt-5", "--json", "how do we deploy?")
+    assert (ran.code, ran.json["answer"], len(server.requests)) == (0, "Blue first.", 2)
+    assert ran.json["model"] == "openai:gpt-5"
+
+    server.play(fails(401), fails(403))
+    ran = co("chat", "--model", "openai-chat:gpt-5", "how do we deploy?")
+    assert (ran.code, "did not accept the key (403)" in ran.err) == (3, True)

@@ -25,6 +25,7 @@ class Loopback(JsonServer):
     """`faults` are used up one a request; None answers well."""
 
     path = "/"
+    key_header = "Authorization"
 
     def __init__(self) -> None:
         self.faults: list[str | None] = []
@@ -45,7 +46,7 @@ class Loopback(JsonServer):
             self.send(handler, 404, b"404 page not found")
             return
         self.requests.append(request)
-        self.keys.append(handler.headers.get("Authorization", "").removeprefix("Bearer "))
+        self.keys.append(handler.headers.get(self.key_header, "").removeprefix("Bearer "))
         fault = self.faults.pop(0) if self.faults else None
         body = json.dumps(self.body(request, fault)).encode()
         if fault is None or fault in ("wrong dimensions", "nan", "infinity", "zeros", "one vector too few", "words"):
@@ -150,6 +151,43 @@ class OpenAIServer(Loopback):
 
     def _complaint(self, said: str) -> Any:
         return {"message": said, "type": "error", "param": None, "code": None}
+
+
+class VoyageServer(Loopback):
+    """`POST /v1/embeddings` of Voyage."""
+
+    path = "/v1/embeddings"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.url += "/v1"
+
+    def body(self, request: dict[str, Any], fault: str | None) -> dict[str, Any]:
+        vectors = self._faulty_vectors(request, fault)
+        as_base64 = request.get("encoding_format") == "base64"
+        data = [
+            {"object": "embedding", "index": at, "embedding": _base64(vector) if as_base64 else vector}
+            for at, vector in enumerate(vectors)
+        ]
+        return {"object": "list", "data": data, "model": request["model"], "usage": {"total_tokens": 8}}
+
+
+class GeminiServer(Loopback):
+    """`POST /v1/models/MODEL:batchEmbedContents` of the Gemini API; older clients call its version v1beta."""
+
+    path = "/v1/models/gemini-embedding-001:batchEmbedContents"
+    key_header = "x-goog-api-key"
+
+    def answer(self, handler: BaseHTTPRequestHandler, request: dict[str, Any]) -> None:
+        handler.path = handler.path.replace("/v1beta/", "/v1/")
+        super().answer(handler, request)
+
+    def body(self, request: dict[str, Any], fault: str | None) -> dict[str, Any]:
+        texts = [one["content"]["parts"][0]["text"] for one in request["requests"]]
+        return {"embeddings": [{"values": vector} for vector in self._faulty_vectors({"input": texts}, fault)]}
+
+    def _complaint(self, said: str) -> Any:
+        return {"message": said, "status": "ERROR", "code": 400}
 
 
 def _base64(vector: Sequence[float]) -> str:

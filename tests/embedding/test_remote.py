@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from typing import Any, NamedTuple
 
 import pytest
@@ -16,7 +17,7 @@ from co_cli.embedding.remote import BATCH_TEXTS, MAX_TEXT, PAUSES, SECONDS, Remo
 from co_cli.embedding.space import OutOfTimeError
 from co_cli.errors import EmbeddingError, SettingsError
 
-from .loopback import Loopback, OllamaServer, OpenAIServer
+from .loopback import GeminiServer, Loopback, OllamaServer, OpenAIServer, VoyageServer
 
 SECRET = "sk-secret-4711"
 
@@ -101,6 +102,61 @@ def test_documents_wait_as_long_as_the_provider_asks_but_not_for_an_hour(remote:
     with pytest.raises(EmbeddingError, match="try again in 3600 s"):
         remote.embedder.embed(["blue"], "document")
     assert remote.waits == [7.0]
+
+
+@pytest.mark.parametrize("remote", ["openai"], indirect=True)
+def test_of_several_keys_the_next_is_used_after_401_403_and_429(
+    remote: Remote, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-first, sk-second,,sk-third")
+    server, embedder = remote.server, RemoteEmbedder(remote_space("openai"), remote.server.url)
+    embedder.embed(["blue"], "query")
+    server.faults = ["401", None, None, "403", "429"]
+
+    for _ in range(3):
+        assert embedder.embed(["blue"], "query") != [None]
+    assert server.keys == [f"sk-{key}" for key in ("first", "first", "second", "second", "second", "third", "first")]
+
+    server.faults = ["500"]
+    with pytest.raises(EmbeddingError, match="HTTP 500"):
+        embedder.embed(["blue"], "query")
+    server.faults = ["429", "429", "401"]
+    with pytest.raises(EmbeddingError, match="refused the key") as raised:
+        embedder.embed(["blue"], "query")
+    assert server.keys[7:] == [f"sk-{key}" for key in ("first", "first", "second", "third")]
+    assert not any(key in str(raised.value) for key in server.keys)
+
+
+@pytest.mark.parametrize(
+    ("provider", "package", "make", "variable"),
+    [
+        ("gemini", "google.genai", GeminiServer, "GEMINI_API_KEY"),
+        ("voyage", "voyageai", VoyageServer, "VOYAGE_API_KEY"),
+    ],
+)
+def test_gemini_and_voyage_embed_with_what_their_extras_install(
+    provider: str,
+    package: str,
+    make: Callable[[], Loopback],
+    variable: str,
+    monkeypatch: pytest.MonkeyPatch,
+    cosine: Callable[..., float],
+) -> None:
+    pytest.importorskip(package, reason=f'pip install "co-cli[{provider}]"')
+    monkeypatch.delenv("GOOGLE_API_KEY", raising=False)
+    monkeypatch.setenv(variable, "key-first,key-second")
+    with closing(make()) as server:
+        embedder = RemoteEmbedder(remote_space(provider), server.url)
+        server.faults = ["403"]
+        near, far = embedder.embed(["The blue pool takes traffic first.", "Invoices are due in May."], "document")
+        (query,) = embedder.embed(["which pool takes traffic"], "query")
+
+        assert cosine(query, near) > cosine(query, far)
+        assert server.keys == ["key-first", "key-second", "key-second"]
+        server.faults = ["401", "401"]
+        with pytest.raises(EmbeddingError, match="refused the key") as raised:
+            embedder.embed(["blue"], "query")
+        assert "key-" not in str(raised.value)
 
 
 def test_a_server_that_dies_between_batches_gives_no_half_answer(remote: Remote) -> None:
