@@ -114,9 +114,9 @@ def ollama_address() -> str:
 
 def problem_of(error: Exception, name: str, begun: bool) -> str:
     """What went wrong and how to fix it, on one line. `begun`: part of the answer had arrived."""
-    from pydantic_ai.exceptions import AgentRunError, ModelAPIError, ModelHTTPError
+    from pydantic_ai.exceptions import AgentRunError, FallbackExceptionGroup, ModelAPIError, ModelHTTPError
 
-    if isinstance(error, ExceptionGroup):  # of several keys
+    if isinstance(error, FallbackExceptionGroup):  # of several keys
         error = error.exceptions[-1]
     provider, _, model = name.partition(":")
     reason = textwrap.shorten(str(error), MAX_LENGTH, placeholder="…")

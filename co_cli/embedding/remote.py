@@ -15,6 +15,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Coroutine, Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from co_cli.embedding.space import EmbedKind, OutOfTimeError, Vector, VectorSpace
@@ -266,9 +267,8 @@ def _provider(key: str | None, host: str | None) -> Callable[[str], Any]:
         kind: Any = infer_provider_class(name)
         try:
             if host and name == "voyageai":  # pydantic-ai has no address for it
-                from voyageai.client_async import AsyncClient  # pyright: ignore[reportMissingImports]
-
-                provider = kind(voyageai_client=AsyncClient(**given))
+                client: Any = import_module("voyageai.client_async")
+                provider = kind(voyageai_client=client.AsyncClient(**given))
             else:
                 provider = kind(**given) if given else infer_provider(name)
         except TypeError as error:

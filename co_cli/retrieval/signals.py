@@ -62,7 +62,7 @@ def add_signals(ranked: Sequence[Scored], weights: Mapping[str, float], material
 
 def _recency(material: Material, ranked: Sequence[Scored]) -> dict[int, float]:
     """A half after each half-life; within a validity window, how strongly the note holds."""
-    uses = material.uses if material.use_renews else {}
+    uses = material.uses if material.use_renews else dict[int, UseCount]()
     return {note: _freshness(facts, material, uses.get(note)) for note, facts in material.facts.items()}
 
 
