@@ -203,4 +203,5 @@ def use_counts(data_dir: str, count_use: bool, places: Collection[tuple[str, str
         return {}
     finally:
         database.close()
-    return {(root, path): UseCount(*counts, used if count_use else None) for root, path, *counts, used in rows}
+    found = {(root, path): UseCount(*counts) for root, path, *counts in rows}
+    return found if count_use else {place: one._replace(used=None) for place, one in found.items()}
