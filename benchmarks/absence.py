@@ -93,10 +93,10 @@ def _ask(found: QuestionSet, foreign: Sequence[Question]) -> Iterator[Asked]:
 
 
 def _one(kb: KnowledgeBase, name: str, text: str, answerable: bool) -> Asked:
-    request = SearchRequest(text, filters=Filters(outdated=True), reader=kb.reader, read_seconds=None)
+    request = SearchRequest(text, filters=Filters(outdated=True), reader=kb.vault.reader, read_seconds=None)
     result, trace = kb.index.find(request)
     nearest = max(trace.candidates.cosines.values(), default=0.0)
-    read = (max(trace.read.values(), default=0.0),) if kb.reader else ()
+    read = (max(trace.read.values(), default=0.0),) if kb.vault.reader else ()
     return Asked(name, answerable, nearest, trace.candidates.best_coverage, result.searched.passages, read)
 
 

@@ -19,8 +19,8 @@ from co_cli.evaluation.sets import Question, read_vault
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.refs import without_lines
 from co_cli.paths import sample_vault
+from co_cli.ranking import weights_of
 from co_cli.retrieval.profiles import DEFAULT
-from co_cli.searching.requests import weights_of
 from co_cli.settings import load_settings
 from co_cli.upkeep.feedback import DEFAULT_WEIGHTS, Comparison, Judgement, Lesson, compare, learn
 

@@ -12,12 +12,12 @@ from benchmarks.measuring import BenchRow
 from benchmarks.skill_set import put_skills, tasks
 from benchmarks.vaults import Bar
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.linked.skills import Skills
 from co_cli.settings import load_settings
 from co_cli.tools import Toolbox
 from co_cli.tools.budget import estimate_tokens
 from co_cli.tools.skill_tools import ALSO, FOUND, SKILL_TOOLS
 from co_cli.tools.tool import Tool
+from co_cli.vault import Opening
 
 
 def bench_skills(progress: Bar) -> list[BenchRow]:
@@ -27,8 +27,8 @@ def bench_skills(progress: Bar) -> list[BenchRow]:
         skills = put_skills(root / "skills")
         flags = {"vault": str(root / "notes"), "data_dir": str(root / "data"), "skill_folders": [str(root / "skills")]}
         settings = load_settings(flags, start=folder)
-        with KnowledgeBase.open(settings=settings) as kb:
-            kb.skills = Skills(kb, home=folder)  # not those of whoever runs this
+        opening = Opening(home=folder)  # not the skills of whoever runs this
+        with KnowledgeBase.open(settings=settings, opening=opening) as kb:
             listing = "\n".join(f"- {skill.name}: {skill.description}" for skill in skills)
             return [*_rows(Toolbox(kb, with_skills=True), estimate_tokens(listing), progress)]
 

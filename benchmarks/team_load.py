@@ -90,7 +90,7 @@ def _measure(team: Team, notes: int, bar: Bar | None) -> list[BenchRow]:
         git(team.place, "clone", "--quiet", str(team.remote), str(one))
     with KnowledgeBase.open(settings=load_settings({"vault": str(folders[0])}, _environment(team, folders[0]))) as kb:
         kb.sync(bar)
-        access = AccessTokens.of(kb)
+        access = AccessTokens.of(kb.vault)
         tokens = [access.create("write", f"client-{number}")[0] for number in range(SEARCHING + SAVING)]
     with _serving(team, folders[0]) as one, _serving(team, folders[1]) as two:
         load = asyncio.run(press((one, two), tokens, SEARCHING, SECONDS))

@@ -20,6 +20,7 @@ from co_cli.notes.dates import read_moment
 from co_cli.notes.refs import lines_of, without_lines
 from co_cli.notes.transcripts import SpokenTurn, read_turns
 from co_cli.settings import load_settings
+from co_cli.vault import Opening
 
 
 def bench_turns(folders: Sequence[str], bar: Bar | None = None) -> list[BenchRow]:
@@ -44,10 +45,9 @@ def ask_turns(found: QuestionSet, work: Path, read: bool = False, bar: Bar | Non
     marks: list[Marks] = []
     for number, group in enumerate(found.groups):
         flags = {"vault": tempfile.mkdtemp(dir=work), "data_dir": tempfile.mkdtemp(dir=work)}
-        with KnowledgeBase.open(settings=load_settings(flags)) as kb:
+        with KnowledgeBase.open(settings=load_settings(flags), opening=Opening(read_all=True)) as kb:
             places = _keep(kb, [document for document in found.documents if document.group == group])
             kb.sync()
-            kb.read_seconds = None
             for question in (one for one in found.questions if one.group == group):
                 hits = kb.search(question.text, read=read, outdated=True).hits
                 ranked = [places[without_lines(hit.ref)][(lines_of(hit.ref) or (0, 0))[0]] for hit in hits]
@@ -65,7 +65,7 @@ def _keep(kb: KnowledgeBase, documents: Sequence[EvalDocument]) -> dict[str, dic
     places: dict[str, dict[int, str]] = {}
     for session, said in sessions.items():
         turns = [SpokenTurn(one.speaker, one.text, read_moment(created(one.date))) for one in said]
-        ref = keep_turns(kb, KeptSession(session), turns).ref
+        ref = keep_turns(kb.vault, KeptSession(session), turns).ref
         note = kb.note(ref)
         for document, turn in zip(said, read_turns(note.body, note.body_line), strict=True):
             places.setdefault(ref, {}).update(dict.fromkeys(range(turn.line, turn.last + 1), document.id))

@@ -10,7 +10,9 @@ from typing import NamedTuple, Protocol
 
 from benchmarks.corpus import Writer, write_corpus
 from co_cli.knowledge_base import KnowledgeBase
+from co_cli.local import LocalKnowledgeBase
 from co_cli.settings import load_settings
+from co_cli.vault import Opening
 
 WORDS = 8
 
@@ -30,9 +32,11 @@ class BenchVault(NamedTuple):
     data: str
     paths: list[str]
 
-    def open(self, data: str | None = None) -> KnowledgeBase:
+    def open(self, data: str | None = None, opening: Opening | None = None) -> LocalKnowledgeBase:
         flags = {"vault": self.root, "data_dir": data or self.data}
-        return KnowledgeBase.open(settings=load_settings(flags, environ={"HOME": self.folder}, start=self.folder))
+        return KnowledgeBase.open(
+            settings=load_settings(flags, environ={"HOME": self.folder}, start=self.folder), opening=opening
+        )
 
     @property
     def environment(self) -> dict[str, str]:

@@ -107,8 +107,8 @@ def _memory(home: str) -> None:
     with KnowledgeBase.open(vault, data) as kb:
         kb.sync()
         said = [SpokenTurn("User", SAID), SpokenTurn("Assistant", "Good to know.")]
-        keep_turns(kb, KeptSession("tea", title="Tea"), said)
-        extract(kb, OneChange())
+        keep_turns(kb.vault, KeptSession("tea", title="Tea"), said)
+        extract(kb.vault, OneChange())
     environment = {**os.environ, "HOME": home, "CO_VAULT": vault, "CO_DATA_DIR": data}
     narrow = {"width": 860, "height": 700}
     with serving(environment, home) as address, opened(viewport=narrow, locale="en-GB") as browser:

@@ -10,8 +10,9 @@ import os
 import struct
 import time
 from collections.abc import Callable, Collection, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
-from typing import TYPE_CHECKING, Protocol
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from co_cli.embedding.embedders import Embedders
 from co_cli.embedding.static import SPACE as STATIC
@@ -24,10 +25,11 @@ from co_cli.errors import (
     VaultError,
     empty_vault,
 )
+from co_cli.index.authority import VaultAuthority
 from co_cli.index.changes import compare, reported
 from co_cli.index.embed import Embedded, VaultEmbedding, embed_text
 from co_cli.index.engine import Engine
-from co_cli.index.indexed_notes import IndexedNotes
+from co_cli.index.indexed_notes import IndexedNotes, LastSeen, Tiers, UseCounts
 from co_cli.index.sqlite.sqlite_engine import SqliteEngine
 from co_cli.notes.files import is_empty_folder, sweep_temporary
 from co_cli.notes.store import NoteStore, hash_of_file
@@ -39,7 +41,7 @@ from co_cli.sources.walk import left_out, odd_entries, place_of, scan_origin, wo
 from co_cli.values import Filters, Hit, Progress, SearchResult, SyncReport, to_utf8
 
 if TYPE_CHECKING:
-    from co_cli.sources.passages import Boundaries
+    from co_cli.sources.passages import Boundaries  # parsers, which a search does without
 
 SAVE_SECONDS = 5.0
 """How long a save may wait for a slow embedder; the note is written and found by words before that."""
@@ -49,27 +51,29 @@ TOO_LARGE = " bytes; the limit"
 """In the reason for a skipped file."""
 
 
-class Truth(Protocol):
-    """Says what the files of a vault should be, where several servers have copies of them."""
+@dataclass(frozen=True, slots=True)
+class IndexContext:
+    """What an index works with besides its own folder. If it changes, another index is made."""
 
-    def lock(self) -> AbstractContextManager[object]:
-        """Inside, the files are as they should be, and nobody changes them."""
-        ...
+    linked: Sequence[Origin] = ()
+    """Other folders and vaults that are searched together with this one; each is synced separately."""
+    tiers: Tiers | None = None
+    """None if this is the only vault."""
+    use_counts: UseCounts | None = None
+    """How notes, given by root and path, were used and rated."""
+    limits_of: Callable[[Origin], tuple[Sequence[str], int]] | None = None
+    """What is excluded from another origin and the largest note there; None: the same as here."""
+    on_change: Callable[[IndexedNotes, SyncReport, bool], None] | None = None
+    """Called after a sync that changed something, or (True) after a save or a removal through the index."""
+    configured: Callable[[SearchRequest], SearchRequest] | None = None
+    """Gives a request the backend and the weights of the settings; None: it has the defaults."""
+    boundaries: Boundaries | None = None
+    """A model that proposes passage boundaries, if there is one."""
+    authority: VaultAuthority | None = None
+    """None: the files themselves are the truth."""
 
-    def store(self) -> NoteStore:
-        """The files, for changes inside of `lock`."""
-        ...
 
-    def catch_up(self) -> None:
-        """Write what others saved to the files."""
-        ...
-
-    def differences(self) -> list[str]:
-        """Files that are not as they should be."""
-        ...
-
-
-class KnowledgeIndex(IndexedNotes):
+class KnowledgeIndex:
     """One vault in one search.db; it may be searched together with others. Safe to share between threads."""
 
     def __init__(
@@ -80,23 +84,26 @@ class KnowledgeIndex(IndexedNotes):
         embedders: Embedders | None = None,
         exclude: Sequence[str] = (),
         max_note_bytes: int = 2_000_000,
+        context: IndexContext | None = None,
+        seen: LastSeen | None = None,
     ) -> None:
         """Without `embedders`, the embedded model makes the vectors."""
-        engine = SqliteEngine.at(os.fspath(db_path)) if isinstance(db_path, str | os.PathLike) else db_path
         is_path = isinstance(knowledge_dir, str | os.PathLike)
-        origin = Origin(VAULT, os.path.realpath(knowledge_dir)) if is_path else knowledge_dir
-        super().__init__(engine, origin, embedders or Embedders("static"))
+        self.engine = SqliteEngine.at(os.fspath(db_path)) if isinstance(db_path, str | os.PathLike) else db_path
+        self.origin = Origin(VAULT, os.path.realpath(knowledge_dir)) if is_path else knowledge_dir
+        self.root, self.embedders = self.origin.root, embedders or Embedders("static")
         self.exclude, self.limit = exclude, max_note_bytes
-        self.limits_of: Callable[[Origin], tuple[Sequence[str], int]] | None = None
-        """What is excluded from another origin and the largest note there; None: the same as here."""
-        self.on_change: Callable[[KnowledgeIndex, SyncReport, bool], None] | None = None
-        """Called after a sync that changed something, or (True) after a save or a removal through this index."""
-        self.search_configured: Callable[[KnowledgeIndex, SearchRequest], list[Hit]] | None = None
-        """Answers `search` with the backend and the weights of the settings; None: with the defaults."""
-        self.boundaries: Boundaries | None = None
-        """A model that proposes passage boundaries, if there is one."""
-        self.truth: Truth | None = None
-        """None: the files themselves are the truth."""
+        self.context, self.seen = context or IndexContext(), seen or LastSeen()
+        ours = self.context
+        self.notes = IndexedNotes(
+            self.engine, self.origin, self.embedders, ours.linked, ours.tiers, ours.use_counts, self.seen
+        )
+        """What is stored: look-ups."""
+
+    @property
+    def linked(self) -> Sequence[Origin]:
+        """Other folders and vaults that are searched together with this one."""
+        return self.notes.linked
 
     # -- update from files ---------------------------------------------------------------------------------------------
 
@@ -109,26 +116,34 @@ class KnowledgeIndex(IndexedNotes):
         """
         self._check_source(source)
         try:
-            report = self._sync_locked(source, progress)
-        except Exception as error:
-            if self.damage_behind(error) is None:
-                raise
-            report = self._sync_locked(source, progress)
-        if self.on_change and report.touched:
-            self.on_change(self, report, False)
+            report = self._sync_again_if_damaged(source, progress)
+        except IndexUnavailableError as error:
+            self.seen.unsynced = error
+            raise
+        self.seen.unsynced = None
+        if self.context.on_change and report.touched:
+            self.context.on_change(self.notes, report, False)
         self.embed_waiting(progress, seconds)
         return report
 
+    def _sync_again_if_damaged(self, source: str | None, progress: Progress | None) -> SyncReport:
+        try:
+            return self._sync_locked(source, progress)
+        except Exception as error:
+            if self.damage_behind(error) is None:
+                raise
+            return self._sync_locked(source, progress)
+
     def _sync_locked(self, source: str | None, progress: Progress | None) -> SyncReport:
-        with self.truth.lock() if self.truth else nullcontext():
+        with self.context.authority.lock() if self.context.authority else nullcontext():
             return self._sync_files(source, progress)
 
     def _sync_files(self, source: str | None, progress: Progress | None) -> SyncReport:
         started = time.time()
         with self.engine.reading():
-            stored, unlisted = self._read(lambda reader, vault: reader.listings(vault), ({}, []))
-            files = self._read(lambda reader, vault: reader.files(vault, reported=True), {})
-            synced = self.state().synced_at is not None
+            stored, unlisted = self.notes.read(lambda reader, vault: reader.listings(vault), ({}, []))
+            files = self.notes.read(lambda reader, vault: reader.files(vault, reported=True), {})
+            synced = self.notes.state().synced_at is not None
         scan = scan_origin(self.origin, self.exclude)
         if self.origin.kind == VAULT and not self.origin.tier:
             self._sweep({os.path.join(self.root, folder) for folder in scan.unfinished})
@@ -147,11 +162,12 @@ class KnowledgeIndex(IndexedNotes):
             if not changes.none or not synced:
                 from co_cli.index.sync import SyncOptions, sync_files  # parsers, which an unchanged vault does not need
 
-                embed = None if self.truth else self._embed_written  # there, others wait until the files are read
-                options = SyncOptions(self.limit, source, progress, self.boundaries, embed)
+                # where servers share the vault, others wait until the files are read
+                embed = None if self.context.authority else self._embed_written
+                options = SyncOptions(self.limit, source, progress, self.context.boundaries, embed)
                 report = sync_files(self.engine, self.origin, scan, changes, options)
-        self.fresh_as_of = started
-        self.unread[self.origin] = [path for path, reason in report.skipped if "cannot be read" in reason]
+        self.seen.fresh_as_of = started
+        self.seen.unread[self.origin] = [path for path, reason in report.skipped if "cannot be read" in reason]
         return report
 
     def index_file(self, source: str | None, path: str | os.PathLike[str], embed: bool = True) -> None:
@@ -168,8 +184,8 @@ class KnowledgeIndex(IndexedNotes):
             raise InvalidInputError(f"{inside} is of the source {file.note.source}, not {source!r}")
         with self.engine.writing() as writer:
             writer.put_files(writer.add_vault(self.origin), [file])
-        if self.on_change:
-            self.on_change(self, SyncReport(changed=[inside]), True)
+        if self.context.on_change:
+            self.context.on_change(self.notes, SyncReport(changed=[inside]), True)
         if embed:
             self.embed_saved()
 
@@ -179,7 +195,7 @@ class KnowledgeIndex(IndexedNotes):
         if isinstance(current_paths, str):
             raise InvalidInputError("current_paths must be a list of paths, not one path")
         current = {self._inside(os.fspath(path)) for path in current_paths}
-        known = [note.path for note in self.notes_here() if note.source == source]
+        known = [note.path for note in self.notes.all() if note.source == source]
         return len(self.forget_files([path for path in known if path not in current]))
 
     def forget_files(self, paths: Collection[str]) -> list[str]:
@@ -190,16 +206,16 @@ class KnowledgeIndex(IndexedNotes):
                 dropped = writer.drop_files(writer.add_vault(self.origin), paths)
         except IndexUnavailableError:
             return []  # the next sync takes them out
-        if self.on_change and dropped:
-            self.on_change(self, SyncReport(removed=dropped), True)
+        if self.context.on_change and dropped:
+            self.context.on_change(self.notes, SyncReport(removed=dropped), True)
         return dropped
 
     def drop_missing(self) -> list[str]:
         """Forget the notes whose file is gone."""
         with self.engine.writing() as writer:
-            dropped = writer.drop_files(writer.add_vault(self.origin), self.missing())
-        if self.on_change and dropped:
-            self.on_change(self, SyncReport(removed=dropped), False)
+            dropped = writer.drop_files(writer.add_vault(self.origin), self.notes.missing())
+        if self.context.on_change and dropped:
+            self.context.on_change(self.notes, SyncReport(removed=dropped), False)
         return dropped
 
     def drop_all(self) -> int:
@@ -211,48 +227,69 @@ class KnowledgeIndex(IndexedNotes):
 
     def rebuild(self, progress: Progress | None = None) -> SyncReport:
         """Read every file into a new search.db and swap it in; vaults that are not open now follow when they are."""
-        notes = self.state().notes if self.works() else 0
+        notes = self.notes.state().notes if self.notes.works() else 0
         if notes and is_empty_folder(self.root):
             raise VaultError(empty_vault(self.root, notes))
         first: dict[Origin, SyncReport] = {}
         late: dict[Origin, SyncReport] = {}
 
         def read(fresh: Engine, reports: dict[Origin, SyncReport]) -> None:
-            if self.truth:
-                self.truth.catch_up()
+            if self.context.authority:
+                self.context.authority.catch_up()
             for origin in (*self.linked, self.origin):
                 index = self.of(origin, fresh)
                 with suppress(VaultError) if origin != self.origin else nullcontext():
                     if reports is first:
                         reports[origin] = index.sync(progress=progress)
-                    else:
-                        index.boundaries = None
-                        reports[origin] = index.sync(seconds=0)  # writers wait: no time for models
+                    else:  # writers wait: no time for models
+                        reports[origin] = index.within(IndexContext()).sync(seconds=0)
 
         self.engine.rebuild(lambda fresh: read(fresh, first), lambda fresh: read(fresh, late))
         for origin, report in late.items():
-            if self.on_change and report.touched:
-                self.on_change(self.of(origin), report, False)
+            if self.context.on_change and report.touched:
+                self.context.on_change(self.of(origin).notes, report, False)
         self.sync()  # what waits for a slow model
         return first[self.origin]
 
     def of(self, origin: Origin, engine: Engine | None = None) -> KnowledgeIndex:
-        """The index of an origin, in this store or in another one."""
+        """The index of an origin by itself, in this store or in another one."""
         if origin == self.origin and engine is None:
             return self
-        excluded, limit = self.limits_of(origin) if self.limits_of else (self.exclude, self.limit)
+        ours = self.context
+        excluded, limit = ours.limits_of(origin) if ours.limits_of else (self.exclude, self.limit)
         exclude = list(excluded)
         # a vault inside a folder is searched as the vault it is, and our own data folder is no document
         vaults = (self.root, *(one.root for one in self.linked if one.tier))
-        for ours in (*vaults, os.path.realpath(os.path.dirname(self.engine.path))):
-            if origin != self.origin and is_inside(ours, origin.root):
-                exclude.append("/" + os.path.relpath(ours, origin.root).replace(os.sep, "/") + "/")
-        store = engine or self.engine
-        index = KnowledgeIndex(store, origin, embedders=self.embedders, exclude=exclude, max_note_bytes=limit)
-        index.boundaries, index.limits_of, index.unread = self.boundaries, self.limits_of, self.unread
-        index.search_configured = self.search_configured
-        index.on_change = None if engine else self.on_change
-        return index
+        for place in (*vaults, os.path.realpath(os.path.dirname(self.engine.path))):
+            if origin != self.origin and is_inside(place, origin.root):
+                exclude.append("/" + os.path.relpath(place, origin.root).replace(os.sep, "/") + "/")
+        context = IndexContext(
+            limits_of=ours.limits_of,
+            boundaries=ours.boundaries,
+            configured=ours.configured,
+            on_change=None if engine else ours.on_change,
+        )
+        return KnowledgeIndex(
+            engine or self.engine,
+            origin,
+            embedders=self.embedders,
+            exclude=exclude,
+            max_note_bytes=limit,
+            context=context,
+            seen=LastSeen(unread=self.seen.unread),
+        )
+
+    def within(self, context: IndexContext) -> KnowledgeIndex:
+        """The same index in another context."""
+        return KnowledgeIndex(
+            self.engine,
+            self.origin,
+            embedders=self.embedders,
+            exclude=self.exclude,
+            max_note_bytes=self.limit,
+            context=context,
+            seen=self.seen,
+        )
 
     # -- search --------------------------------------------------------------------------------------------------------
 
@@ -269,11 +306,21 @@ class KnowledgeIndex(IndexedNotes):
         wanted = (tags,) if isinstance(tags, str) else tuple(tags or ())
         filters = Filters(sources=(source,) if source else (), tags=wanted)
         request = SearchRequest(query, limit, filters)
-        return self.search_configured(self, request) if self.search_configured else self.find(request)[0].hits
+        if self.context.configured:
+            request = self.context.configured(request)
+        if request.backend == "grep":
+            from co_cli.file_search import search_files  # parsers, which a search of the index does not need
+
+            return search_files(self.places(), request).hits
+        return self.find(request)[0].hits
+
+    def places(self) -> list[tuple[Origin, Sequence[str], int]]:
+        """This folder and those searched with it, each with what is excluded there and the largest note."""
+        return [(one.origin, one.exclude, one.limit) for one in map(self.of, (self.origin, *self.linked))]
 
     def find(self, request: SearchRequest) -> tuple[SearchResult, Trace]:
         """The whole answer to a request, and how it came about."""
-        return search(self, request)
+        return search(self.notes, request)
 
     def embed(self, text: str) -> list[float]:
         """The vector of a text, through the embedding cache. Zeros for a text without any known word."""
@@ -319,8 +366,8 @@ class KnowledgeIndex(IndexedNotes):
 
     def listed(self) -> list[tuple[str, str]]:
         """Every file with a remark: why it is not indexed, `missing`, or nothing. Folders are those left out."""
-        files = self._read(lambda reader, vault: reader.files(vault), {})
-        missing = set(self.missing())
+        files = self.notes.read(lambda reader, vault: reader.files(vault), {})
+        missing = set(self.notes.missing())
         said = [(path, file.skipped or ("missing" if path in missing else "")) for path, file in files.items()]
         with suppress(VaultError):
             said += left_out(self.origin, self.exclude)
@@ -328,12 +375,12 @@ class KnowledgeIndex(IndexedNotes):
 
     def waiting(self) -> int:
         """How many files were changed, added or removed since they were indexed."""
-        if self.truth:
-            return len(self.truth.differences())
-        stored, unlisted = self._read(lambda reader, vault: reader.listings(vault), ({}, []))
+        if self.context.authority:
+            return len(self.context.authority.differences())
+        stored, unlisted = self.notes.read(lambda reader, vault: reader.listings(vault), ({}, []))
         changes = compare(stored, scan_origin(self.origin, self.exclude).listings, unlisted, recheck=False)
         look, gone = changes.look, changes.gone
-        known = self.hashes() if look or gone else {}
+        known = self.notes.hashes() if look or gone else {}
         if len(look) <= MOST_COMPARED:
             look = [
                 path for path in look if path not in known or known[path] != hash_of_file(os.path.join(self.root, path))
@@ -352,7 +399,7 @@ class KnowledgeIndex(IndexedNotes):
         """What is there and cannot be read at all, such as links, and files without permission."""
         with suppress(VaultError):
             scan = scan_origin(self.origin, self.exclude)
-            known = self._read(lambda reader, vault: reader.files(vault), {})
+            known = self.notes.read(lambda reader, vault: reader.files(vault), {})
             new = [path for path in scan.paths if path not in known]
             unread = [path for path in new if not os.access(os.path.join(self.root, path), os.R_OK)]
             return [*scan.odd, *((path, "cannot be read: no permission") for path in unread)]
@@ -408,4 +455,4 @@ class KnowledgeIndex(IndexedNotes):
         """Remove temporary files of killed writers, next to search.db and in these folders of the vault."""
         with suppress(OSError, KnowledgeError):  # a vault that can only be read
             sweep_temporary(os.path.dirname(self.engine.path))
-            (self.truth.store() if self.truth else NoteStore(self.root)).sweep(folders)
+            (self.context.authority.store() if self.context.authority else NoteStore(self.root)).sweep(folders)

@@ -16,15 +16,31 @@ from urllib.parse import quote
 from co_cli import errors
 from co_cli.errors import InvalidInputError, KnowledgeError, ServerUnavailableError, error_kind
 from co_cli.index.links import Backlink, Link
-from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.note import Note
 from co_cli.notes.refs import without_lines
+from co_cli.searching.context import Context
+from co_cli.searching.note_details import NoteView
+from co_cli.searching.requests import FilterOptions, SearchOptions, check_known
 from co_cli.settings import load_settings
-from co_cli.values import OWN_SOURCES, Forgotten, NoteSummary, Saved, SearchResult, Status, SyncReport
+from co_cli.values import (
+    OWN_SOURCES,
+    Change,
+    Draft,
+    Forgotten,
+    NoteSummary,
+    OnRelated,
+    OwnSource,
+    Progress,
+    Saved,
+    SearchResult,
+    Status,
+    SyncReport,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import NoReturn
+    from collections.abc import Collection, Mapping, Sequence
+    from types import TracebackType
+    from typing import NoReturn, Self, Unpack
 
     import httpx2
 
@@ -40,7 +56,7 @@ MOST_REFS = 50
 ELSEWHERE = "this is not available over a server: run it where the vault is"
 
 
-class ServerKnowledgeBase(KnowledgeBase):
+class RemoteKnowledgeBase:
     """Made by `KnowledgeBase.connect`. `root` is the address of the server."""
 
     def __init__(self, url: str, token: str | None = None) -> None:
@@ -52,7 +68,6 @@ class ServerKnowledgeBase(KnowledgeBase):
         if not token or not token.isascii() or " " in token:
             raise InvalidInputError(f"{url} needs a token, which its admin makes with `co token create`: set CO_TOKEN")
         self.settings, self.root, self._token = load_settings(), url.rstrip("/").removesuffix("/api/v1"), token
-        self.front_end, self.short_lived, self.team = "python", False, None
         self._http = httpx2.Client(
             base_url=f"{self.root}/api/v1",
             headers={"Authorization": f"Bearer {token}"},
@@ -60,10 +75,30 @@ class ServerKnowledgeBase(KnowledgeBase):
             verify=url.startswith("https"),  # loading certificates takes time
         )
 
-    def __getattr__(self, name: str) -> NoReturn:
-        if name.startswith("_"):
-            raise AttributeError(name)
+    @property
+    def local(self) -> NoReturn:
         raise InvalidInputError(ELSEWHERE)
+
+    @property
+    def server(self) -> RemoteKnowledgeBase:
+        return self
+
+    @property
+    def captures(self) -> bool:
+        """The files and settings of conversations are elsewhere."""
+        return False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __deepcopy__(self, memo: object) -> RemoteKnowledgeBase:
+        """It is a handle: copies of what holds it share it."""
+        return self
 
     @cached_property
     def _folder(self) -> str:
@@ -71,7 +106,7 @@ class ServerKnowledgeBase(KnowledgeBase):
         return f"{self.ask('GET', '/session', dict[str, object])['vault']}/"
 
     def __reduce__(self) -> tuple[object, ...]:
-        return ServerKnowledgeBase, (self.root, self._token)
+        return RemoteKnowledgeBase, (self.root, self._token)
 
     def close(self) -> None:
         self._http.close()
@@ -118,8 +153,11 @@ class ServerKnowledgeBase(KnowledgeBase):
 
     # -- the methods of KnowledgeBase --------------------------------------------------------------------------------
 
-    def search(self, query: str, limit: int = 10, *, track: bool = True, **options: Any) -> SearchResult:
+    def search(
+        self, query: str, limit: int = 10, *, track: bool = True, **options: Unpack[SearchOptions]
+    ) -> SearchResult:
         """The server logs the search, unless `track` is False."""
+        check_known(options, SearchOptions)
         if options.pop("reranker", None):
             raise InvalidInputError("a reranker is not available over a server: leave it out")
         return self.ask("POST", "/search", SearchResult, q=query, limit=limit, track=track, **options)
@@ -127,18 +165,47 @@ class ServerKnowledgeBase(KnowledgeBase):
     def track(self, found: SearchResult) -> None:
         """The server has logged it."""
 
-    def sync(self, *_: object, **__: object) -> SyncReport:
+    def sync(self, progress: Progress | None = None, seconds: float | None = None) -> SyncReport:
         """The server watches its files."""
         return SyncReport()
 
-    def remember(self, content: str, title: str | None = None, *more: Any, **options: Any) -> Saved:
-        named = dict(zip(("tags", "category", "provenance"), more, strict=False))
-        if options.pop("tier", None):
-            raise InvalidInputError("a server has one vault: leave out the tier")
-        return self.ask("POST", "/notes", Saved, content=content, title=title, **named, **options)
+    def catch_up(self) -> None:
+        """The server does so before it answers."""
 
-    def update(self, ref: str, content: str | None = None, **changes: Any) -> Saved:
-        return self.ask("PUT", _path(ref), Saved, content=content, **changes)
+    def remember(
+        self,
+        content: str,
+        title: str | None = None,
+        tags: Sequence[str] | None = None,
+        category: str | None = None,
+        provenance: str = "user",
+        *,
+        source: OwnSource = "memory",
+        fields: Mapping[str, object] | None = None,
+        tier: str | None = None,
+        supersedes: str | Sequence[str] = (),
+        on_related: OnRelated = "report",
+        path: str | None = None,
+    ) -> Saved:
+        if tier:
+            raise InvalidInputError("a server has one vault: leave out the tier")
+        draft = Draft(content, title, tags, category, provenance, source, fields, None, supersedes, on_related, path)
+        said = {name: value for name, value in draft._asdict().items() if value not in (None, ())}
+        return self.ask("POST", "/notes", Saved, **said)
+
+    def update(
+        self,
+        ref: str,
+        content: str | None = None,
+        *,
+        title: str | None = None,
+        tags: Sequence[str] | None = None,
+        category: str | None = None,
+        fields: Mapping[str, object] | None = None,
+        version: str | None = None,
+    ) -> Saved:
+        change = Change(content, title, tags, category, fields, version)
+        return self.ask("PUT", _path(ref), Saved, **change._asdict())
 
     def forget(self, ref: str) -> Forgotten:
         return self.ask("DELETE", _path(ref), Forgotten)
@@ -147,7 +214,7 @@ class ServerKnowledgeBase(KnowledgeBase):
         return self.ask("POST", "/restored", Saved, ref=ref)
 
     def note(self, ref: str, track: bool = False) -> Note:
-        told = self.view(without_lines(ref), dict[str, Any], opened=track)
+        told = self._view(without_lines(ref), dict[str, Any], opened=track)
         fields = {name: told[name] for name in Note._fields} | {
             "links": [link["target"] for link in told["links"]],
             "created": _seconds(told["created"]),
@@ -162,9 +229,10 @@ class ServerKnowledgeBase(KnowledgeBase):
         return found
 
     def notes(
-        self, source: str | Sequence[str] | None = None, limit: int | None = None, **filters: Any
+        self, source: str | Sequence[str] | None = None, limit: int | None = None, **filters: Unpack[FilterOptions]
     ) -> list[NoteSummary]:
         """The filters of KnowledgeBase, except `as_of` and `outdated`."""
+        check_known(filters, FilterOptions)
         tags, fields = filters.pop("tags", None), dict[str, str](filters.pop("fields", None) or ())
         where = [f"{name}={value}" for name, value in fields.items()] or None
         given = {"source": source or OWN_SOURCES, "limit": limit or 0, "tag": tags, "where": where}
@@ -174,47 +242,41 @@ class ServerKnowledgeBase(KnowledgeBase):
         return self.ask("GET", "/tags", dict[str, int], source=source)
 
     def outdated(self, note: Note) -> str | None:
-        return self.view(note.ref, dict[str, Any])["outdated"]
+        return self._view(note.ref, dict[str, Any])["outdated"]
 
-    def view(self, ref: str, view: type[Answer], **options: Any) -> Answer:
+    def view(self, ref: str, note: Note) -> NoteView:
+        return self._view(ref, NoteView)
+
+    def _view(self, ref: str, view: type[Answer], **options: Any) -> Answer:
         """Everything about a note that the API shows, with its path inside the vault."""
         told = self.ask("GET", _path(ref), dict[str, Any], **options)
         return _checked(view, {**told, "path": told["path"].removeprefix(self._folder)})
 
     def links(self, ref: str, targets: Sequence[str] | None = None) -> tuple[list[Link], list[Backlink]]:
-        told = self.view(ref, dict[str, Any])
+        told = self._view(ref, dict[str, Any])
         links = [Link(one["target"], one["ref"]) for one in told["links"]]
         return links, [Backlink(**one) for one in told["linked_from"]]
 
     def status(self) -> Status:
         return self.ask("GET", "/status", Status)
 
+    def always_notes(self) -> Context:
+        return self.ask("POST", "/context", Context)
 
-class Elsewhere:
-    """Stands for the parts that are next to the files."""
+    def matching_notes(self, prompt: str, seen: Collection[str] = ()) -> Context:
+        return self.ask("POST", "/context", Context, prompt=prompt, seen=sorted(seen))
 
-    linked = ()
+    def untrusted_vaults(self, degraded: Collection[str] = ()) -> list[str]:
+        """The server's admin decides what it adds."""
+        return []
 
-    def injected(self, *_: object) -> None:
-        """Notes added to prompts are recorded only next to the files."""
+    def injected(
+        self, notes: Sequence[Mapping[str, Any]], conversation: str | None = None, run: str | None = None
+    ) -> None:
+        """Recorded only next to the files."""
 
-    cited = injected
-
-    def __getattr__(self, name: str) -> NoReturn:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        raise InvalidInputError(ELSEWHERE)
-
-
-def _refuse(self: KnowledgeBase) -> NoReturn:
-    raise InvalidInputError(ELSEWHERE)
-
-
-REFUSED = "store lookup writer skills checkpoints reader web_pages why doctor file_of sync_origin"
-for _name in REFUSED.split():
-    setattr(ServerKnowledgeBase, _name, property(_refuse))
-for _name in ("index", "sources", "activity"):
-    setattr(ServerKnowledgeBase, _name, Elsewhere())
+    def cited(self, text: str, conversation: str | None = None, run: str | None = None) -> None:
+        """Recorded only next to the files."""
 
 
 def _checked(kind: type[Answer], value: object) -> Answer:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import importlib.util
 import sys
 import time
+from dataclasses import replace
 
 from benchmarks.cold import child_output
 from benchmarks.measuring import BenchRow, interleaved
 from benchmarks.vaults import Bar, bench_vault, questions
 from co_cli.embedding.reader import LARGE, SMALL, PassageReader
 from co_cli.retrieval.rerank import READ
+from co_cli.vault import Opening
 
 QUERIES = 20
 GOALS = {"numpy": 0.35, "onnxruntime": 0.2}
@@ -36,15 +38,14 @@ print(loaded, held() - before)
 
 def bench_reader(notes: int, bar: Bar | None = None) -> list[BenchRow]:
     runtimes = ["numpy", *(name for name in ("onnxruntime",) if importlib.util.find_spec(name))]
-    with bench_vault(notes, bar) as vault, vault.open() as kb:
-        kb.read_seconds = None
+    with bench_vault(notes, bar) as vault, vault.open(opening=Opening(read_all=True)) as kb:
         asked = questions(QUERIES)
         turns = {name: iter(asked * 4) for name in ("unread", *runtimes, "large")}
         readers = {name: PassageReader(SMALL, onnx=name != "numpy") for name in runtimes}
         readers["large"] = PassageReader(LARGE)
 
         def search(name: str) -> None:
-            kb.reader = readers[name]
+            kb.vault = replace(kb.vault, reader=readers[name])
             found = kb.search(next(turns[name]), read=True)
             if found.meta["read"] not in (0, READ):  # 0: the question is the name of a note
                 raise RuntimeError(f"{found.meta['read']} results were read, not {READ}")

@@ -39,12 +39,12 @@ if TYPE_CHECKING:
     from co_cli.settings import Settings
     from co_cli.values import SearchResult, SyncReport
 
-    class Index(Protocol):
-        """The notes of one vault or source."""
+    class Notes(Protocol):
+        """The indexed notes of one vault or source."""
 
         @property
         def root(self) -> str: ...
-        def own_notes(self, key: NoteKey, *values: str) -> Iterable[StoredNote]: ...
+        def find(self, key: NoteKey, *values: str) -> Iterable[StoredNote]: ...
 
 
 acting: ContextVar[str] = ContextVar("acting", default="")
@@ -54,7 +54,15 @@ acting: ContextVar[str] = ContextVar("acting", default="")
 class Activity:
     """What happens in one vault. Safe to share between threads."""
 
-    def __init__(self, settings: Settings, root: str, front_end: str = "python", brief: bool = False) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        root: str,
+        front_end: str = "python",
+        brief: bool = False,
+        on_set_aside: Callable[[str], None] | None = None,
+    ) -> None:
+        """`on_set_aside` is called once with a message when a damaged activity.db was moved aside."""
         self.data_dir, self.root, self.front_end, self.brief = settings.data_dir, root, front_end, brief
         self.query_log, self.count_use = settings.query_log, settings.count_use == "on"
         self.clock: Callable[[], float] = time.time
@@ -62,8 +70,7 @@ class Activity:
         """Events that could not be written."""
         self.problem: str | None = None
         """Why, the last time."""
-        self.on_set_aside: Callable[[str], None] | None = None
-        """Called once with a message when a damaged activity.db was moved aside."""
+        self._on_set_aside = on_set_aside
         self._kept: list[Event] = []
         self._database: ActivityDatabase | None = None
 
@@ -76,8 +83,7 @@ class Activity:
     def database(self) -> ActivityDatabase:
         """activity.db, which may not have the latest events yet."""
         if self._database is None:
-            self._database = ActivityDatabase(self.data_dir)
-            self._database.on_set_aside = self.on_set_aside
+            self._database = ActivityDatabase(self.data_dir, self._on_set_aside)
         return self._database
 
     def written(self) -> ActivityDatabase:
@@ -126,17 +132,17 @@ class Activity:
             cited = tuple(to_utf8(masked(ref)) for ref in refs)
             self._append(AgentTurn(self.root, self.clock(), self.actor, conversation, run, injected=(), cited=cited))
 
-    def indexed(self, index: Index, report: SyncReport, saved: bool = False) -> None:
+    def indexed(self, notes: Notes, report: SyncReport, saved: bool = False) -> None:
         """A sync or, with `saved`, a save changed the index. A sync that changed nothing records nothing."""
         if not report.touched:
             return
         paths = [*report.added, *report.changed, *(path for _, path in report.moved)]
         try:
-            heads = heads_of(index, paths)
+            heads = heads_of(notes, paths)
         except KnowledgeError as error:
             self.drop(1, error)
             return
-        event = Indexed(index.root, self.clock(), heads, report.moved, report.removed, self.actor if saved else None)
+        event = Indexed(notes.root, self.clock(), heads, report.moved, report.removed, self.actor if saved else None)
         if self.brief:
             self._kept.append(event)
         else:  # not through the list, which threads would share
@@ -176,10 +182,10 @@ class Activity:
             self.drop(1, error)
 
 
-def heads_of(index: Index, paths: Sequence[str]) -> list[Head]:
+def heads_of(notes: Notes, paths: Sequence[str]) -> list[Head]:
     """These documents as the index has them, with the size of the file now."""
-    notes = index.own_notes("path", *paths)
-    return [Head(note.path, note.hash, note.title, _size(os.path.join(index.root, note.path))) for note in notes]
+    found = notes.find("path", *paths)
+    return [Head(note.path, note.hash, note.title, _size(os.path.join(notes.root, note.path))) for note in found]
 
 
 def _size(file: str) -> int | None:

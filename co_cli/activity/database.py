@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 
 import apsw
 
@@ -51,8 +51,8 @@ class ActivityDatabase(Database):
 
     derived = False
 
-    def __init__(self, data_dir: str) -> None:
-        super().__init__(os.path.join(data_dir, FILE_NAME))
+    def __init__(self, data_dir: str, on_set_aside: Callable[[str], None] | None = None) -> None:
+        super().__init__(os.path.join(data_dir, FILE_NAME), on_set_aside=on_set_aside)
         self._patience = SPOOL_SECONDS
 
     @contextlib.contextmanager

@@ -73,7 +73,7 @@ class MemoryToolProtocol:
     """The commands over one knowledge base. Threads can share it."""
 
     def __init__(self, kb: KnowledgeBase) -> None:
-        self.files = MemoryFiles(kb)
+        self.files = MemoryFiles(kb.local)
 
     def answer(self, command: Mapping[str, Any]) -> Answer:
         """Carry out `{"command": "view", "path": "/memories"}`."""

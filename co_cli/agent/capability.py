@@ -25,14 +25,15 @@ from co_cli.agent.facet_model import background
 from co_cli.agent.injection import KEY, Seen, skill_for, spoken_turns, user_text
 from co_cli.agent.message_history import load_checkpoint, save_checkpoint
 from co_cli.agent.toolset import VaultAccess, make_toolset
-from co_cli.conversations.capture import KeptSession, captures, keep_turns
+from co_cli.conversations.capture import KeptSession, keep_turns
 from co_cli.conversations.checkpoints import Checkpoint
 from co_cli.errors import KnowledgeError
 from co_cli.knowledge_base import KnowledgeBase
+from co_cli.local import LocalKnowledgeBase
 from co_cli.logbook import logger
 from co_cli.notes.refs import without_lines
 from co_cli.notes.transcripts import SpokenTurn
-from co_cli.searching.context import ContextNote, WorkingSet, always_notes, matching_notes
+from co_cli.searching.context import ContextNote, WorkingSet
 from co_cli.tools.budget import estimate_tokens
 from co_cli.tools.fencing import unfenced
 from co_cli.tools.guidance import instructions
@@ -147,11 +148,11 @@ class Knowledge(AbstractCapability[Any]):
         masked. `deps` are those of the run, if they have the knowledge base.
         """
         messages = said.all_messages() if isinstance(said, AgentRunResult) else said
-        return save_checkpoint(self.access.kb(deps), messages, title, **about)
+        return save_checkpoint(self.access.kb(deps).local, messages, title, **about)
 
     def load(self, name: str, deps: object = None) -> list[ModelMessage]:
         """The messages of a checkpoint, for `message_history`. Refused if the user does not trust the vault."""
-        return load_checkpoint(self.access.kb(deps), name)
+        return load_checkpoint(self.access.kb(deps).local, name)
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what is opened on first use, so that it can be pickled and copied."""
@@ -178,7 +179,7 @@ class Knowledge(AbstractCapability[Any]):
             if one is not None:
                 ctx.enqueue(one)
         if part is not None:
-            self.access.kb(ctx.deps).activity.injected(report["injected"], ctx.conversation_id, ctx.run_id)
+            self.access.kb(ctx.deps).injected(report["injected"], ctx.conversation_id, ctx.run_id)
         await ctx.emit(ContextAddedEvent(report=report))
 
     def find(self, deps: object, text: str, seen: Seen, found: Additions) -> None:
@@ -191,10 +192,10 @@ class Knowledge(AbstractCapability[Any]):
         if not self.context:
             return
         found.degraded += toolbox.freshener.ensure(FRESH_SECONDS)
-        always = always_notes(kb)
+        always = kb.always_notes()
         found.notes += [note for note in always.notes if not is_unchanged(note, seen.notes)]
         found.degraded += always.degraded
-        matching = matching_notes(kb, text, {*seen.refs, *(note.ref for note in always.notes)})
+        matching = kb.matching_notes(text, {*seen.refs, *(note.ref for note in always.notes)})
         # what is seen is known as fences spell it, which is not always how the index does
         found.notes += [note for note in matching.notes if unfenced(without_lines(note.ref)) not in seen.refs]
         found.degraded += matching.degraded
@@ -212,11 +213,11 @@ class Knowledge(AbstractCapability[Any]):
         """Count the notes that the answer cites as used, and keep what was said if the user wants that."""
         kb = self.access.kb(ctx.deps)
         if isinstance(result.output, str):
-            kb.activity.cited(result.output, ctx.conversation_id, ctx.run_id)
-        if not self.private and captures(kb):
-            name = getattr(ctx.agent, "name", None) or kb.front_end
+            kb.cited(result.output, ctx.conversation_id, ctx.run_id)
+        if not self.private and kb.captures:
+            name = getattr(ctx.agent, "name", None) or kb.local.vault.opening.front_end
             session = KeptSession(ctx.conversation_id or ctx.run_id or "", name)
-            await anyio.to_thread.run_sync(keep_said, kb, session, spoken_turns(result.new_messages()))
+            await anyio.to_thread.run_sync(keep_said, kb.local, session, spoken_turns(result.new_messages()))
         return result
 
 
@@ -231,10 +232,10 @@ class Additions:
     skill_report: dict[str, Any] = field(default_factory=dict[str, Any])
 
 
-def keep_said(kb: KnowledgeBase, session: KeptSession, turns: Sequence[SpokenTurn]) -> None:
+def keep_said(kb: LocalKnowledgeBase, session: KeptSession, turns: Sequence[SpokenTurn]) -> None:
     """Keep turns, and read them for facets in the background. A run never fails because of it."""
     try:
-        background.notice(kb, keep_turns(kb, session, turns).added if turns else 0)
+        background.notice(kb, keep_turns(kb.vault, session, turns).added if turns else 0)
     except KnowledgeError as error:
         logger("capture").warning("what was said is not kept: %s", error)
 

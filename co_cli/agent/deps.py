@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.settings import Settings, load_settings
+from co_cli.vault import Opening
 
 if TYPE_CHECKING:
     from co_cli.knowledge_index import KnowledgeIndex
@@ -39,7 +40,7 @@ class CoDeps:
 
     @property
     def knowledge_index(self) -> KnowledgeIndex:
-        return self.knowledge_base.index
+        return self.knowledge_base.local.index
 
     @property
     def settings(self) -> Settings:
@@ -54,6 +55,5 @@ def open_once(vault: PathLike | None = None, data_dir: PathLike | None = None, c
     key = (os.getpid(), *values.values())
     with _lock:
         if key not in _open:
-            _open[key] = KnowledgeBase.open(settings=settings, create=create)
-            _open[key].front_end = "agent"
+            _open[key] = KnowledgeBase.open(settings=settings, create=create, opening=Opening("agent"))
         return _open[key]

@@ -17,10 +17,11 @@ from co_cli.conversations.extraction import BUDGET, Extraction, KnownMemory, Rep
 from co_cli.conversations.facets import Facet, FacetBatch, FacetKind, Feeling, Relation
 from co_cli.errors import KnowledgeError
 from co_cli.event_loop import run_async
-from co_cli.knowledge_base import KnowledgeBase
+from co_cli.local import LocalKnowledgeBase, open_local
 from co_cli.logbook import logger
 from co_cli.notes.transcripts import SpokenTurn, is_tool, own_lines
 from co_cli.tools.fencing import GUIDE, fence_note
+from co_cli.vault import Opening
 
 if TYPE_CHECKING:
     from pydantic_ai.models import Model
@@ -128,11 +129,13 @@ def _numbered(batch: FacetBatch, turn: SpokenTurn) -> list[str]:
     return shown
 
 
-def read_conversations(kb: KnowledgeBase, least: int = 1, tokens: int = BUDGET, everything: bool = False) -> Extraction:
+def read_conversations(
+    kb: LocalKnowledgeBase, least: int = 1, tokens: int = BUDGET, everything: bool = False
+) -> Extraction:
     """Extract facets with the configured model. Raises UnusableModelError if there is none."""
     if kb.settings.model is None:
         raise UnusableModelError(NO_MODEL)
-    return extract(kb, FacetModel(load_model(kb.settings.model)), tokens, least, everything)
+    return extract(kb.vault, FacetModel(load_model(kb.settings.model)), tokens, least, everything)
 
 
 class BackgroundReading:
@@ -143,7 +146,7 @@ class BackgroundReading:
         self._threads: dict[str, threading.Thread] = {}
         self._lock = threading.Lock()
 
-    def notice(self, kb: KnowledgeBase, turns: int) -> threading.Thread | None:
+    def notice(self, kb: LocalKnowledgeBase, turns: int) -> threading.Thread | None:
         """More turns were kept. Returns the thread that reads them, if one was started."""
         if kb.settings.capture not in ("propose", "save") or kb.settings.model is None:
             return None
@@ -157,10 +160,10 @@ class BackgroundReading:
             thread.start()  # if the program ends first, the next one goes on
             return thread
 
-    def _read(self, kb: KnowledgeBase) -> None:
+    def _read(self, kb: LocalKnowledgeBase) -> None:
         try:
-            with KnowledgeBase.open(settings=kb.settings) as own:  # the other one may be closed meanwhile
-                own.front_end = kb.front_end
+            opening = Opening(kb.vault.opening.front_end)
+            with open_local(settings=kb.settings, opening=opening) as own:  # the other one may be closed meanwhile
                 found = read_conversations(own, ENOUGH_TURNS)
             if found.problem:
                 log.warning("reading conversations stopped: %s", found.problem)

@@ -75,7 +75,7 @@ class VaultMemoryStore:
 
     @in_thread
     def read(self, path: str, *, max_chars: int) -> Any:
-        files = MemoryFiles(self._access.kb())
+        files = MemoryFiles(self._access.kb().local)
         stored, kind = _locate(files, path)
         if kind != "file":
             return None
@@ -88,7 +88,7 @@ class VaultMemoryStore:
 
     @in_thread
     def list_paths(self, prefix: str = "", *, limit: int) -> list[str]:
-        paths = _scoped_paths(MemoryFiles(self._access.kb()))
+        paths = _scoped_paths(MemoryFiles(self._access.kb().local))
         return sorted(path for path in paths if path.startswith(prefix))[:limit]
 
     @in_thread
@@ -96,9 +96,10 @@ class VaultMemoryStore:
         """`bounds` are for stores that read files. The index knows all, and the harness cuts long snippets."""
         toolbox = self._access.toolbox()
         late = toolbox.freshener.ensure(FRESH_SECONDS)
-        paths, place = _scoped_paths(MemoryFiles(toolbox.kb)), toolbox.kb.store.absolute
+        kb = toolbox.kb.local
+        paths, place = _scoped_paths(MemoryFiles(kb)), kb.store.absolute
         inside = {place(paths[path]): path for path in paths if f"{path.rpartition('/')[0]}/" == prefix}
-        result = toolbox.kb.search(query, limit=LARGEST_LIMIT, sources=["memory"])  # other scopes may rank first
+        result = kb.search(query, limit=LARGEST_LIMIT, sources=["memory"])  # other scopes may rank first
         hits = [hit for hit in result.hits if hit.path in inside]
         matches = [harness("MemorySearchMatch", inside[hit.path], to_utf8(hit.snippet), hit.score) for hit in hits]
         cut = bool(late) or result.state == "inconclusive" or len(hits) > limit
@@ -106,7 +107,7 @@ class VaultMemoryStore:
 
     def _change(self, path: str, content: str | None, *, expected_version: str | None, operation: Any = None) -> Any:
         """Replace the file that has this version (None: create it). Without content, move it to the trash."""
-        files = MemoryFiles(self._access.kb())
+        files = MemoryFiles(self._access.kb().local)
         with files.writing():
             before = self._replayed(operation)
             if before is not None:
@@ -138,7 +139,7 @@ class VaultMemoryStore:
     get_operation, write = in_thread(_replayed), in_thread(_change)
 
     def _receipts(self) -> str:
-        kb = self._access.kb()
+        kb = self._access.kb().local
         return os.path.join(kb.settings.data_dir, "memory-operations", f"{content_hash(os.fsencode(kb.root))}.json")
 
 

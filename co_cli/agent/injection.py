@@ -50,12 +50,12 @@ def skill_for(
 ) -> tuple[UserPromptPart | None, dict[str, Any]]:
     """The part to add, and a report; nothing if no skill clearly fits and has room, or if it is the project's."""
     try:
-        found, result = kb.skills.search(prompt[:1_000], 2)  # people say what they want at the beginning
+        found, result = kb.local.search_skills(prompt[:1_000], 2)  # people say what they want at the beginning
         ahead = found[0][1] - sum(score for _, score in found[1:]) if found else 0.0
         if ahead < AHEAD or (result.confidence or 0.0) < SURE:
             return None, {}
         skill = found[0][0]
-        text, cut = fence_skill(skill, *kb.skills.open(skill), budget)
+        text, cut = fence_skill(skill, *kb.local.skills.open(skill), budget)
     except KnowledgeError as error:
         return None, {"problem": str(error)}  # the run goes on without it
     tokens = estimate_tokens(text)

@@ -14,8 +14,8 @@ from collections.abc import Generator, Sequence
 from typing import Literal
 
 from co_cli.errors import FrontmatterError, InvalidInputError, KnowledgeError, NoteConflictError
-from co_cli.knowledge_base import KnowledgeBase
 from co_cli.knowledge_index import SAVE_SECONDS
+from co_cli.local import LocalKnowledgeBase
 from co_cli.notes.editing import set_fields
 from co_cli.notes.files import create_exclusively, make_folders
 from co_cli.notes.frontmatter import read_frontmatter
@@ -24,6 +24,7 @@ from co_cli.notes.refs import name_key
 from co_cli.sources.origin import ENDING, THE_VAULT
 from co_cli.sources.walk import IgnoreRules, entries_of, may_list, path_of, scan_origin
 from co_cli.values import to_utf8
+from co_cli.vault import sync_origin
 
 Kind = Literal["file", "folder", "missing"]
 ROOT = "memories"
@@ -33,7 +34,7 @@ AGENT_ONLY = "---\nprovenance: agent\n---\n"
 class MemoryFiles:
     """The files below `memories/` of one vault."""
 
-    def __init__(self, kb: KnowledgeBase) -> None:
+    def __init__(self, kb: LocalKnowledgeBase) -> None:
         self.kb, self.store = kb, kb.store
 
     def paths(self) -> list[str]:
@@ -75,7 +76,7 @@ class MemoryFiles:
         with self.store.lock():
             yield
         with contextlib.suppress(KnowledgeError):  # the files are the truth: the next sync reads them
-            self.kb.sync_origin(self.kb.index.origin, seconds=SAVE_SECONDS)
+            sync_origin(self.kb.vault, self.kb.index.origin, seconds=SAVE_SECONDS)
 
     def write(self, path: str, text: str, old: bytes | None = None) -> bytes:
         """Create a file, or replace the old one. Returns what was written, with secrets masked.

@@ -13,7 +13,7 @@ from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, ModelRe
 from co_cli.agent.injection import TOOL_NAMES, parts_of, spoken_turns, tool_returns
 from co_cli.conversations.checkpoints import LISTS, Checkpoint
 from co_cli.errors import InvalidInputError
-from co_cli.knowledge_base import KnowledgeBase
+from co_cli.local import LocalKnowledgeBase
 from co_cli.notes.new_note import title_from
 from co_cli.notes.transcripts import USER, render_turns
 from co_cli.retrieval.query import parse
@@ -28,7 +28,7 @@ FILE_KEYS = ("path", "file", "file_path", "filename", "ref")
 
 
 def save_checkpoint(
-    kb: KnowledgeBase,
+    kb: LocalKnowledgeBase,
     messages: Sequence[ModelMessage],
     title: str | None = None,
     description: str | None = None,
@@ -61,7 +61,7 @@ def save_checkpoint(
     return kb.checkpoints.save(title or title_from(asked[0]), render_turns(said), values, fields)
 
 
-def load_checkpoint(kb: KnowledgeBase, name: str) -> list[ModelMessage]:
+def load_checkpoint(kb: LocalKnowledgeBase, name: str) -> list[ModelMessage]:
     """The messages of a checkpoint, for `message_history`. Raises InvalidInputError for a vault that is not trusted."""
     values = kb.checkpoints.messages(name)
     try:
@@ -90,7 +90,7 @@ def _tags(messages: Sequence[ModelMessage]) -> Iterator[str]:
             yield from map(str, parts_of(hit, "tags"))
 
 
-def _named(kb: KnowledgeBase, text: str) -> list[str]:
+def _named(kb: LocalKnowledgeBase, text: str) -> list[str]:
     """The entities of the vault whose names are in the text."""
     titles = (note.title for note in kb.notes("entity"))
     return [title for title in titles if re.search(rf"\b{re.escape(title)}\b", text, re.IGNORECASE)]

@@ -144,7 +144,7 @@ def _make_tool(access: VaultAccess, tool: AgentTool, requires_approval: bool) ->
 
 async def _prepare_skill_tool(access: VaultAccess, ctx: RunContext[Any], tool: ToolDefinition) -> ToolDefinition | None:
     """Hide the tool where there are no skills, so that it costs no tokens."""
-    return tool if await anyio.to_thread.run_sync(lambda: access.kb(ctx.deps).skills.there()) else None
+    return tool if await anyio.to_thread.run_sync(lambda: access.kb(ctx.deps).local.skills.there()) else None
 
 
 def model_error(error: KnowledgeError, last_attempt: bool = False) -> ModelRetry | ToolFailed:

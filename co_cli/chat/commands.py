@@ -24,7 +24,7 @@ from co_cli.chat.session import ChatSession, Turn
 from co_cli.cli.app import main
 from co_cli.cli.terminal import Screen, printable
 from co_cli.errors import InvalidInputError, KnowledgeError
-from co_cli.knowledge_base import KnowledgeBase
+from co_cli.local import LocalKnowledgeBase
 from co_cli.searching.freshness import Freshener
 from co_cli.values import to_utf8
 
@@ -137,7 +137,7 @@ def explain(turn: Turn | None) -> None:
 class CommandCompleter(Completer):
     """Completes slash commands and the refs that follow them."""
 
-    def __init__(self, kb: KnowledgeBase) -> None:
+    def __init__(self, kb: LocalKnowledgeBase) -> None:
         self._kb = kb
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
@@ -147,7 +147,7 @@ class CommandCompleter(Completer):
             yield from (Completion(one, -len(name), display_meta=command.summary) for one, command in found.items())
         elif name in COMMANDS and COMMANDS[name].argument == "REF":
             with contextlib.suppress(KnowledgeError):  # an index that cannot be read: commands report it
-                refs = [note.ref for note in self._kb.index.notes_here() if typed in note.ref]
+                refs = [note.ref for note in self._kb.index.notes.all() if typed in note.ref]
                 yield from (Completion(ref, -len(typed), display=printable(ref)) for ref in sorted(refs))
 
 

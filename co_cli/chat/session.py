@@ -28,9 +28,9 @@ from co_cli.agent.injection import spoken_turns
 from co_cli.agent.message_history import load_checkpoint
 from co_cli.agent.models import NO_MODEL, UnusableModelError, load_model, problem_of
 from co_cli.chat.screen import Output
-from co_cli.conversations.capture import KeptSession, captures
+from co_cli.conversations.capture import KeptSession
 from co_cli.errors import InvalidInputError, KnowledgeError
-from co_cli.knowledge_base import KnowledgeBase
+from co_cli.local import LocalKnowledgeBase
 from co_cli.tools.fencing import clean, plain_ref
 from co_cli.tools.memory import forget_memory
 
@@ -64,7 +64,11 @@ class ChatSession:
     """Questions and answers that build on each other. `confirm` decides whether a note may be forgotten."""
 
     def __init__(
-        self, kb: KnowledgeBase, model: str | Model | None, output: Output, confirm: Callable[[str], Awaitable[bool]]
+        self,
+        kb: LocalKnowledgeBase,
+        model: str | Model | None,
+        output: Output,
+        confirm: Callable[[str], Awaitable[bool]],
     ) -> None:
         self.kb, self.output, self.confirm = kb, output, confirm
         self.model = model  # a name until the first question: loading takes time, and may fail
@@ -177,7 +181,7 @@ class ChatSession:
             self.messages = captured
             self._conversation = None
             session = next((one.conversation_id for one in reversed(captured) if one.conversation_id), None)
-            if session and said and not self.private and captures(self.kb):
+            if session and said and not self.private and self.kb.captures:
                 keep_said(self.kb, KeptSession(session, "co chat"), said)
         return turn
 

@@ -7,9 +7,8 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from co_cli.cli.opening import at_least_1, open_synced, print_result
+from co_cli.cli.opening import at_least_1, open_anywhere_synced, print_result
 from co_cli.cli.terminal import printable
-from co_cli.searching.context import untrusted_vaults
 
 if TYPE_CHECKING:
     from co_cli.searching.context import WorkingSet
@@ -36,9 +35,9 @@ def run_context(options: argparse.Namespace) -> int:
     """
     from co_cli.agent.capability import working_set  # imports pydantic-ai
 
-    with open_synced(options) as kb:
+    with open_anywhere_synced(options) as kb:
         given = working_set(kb, " ".join(options.task).strip(), options.tokens)
-        for problem in untrusted_vaults(kb, given.report["degraded"]):
+        for problem in kb.untrusted_vaults(given.report["degraded"]):
             print(f"co: {printable(problem)}", file=sys.stderr)
     return print_result(options, given._asdict(), _lines(given))
 

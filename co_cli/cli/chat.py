@@ -15,6 +15,7 @@ from co_cli.errors import InvalidInputError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.settings import load_settings
 from co_cli.tools.fencing import clean
+from co_cli.vault import Opening
 
 MAX_STDIN = 1_000_000  # bytes: more than any model reads at once
 
@@ -57,8 +58,7 @@ def run_chat(options: argparse.Namespace) -> int:
         return options.yes or (terminal and piped is None and await confirm(question))
 
     streams = (io.StringIO(), io.StringIO()) if options.json else (sys.stdout, sys.stderr)
-    with KnowledgeBase.open(settings=settings) as kb:
-        kb.front_end = "chat"
+    with KnowledgeBase.open(settings=settings, opening=Opening("chat")) as kb:
         session = ChatSession(kb, settings.model, Output(*streams, terminal), allow)
         session.keep = settings.chat_history == "on"
         session.private = options.no_history

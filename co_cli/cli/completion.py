@@ -13,7 +13,7 @@ from co_cli.embedding.embedders import LOCAL_SPACES
 from co_cli.embedding.remote import DEFAULT_MODELS, OTHER_NAMES
 from co_cli.errors import KnowledgeError
 from co_cli.index.links import aliases_of
-from co_cli.knowledge_base import KnowledgeBase
+from co_cli.local import LocalKnowledgeBase, open_local
 from co_cli.settings import BY_NAME, SETTINGS
 from co_cli.values import OWN_SOURCES
 
@@ -135,12 +135,12 @@ def _setting_values(name: str, named: list[str]) -> Iterable[str]:
     return setting.choices
 
 
-def _refs(kb: KnowledgeBase, typed: str) -> list[str]:
+def _refs(kb: LocalKnowledgeBase, typed: str) -> list[str]:
     """The refs of the vault, and those of a source whose name is typed already; titles and paths for what is typed."""
-    notes = kb.index.notes_here()
+    notes = kb.index.notes.all()
     found = [note.ref for note in notes]
     for origin in kb.index.linked:
-        prefix, linked = f"{origin.tier}:" if origin.tier else "", kb.index.of(origin).notes_here() if typed else []
+        prefix, linked = f"{origin.tier}:" if origin.tier else "", kb.index.of(origin).notes.all() if typed else []
         found += [prefix + note.ref for note in linked] if typed.startswith(origin.label) else []
         notes += linked
     if typed:
@@ -148,14 +148,14 @@ def _refs(kb: KnowledgeBase, typed: str) -> list[str]:
     return sorted({*found, *(origin.label for origin in kb.index.linked if not origin.tier)})
 
 
-def _trashed(kb: KnowledgeBase, typed: str) -> list[str]:
+def _trashed(kb: LocalKnowledgeBase, typed: str) -> list[str]:
     trashed = kb.lookup.trashed()
     return sorted({one.ref for one in trashed} | {one.title for one in trashed if typed and not one.tier})
 
 
-def _ask(words: list[str], question: Callable[[KnowledgeBase], list[str]]) -> list[str]:
+def _ask(words: list[str], question: Callable[[LocalKnowledgeBase], list[str]]) -> list[str]:
     """An answer from the vault that the words name; nothing if there is none."""
     named = dict(pairwise(words))
-    with suppress(KnowledgeError), KnowledgeBase.open(named.get("--vault"), named.get("--data-dir")) as kb:
+    with suppress(KnowledgeError), open_local(named.get("--vault"), named.get("--data-dir")) as kb:
         return question(kb)
     return []

@@ -76,7 +76,7 @@ def run_import(options: argparse.Namespace) -> int:
             bars.close()  # the bar of the previous stage
             return bars.enter_context(ProgressBar(verb))
 
-        receipts = import_export(kb, request, stage)
+        receipts = import_export(kb.vault, request, stage)
     failed = [receipt for receipt in receipts if receipt.outcome == "failed"]
     remarks = _remarks(receipts, options.yes)
     if options.json:
@@ -172,7 +172,7 @@ def run_export(options: argparse.Namespace) -> int:
             return 1
         sys.stdout.flush()
         with ProgressBar("exporting") as bar:
-            report = export_notes(kb, notes, options.to, options.format, bar)
+            report = export_notes(kb.vault, notes, options.to, options.format, bar)
     for failure in report.failures:
         print(printable(f"co: {failure}"), file=sys.stderr)
     code = 3 if report.failures else 0

@@ -15,7 +15,7 @@ from collections.abc import Generator
 from co_cli.cli.opening import sync_first
 from co_cli.cli.terminal import reads_terminal
 from co_cli.errors import InvalidInputError, KnowledgeError
-from co_cli.knowledge_base import KnowledgeBase
+from co_cli.local import LocalKnowledgeBase
 from co_cli.notes.files import read_bytes
 from co_cli.notes.secrets import count_masked
 from co_cli.saving.writer import TextKeptError, require_version
@@ -26,7 +26,7 @@ MIN_SECONDS = 1.0
 """An editor that returns sooner without a change probably did not wait for its window."""
 
 
-def edit_note(kb: KnowledgeBase, ref: str, version: str | None = None) -> Saved:
+def edit_note(kb: LocalKnowledgeBase, ref: str, version: str | None = None) -> Saved:
     """Let the user change a note. It is written back only if nobody else changed it meanwhile."""
     path = kb.file_of(ref)
     if kb.lookup.in_linked_folder(ref):

@@ -6,16 +6,17 @@ import argparse
 import os
 import shutil
 import tempfile
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, closing, nullcontext
 from typing import Any
 
-from co_cli.cli.opening import at_least_1, open_knowledge_base, print_json, settings_of
+from co_cli.cli.opening import at_least_1, print_json, settings_of
 from co_cli.cli.terminal import ProgressBar, printable
 from co_cli.evaluation.baselines import BASELINES, WITH_VECTORS
-from co_cli.evaluation.running import Evaluation, Marks, mean_marks, method, temporary
+from co_cli.evaluation.running import OPENING, Evaluation, Marks, mean_marks, method, temporary
 from co_cli.evaluation.sets import ABSENT, QUESTIONS, read_set, read_vault
-from co_cli.knowledge_base import KnowledgeBase
 from co_cli.paths import sample_vault
+from co_cli.settings import load_settings
+from co_cli.vault import Vault, open_vault
 
 
 def add_eval(parser: argparse.ArgumentParser) -> None:
@@ -51,15 +52,15 @@ def run_eval(options: argparse.Namespace) -> int:
     for folder in options.set or [""]:
         with (
             tempfile.TemporaryDirectory(prefix="co-eval-", ignore_cleanup_errors=True) as work,
-            nullcontext() if folder else _own_vault(options, work) as kb,
+            nullcontext() if folder else _own_vault(options, work) as vault,
         ):
-            found = read_vault(kb.root) if kb else read_set(folder, options.corpus)
+            found = read_vault(vault.root) if vault else read_set(folder, options.corpus)
             asked = [question for question in found.questions if options.absent or question.kind != ABSENT]
             count = min(options.sample or len(asked), len(asked))
             found = found._replace(questions=[asked[place * len(asked) // count] for place in range(count)])
             evaluation = Evaluation(settings, work, bar := ProgressBar(found.name))
-            runs = [] if options.absent else evaluation.ask(found, methods, kb)
-            new = [row for run in runs for row in run.rows()] or [evaluation.abstain(found, kb)]
+            runs = [] if options.absent else evaluation.ask(found, methods, vault)
+            new = [row for run in runs for row in run.rows()] or [evaluation.abstain(found, vault)]
             bar.done()
         if not options.json:
             kinds = dict.fromkeys(row.get("kind") for row in new[: None if len(options.set) < 2 else 1])
@@ -72,14 +73,14 @@ def run_eval(options: argparse.Namespace) -> int:
     return 0
 
 
-def _own_vault(options: argparse.Namespace, work: str) -> AbstractContextManager[KnowledgeBase]:
+def _own_vault(options: argparse.Namespace, work: str) -> AbstractContextManager[Vault]:
     """Yours, or the sample vault if yours has no questions: a copy, because PostgreSQL tells vaults apart by folder."""
-    kb = open_knowledge_base(options)
-    if os.path.exists(os.path.join(kb.root, QUESTIONS)):
-        return kb
-    kb.close()
+    own = open_vault(settings_of(options), OPENING)
+    if os.path.exists(os.path.join(own.root, QUESTIONS)):
+        return closing(own)
+    own.close()
     sample = shutil.copytree(sample_vault(), os.path.join(work, "knowledge"))
-    return temporary(KnowledgeBase.open(sample, work))
+    return temporary(open_vault(load_settings({"vault": sample, "data_dir": work}), OPENING))
 
 
 def _mean(name: str, rows: list[dict[str, Any]]) -> dict[str, Any]:

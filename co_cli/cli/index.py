@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import os
 import sys
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from co_cli.agent.models import load_model
 from co_cli.cli.opening import json_text, kept_text, open_knowledge_base, print_result, problem_lines, settings_of
 from co_cli.cli.terminal import ProgressBar, count_of, printable, size_of
-from co_cli.knowledge_base import KnowledgeBase
-from co_cli.saving.history import move_history
+from co_cli.local import LocalKnowledgeBase
+from co_cli.ranking import learned_weights
 from co_cli.searching.freshness import Batch, Notice, Watcher
-from co_cli.searching.requests import learned_weights
 from co_cli.upkeep.doctor import unread_text
+from co_cli.upkeep.moving import move_history
 from co_cli.upkeep.verification import OriginCheck, verify
 from co_cli.values import BINARY, Status, SyncReport, moment_text
 
@@ -44,9 +43,9 @@ def run_sync(options: argparse.Namespace) -> int:
       co index sync
       co index sync --drop-missing
     """
-    with open_knowledge_base(options) as kb, _boundaries_model(kb), ProgressBar("indexing", unit="files") as bar:
+    with _open_to_index(options) as kb, ProgressBar("indexing", unit="files") as bar:
         report = kb.sync(bar, drop_missing=options.drop_missing)
-        report = report.replaced(kept=tuple(kb.index.missing()))  # also those of earlier syncs
+        report = report.replaced(kept=tuple(kb.index.notes.missing()))  # also those of earlier syncs
     return _print_report(options, report)
 
 
@@ -56,24 +55,21 @@ def run_rebuild(options: argparse.Namespace) -> int:
     complete. Other vaults in the same search.db are indexed again when they are
     next used. Notes are never changed.
     """
-    with open_knowledge_base(options) as kb, _boundaries_model(kb), ProgressBar("indexing", unit="files") as bar:
+    with _open_to_index(options) as kb, ProgressBar("indexing", unit="files") as bar:
         report = kb.rebuild(bar)
     return _print_report(options, report)
 
 
-@contextlib.contextmanager
-def _boundaries_model(kb: KnowledgeBase) -> Generator[None]:
-    """Let syncs ask the model of the setting boundaries_model where to cut long documents."""
-    name = kb.settings.boundaries_model
+def _open_to_index(options: argparse.Namespace) -> LocalKnowledgeBase:
+    """Open a vault whose syncs ask the model of the setting boundaries_model where to cut long documents."""
+    settings = settings_of(options)
+    boundaries, name = None, settings.boundaries_model
     if name:
         from co_cli.agent.boundaries import ModelBoundaries  # imports pydantic
 
-        stored = os.path.join(kb.settings.data_dir, "boundaries.jsonl")
-        kb.index.boundaries = ModelBoundaries(lambda: load_model(name), stored)
-    try:
-        yield
-    finally:
-        kb.index.boundaries = None
+        stored = os.path.join(settings.data_dir, "boundaries.jsonl")
+        boundaries = ModelBoundaries(lambda: load_model(name), stored)
+    return open_knowledge_base(options, settings=settings, boundaries=boundaries)
 
 
 def _print_report(options: argparse.Namespace, report: SyncReport) -> int:
@@ -108,7 +104,7 @@ def run_status(options: argparse.Namespace) -> int:
     with open_knowledge_base(options) as kb:
         state = kb.status()
         waiting = kb.index.waiting()
-        learned = learned_weights(kb)
+        learned = learned_weights(kb.vault.ranking)
     notes = ", ".join(count_of(count, source) for source, count in state.notes.items()) or "none yet"
     missing = f", {state.missing:,} of them missing: the files are gone" if state.missing else ""
     behind = f", {count_of(waiting, 'file')} changed since" if waiting else ""
@@ -299,7 +295,7 @@ def run_watch(options: argparse.Namespace) -> int:
     return 3
 
 
-def _as_object(kb: KnowledgeBase, news: Batch | Notice) -> dict[str, Any]:
+def _as_object(kb: LocalKnowledgeBase, news: Batch | Notice) -> dict[str, Any]:
     """Refs by kind of change. Notes that are gone have no ref any more, so their path is shown."""
     if isinstance(news, Notice):
         return {"event": news.event, "text": news.text}
@@ -308,7 +304,7 @@ def _as_object(kb: KnowledgeBase, news: Batch | Notice) -> dict[str, Any]:
         index = kb.index.of(origin)
         there = {"changed": report.changed, "added": report.added, "moved": [new for _, new in report.moved]}
         for name, paths in there.items():
-            found[name] += [index.ref_of(path) or path for path in paths]
+            found[name] += [index.notes.ref_of(path) or path for path in paths]
         for name, paths in (("removed", report.removed), ("missing", report.kept)):
             found[name] += [os.path.join(origin.label, path) if origin.name else path for path in paths]
     return {"event": "changed", **found, "took_ms": round(news.seconds * 1000, 1)}

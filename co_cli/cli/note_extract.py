@@ -34,7 +34,7 @@ def run_extract(options: argparse.Namespace) -> int:
     with open_knowledge_base(options) as kb:
         if options.undo:
             note = find_note(kb, options.undo)
-            take_back(kb, saved_as(kb, note).id)
+            take_back(kb.vault, saved_as(kb.vault, note).id)
             line = f"{note.ref} is in the trash; `co note review --only proposed` asks about it again"
             return print_result(options, {"taken_back": note.ref}, [line])
         found = read_conversations(kb, tokens=options.tokens, everything=options.all)

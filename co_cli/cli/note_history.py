@@ -29,7 +29,7 @@ def run_history(options: argparse.Namespace) -> int:
       co note history article:runbooks/deploy --json
     """
     with open_synced(options) as kb:
-        found = note_history(kb, result_ref(kb, options.ref), options.limit)
+        found = note_history(kb.vault, result_ref(kb, options.ref), options.limit)
     lines = [f"{found.title or found.path}  {found.ref}", *_lines(found)]
     return print_result(options, found, lines)
 

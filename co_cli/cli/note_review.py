@@ -10,7 +10,7 @@ from co_cli.cli.editor import edit_note
 from co_cli.cli.opening import open_synced, print_json
 from co_cli.cli.terminal import Screen, count_of, printable, read_key, reads_terminal
 from co_cli.errors import InvalidInputError, KnowledgeError
-from co_cli.knowledge_base import KnowledgeBase
+from co_cli.local import LocalKnowledgeBase
 from co_cli.tools.budget import estimate_tokens
 from co_cli.upkeep.decisions import Action, decide, require_unchanged
 from co_cli.upkeep.review import Review, review
@@ -41,7 +41,7 @@ def run_review(options: argparse.Namespace) -> int:
     if unknown:
         raise InvalidInputError(f"--only must be one of {', '.join(KINDS)}, not {unknown[0]!r}")
     with open_synced(options) as kb:
-        found = review(kb, time.time(), estimate_tokens, options.only or ())
+        found = review(kb.vault, time.time(), estimate_tokens, options.only or ())
         if options.json:
             findings = [{**one._asdict(), "actions": one.action_names} for one in found.items]
             about = {"notes": found.notes, "dismissed": found.dismissed, "degraded": found.degraded}
@@ -82,11 +82,11 @@ def _sum_up(screen: Screen, found: Review) -> None:
     screen.line(f"{count_of(found.notes, 'note')}: {count_of(len(found.items), 'finding')}{kept}")
 
 
-def _decide(screen: Screen, kb: KnowledgeBase, found: Review) -> int:
+def _decide(screen: Screen, kb: LocalKnowledgeBase, found: Review) -> int:
     """Ask about one finding after the other, until q or the end."""
     gone: set[str] = set()
     edited: set[str] = set()
-    seen = kb.index.hashes()
+    seen = kb.index.notes.hashes()
     _sum_up(screen, found)
     for number, item in enumerate(found.items, 1):
         if gone & set(item.refs):
@@ -104,7 +104,7 @@ def _decide(screen: Screen, kb: KnowledgeBase, found: Review) -> int:
             try:
                 if key != "n":
                     if key in "fs" and not edited & set(item.refs):
-                        require_unchanged(kb, item, seen)
+                        require_unchanged(kb.vault, item, seen)
                     screen.line("  " + printable(_act(kb, item, key)))
                     edited |= set(item.refs) if key in "es" else set()
                     gone |= {item.refs[0]} if key in "fs" else set()
@@ -114,7 +114,7 @@ def _decide(screen: Screen, kb: KnowledgeBase, found: Review) -> int:
     return 0
 
 
-def _act(kb: KnowledgeBase, item: ReviewItem, key: str) -> str:
+def _act(kb: LocalKnowledgeBase, item: ReviewItem, key: str) -> str:
     if key == "e":
         return f"{edit_note(kb, item.refs[0]).outcome} {item.refs[0]}"
-    return decide(kb, item, cast("Action", ACTIONS[key]), time.time()).text
+    return decide(kb.vault, item, cast("Action", ACTIONS[key]), time.time()).text

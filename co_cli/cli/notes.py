@@ -21,6 +21,8 @@ from co_cli.cli.opening import (
     filters_of,
     filters_text,
     find_note,
+    open_anywhere,
+    open_anywhere_synced,
     open_knowledge_base,
     open_synced,
     print_json,
@@ -38,7 +40,6 @@ from co_cli.notes.frontmatter import read_frontmatter
 from co_cli.notes.new_note import PROVENANCE, clean_tags
 from co_cli.notes.note import Note, excerpt, own_tags
 from co_cli.notes.refs import ENDINGS
-from co_cli.searching.note_details import view_note
 from co_cli.values import ON_RELATED, OWN_SOURCES, SOURCES, Change, NoteSummary, OnRelated
 from co_cli.vaults import TIERS
 
@@ -89,7 +90,7 @@ def run_remember(options: argparse.Namespace) -> int:
         fields["url"] = options.url
     with (
         new_text() if not options.text and reads_terminal() else contextlib.nullcontext(_text(options.text)) as content,
-        open_synced(options) as kb,
+        open_anywhere_synced(options) as kb,
     ):
         saved = kb.remember(
             content,
@@ -117,7 +118,7 @@ def _ask(options: argparse.Namespace, kb: KnowledgeBase, content: str) -> OnRela
         return None
     if not (reads_terminal() and sys.stdout.isatty()):
         raise InvalidInputError("--ask needs a terminal: use --on-related keep or --on-related supersede instead")
-    found = kb.writer.related(content, options.title)
+    found = kb.local.writer.related(content, options.title)
     if not found:
         return None
     screen = Screen()
@@ -218,10 +219,10 @@ def run_show(options: argparse.Namespace) -> int:
       co show article:runbooks/deploy#L10-24
       co show 2
     """
-    with open_knowledge_base(options) as kb:
+    with open_anywhere(options) as kb:
         notes = [(ref, find_note(kb, ref, track=True)) for ref in (result_ref(kb, one) for one in options.ref)]
         if options.json:
-            shown = [view_note(kb, ref, note) for ref, note in notes]
+            shown = [kb.view(ref, note) for ref, note in notes]
             print_json(shown[0] if len(shown) == 1 else shown)
             return 0
         screen = Screen()
@@ -230,11 +231,11 @@ def run_show(options: argparse.Namespace) -> int:
                 if number:
                     screen.line()
                 if options.raw and screen.interactive:  # whose file it is, nobody knows: a pipe gets its bytes
-                    for line in read_bytes(kb.file_of(ref)).decode("utf-8", "replace").splitlines():
+                    for line in read_bytes(kb.local.file_of(ref)).decode("utf-8", "replace").splitlines():
                         screen.line(printable(line))
                 elif options.raw:
                     sys.stdout.flush()
-                    sys.stdout.buffer.write(read_bytes(kb.file_of(ref)))
+                    sys.stdout.buffer.write(read_bytes(kb.local.file_of(ref)))
                 else:
                     _show(screen, kb, ref, note)
     return 0
@@ -269,7 +270,7 @@ def run_open(options: argparse.Namespace) -> int:
 
 def _show(screen: Screen, kb: KnowledgeBase, ref: str, note: Note) -> None:
     screen.titled(note.title, note.ref)
-    view = view_note(kb, ref, note)
+    view = kb.view(ref, note)
     url = str(note.metadata.get("url") or "")
     category = f"{note.category} (automatic)" if note.guessed_category else note.category
     about = (url, " ".join(f"#{tag}" for tag in note.tags), category, view.path)
@@ -319,16 +320,16 @@ def run_edit(options: argparse.Namespace) -> int:
       co edit blue-pool-first --set importance=0.9 --add-tag deploy
     """
     given = (options.title, options.tag, options.add_tag, options.drop_tag, options.category, options.set, options.body)
-    with open_knowledge_base(options) as kb:
+    with open_anywhere(options) as kb:
         note = find_note(kb, options.ref)
         if all(value is None for value in given):
-            saved = edit_note(kb, note.ref, options.based_on)
+            saved = edit_note(kb.local, note.ref, options.based_on)
         else:
             tags, version = _tags_after(options, note)
             body = _text([options.body]) if options.body is not None else None
             change = Change(body, options.title, tags, options.category, _fields(options), version)
-            if not options.server and kb.lookup.in_linked_folder(note.ref):
-                saved = kb.writer.update_linked(note.ref, change)
+            if kb.server is None and kb.local.lookup.in_linked_folder(note.ref):
+                saved = kb.local.writer.update_linked(note.ref, change)
             else:
                 saved = kb.update(note.ref, **change._asdict())
     return print_result(options, saved, [saved.summary])
@@ -376,7 +377,7 @@ def run_forget(options: argparse.Namespace) -> int:
     example:
       co forget memory:blue-pool-first
     """
-    with open_knowledge_base(options) as kb:
+    with open_anywhere(options) as kb:
         # if one is unknown, none is forgotten
         refs = dict.fromkeys(find_note(kb, ref).ref for ref in options.ref)
         gone = [kb.forget(ref) for ref in refs]
@@ -399,10 +400,11 @@ def run_restore(options: argparse.Namespace) -> int:
       co note restore "Blue pool first"
       co note restore .trash/20261116T101849Z-7/memories/blue-pool-first.md
     """
-    with open_knowledge_base(options) as kb:
-        tiers = tuple(f"{origin.tier}:" for origin in kb.index.linked if origin.tier)
-        paths = dict.fromkeys(  # if one is unknown, none is restored
-            ref if options.server or ref.startswith(tiers) else kb.lookup.trashed_copy(ref)[0] for ref in options.ref
-        )
+    with open_anywhere(options) as kb:
+        refs: list[str] = options.ref
+        if kb.server is None:  # if one is unknown, none is restored
+            tiers = tuple(f"{origin.tier}:" for origin in kb.local.vault.linked if origin.tier)
+            refs = [ref if ref.startswith(tiers) else kb.local.lookup.trashed_copy(ref)[0] for ref in refs]
+        paths = dict.fromkeys(refs)
         restored = [kb.restore(path) for path in paths]
     return print_result(options, restored, [f"restored {saved.ref}, {saved.detail}" for saved in restored])

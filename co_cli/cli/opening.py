@@ -9,22 +9,26 @@ import re
 import sys
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from co_cli.cli.terminal import ProgressBar, Screen, count_of, logbook, printable, reads_terminal
 from co_cli.errors import IndexUnavailableError, InvalidInputError, UnknownRefError
 from co_cli.knowledge_base import KnowledgeBase
+from co_cli.local import LocalKnowledgeBase, open_local
 from co_cli.notes.files import read_json
 from co_cli.searching.requests import close_tags, unused_tags
 from co_cli.settings import Settings, load_settings, this_process
 from co_cli.sources.origin import MARKDOWN
 from co_cli.values import INVISIBLE, SyncReport, plain
+from co_cli.vault import Opening
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from typing import Any
 
     from co_cli.notes.note import Note
+
+Opened = TypeVar("Opened", bound=KnowledgeBase)
 
 SLOW_SECONDS = 2.0
 """How long a command may build vectors with a slow provider; `co index sync` finishes the work."""
@@ -39,13 +43,21 @@ def settings_of(options: Any) -> Settings:
     return load_settings({"vault": options.vault, "data_dir": options.data_dir})
 
 
-def open_knowledge_base(options: Any, front_end: str = "cli", settings: Settings | None = None) -> KnowledgeBase:
-    """Open the vault that the options name. Front ends other than commands are long-lived."""
-    if options.server:
-        return KnowledgeBase.connect(options.server)
-    kb = KnowledgeBase.open(settings=settings or settings_of(options))
-    kb.front_end, kb.short_lived = front_end, front_end == "cli"
-    kb.engine.on_set_aside = _warn if front_end == "cli" else None  # servers log it
+def open_anywhere(options: Any) -> KnowledgeBase:
+    """Open the vault that the options name, in a folder or on a server."""
+    return KnowledgeBase.connect(options.server) if options.server else open_knowledge_base(options)
+
+
+def open_knowledge_base(
+    options: Any, front_end: str = "cli", settings: Settings | None = None, **opening: Any
+) -> LocalKnowledgeBase:
+    """Open the vault that the options name, in a folder. Front ends other than commands are long-lived.
+
+    `opening` are fields of Opening.
+    """
+    brief = front_end == "cli"
+    opened_by = Opening(front_end, brief, on_set_aside=_warn if brief else None, **opening)  # servers log it
+    kb = open_local(settings=settings or settings_of(options), opening=opened_by)
     this_process.chatty = this_process.verbose or kb.settings.log_level in ("info", "debug")
     log_info("vault %s, index %s", kb.root, kb.engine.path)
     return kb
@@ -57,9 +69,16 @@ def _warn(text: str) -> None:
         print(f"co: {printable(text)}", file=sys.stderr)
 
 
-def open_synced(options: Any, backend: str | None = None) -> KnowledgeBase:
+def open_synced(options: Any, backend: str | None = None) -> LocalKnowledgeBase:
     """The same, after a sync, unless there is --no-sync."""
-    kb = open_knowledge_base(options)
+    return _synced(open_knowledge_base(options), options, backend)
+
+
+def open_anywhere_synced(options: Any, backend: str | None = None) -> KnowledgeBase:
+    return _synced(open_anywhere(options), options, backend)
+
+
+def _synced(kb: Opened, options: Any, backend: str | None) -> Opened:
     try:
         if not getattr(options, "no_sync", False):
             sync_first(kb, backend)

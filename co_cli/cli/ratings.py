@@ -18,9 +18,9 @@ from co_cli.cli.opening import (
 )
 from co_cli.cli.terminal import count_of
 from co_cli.errors import InvalidInputError
-from co_cli.knowledge_base import KnowledgeBase
+from co_cli.local import LocalKnowledgeBase
+from co_cli.ranking import weights_of
 from co_cli.upkeep import feedback
-from co_cli.upkeep.feedback import weights_of
 from co_cli.upkeep.usage import Usage, usage_of
 from co_cli.values import moment_text
 
@@ -54,7 +54,7 @@ def run_give(options: argparse.Namespace) -> int:
         sync_first(kb)
         note = find_note(kb, options.ref)
         asked = result_moment(kb, options.ref)
-        rated = feedback.judge(kb, note.ref, options.verdict == "good", options.query, until=asked)
+        rated = feedback.judge(kb.vault, note.ref, options.verdict == "good", options.query, until=asked)
     about = f"for {rated.query!r}" if rated.query else "without a question: none is known, or query_log is not on"
     return print_result(options, rated, [f"rated {options.verdict}: {note.ref} ({note.title}), {about}"])
 
@@ -83,13 +83,13 @@ def run_tune(options: argparse.Namespace) -> int:
         if options.clear:
             if not confirm_clear(options, "Delete every rating of answers in this vault? Notes stay."):
                 return 1
-            cleared = feedback.clear(kb)
+            cleared = feedback.clear(kb.vault)
             line = f"deleted: {count_of(cleared, 'rating')}; searches use the default weights"
             return print_result(options, {"cleared": cleared}, [line])
         sync_first(kb)
         if options.reset:
-            feedback.reset(kb)
-        state = feedback.tune(kb, options.apply)
+            feedback.reset(kb.vault)
+        state = feedback.tune(kb.vault, options.apply)
         off = "; the setting learn is off" if kb.settings.learn == "off" else ""
     lesson, kept = state.lesson, state.lesson.kept
     lines = [
@@ -132,12 +132,12 @@ def run_stats(options: argparse.Namespace) -> int:
     with open_knowledge_base(options) as kb:
         if options.clear:
             return _clear(options, kb)
-        usage, query_log = usage_of(kb, options.days, options.limit), kb.settings.query_log
+        usage, query_log = usage_of(kb.vault, options.days, options.limit), kb.settings.query_log
     code = 0 if usage.searches.logged or usage.notes.recalled else 1
     return print_result(options, usage.as_object(), _lines(usage, query_log), code)
 
 
-def _clear(options: argparse.Namespace, kb: KnowledgeBase) -> int:
+def _clear(options: argparse.Namespace, kb: LocalKnowledgeBase) -> int:
     if not confirm_clear(options, "Delete what was searched for in this vault? Notes and their history stay."):
         return 1
     database = kb.activity.written()

@@ -17,6 +17,7 @@ from co_cli.cli.opening import (
     find_note,
     keep_results,
     log_info,
+    open_anywhere_synced,
     open_synced,
     print_json,
     print_result,
@@ -28,10 +29,10 @@ from co_cli.index.engine import WordQuery
 from co_cli.index.tokens import tokens
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.refs import without_lines
+from co_cli.ranking import learned_in_use
 from co_cli.retrieval.profiles import PROFILES
 from co_cli.retrieval.query import parse
 from co_cli.retrieval.results import make_snippet
-from co_cli.searching.requests import learned_in_use
 from co_cli.values import OWN_SOURCES, Hit, SearchResult, without_weak, worth_showing
 from co_cli.weights import read_weights
 
@@ -176,7 +177,7 @@ def _answer(options: argparse.Namespace, sources: list[str] | None, full: bool =
     query, ranking = query_of(options.query), _ranking_of(options)
     if options.server and (options.paths or options.null):
         raise InvalidInputError("--paths: the files are on the server; `co show REF` prints a note of it")
-    with open_synced(options, options.backend) as kb:
+    with open_anywhere_synced(options, options.backend) as kb:
         found = kb.search(query, limit=options.limit or LIMIT, sources=sources, **ranking, **filters_of(options))
         if options.json:
             print_json(found)
@@ -184,9 +185,10 @@ def _answer(options: argparse.Namespace, sources: list[str] | None, full: bool =
             _print_paths(found, "\0" if options.null else "\n")
         else:
             filters, total = filters_text(options), len(worth_showing(found))
+            has_sources = kb.server is None and bool(kb.local.vault.linked)
             if options.limit is None and Screen().interactive:
                 found = found._replace(hits=without_weak(worth_showing(found)[:SHOWN]))
-            show_result(found, kb if full else None, options.explain, bool(kb.index.linked or filters), numbered=True)
+            show_result(found, kb if full else None, options.explain, bool(has_sources or filters), numbered=True)
             if len(found.hits) < total:
                 Screen().wrapped(f"{count_of(total - len(found.hits), 'more hit')}: -n {LIMIT} shows all", style="dim")
             if found.state == "absent" and filters:
@@ -194,7 +196,9 @@ def _answer(options: argparse.Namespace, sources: list[str] | None, full: bool =
                 wider = kb.search(query, limit=1, sources=sources if full else None, **ranking)
                 if wider.state == "found":
                     Screen().wrapped(f"Without {filters} there is {wider.hits[0].title} ({wider.hits[0].ref}).")
-            learned = learned_in_use(kb, ranking["profile"], ranking["weights"]) if options.explain else None
+            learned = None
+            if options.explain and kb.server is None:
+                learned = learned_in_use(kb.local.vault.ranking, ranking["profile"], ranking["weights"])
             if learned is not None:
                 weights = f"meaning {learned['meaning']:.2f}, words {learned['words']:.2f}"
                 Screen().wrapped(f"weights   {weights}: learned from feedback (`co feedback tune`)", style="dim")
@@ -342,9 +346,9 @@ def run_tags(options: argparse.Namespace) -> int:
       co note tags
       co note tags memory --json
     """
-    with open_synced(options) as kb:
+    with open_anywhere_synced(options) as kb:
         counted = kb.tags(options.source)
-        synced = bool(counted or options.server) or kb.index.state().synced_at is not None
+        synced = bool(counted or kb.server) or kb.local.index.notes.state().synced_at is not None
 
     def show(screen: Screen) -> None:
         for tag, count in counted.items():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 
 from co_cli.cli.opening import open_knowledge_base, print_result, settings_of, sync_first
@@ -39,8 +40,12 @@ def run_serve(options: argparse.Namespace) -> int:
     from co_cli.server.team_site import TeamAccess, TeamSite
 
     settings = settings_of(options)._replace(tiers="off", skill_folders=())  # nothing that is yours alone
-    with open_knowledge_base(options, "web", settings) as kb, listen(options.host, options.port) as listening:
-        at, tokens = address_of(listening, options.host, options.allow_host), AccessTokens.of(kb)
+    home = os.path.realpath(settings.vault)  # no skills of whoever started the server
+    with (
+        open_knowledge_base(options, "web", settings, home=home) as kb,
+        listen(options.host, options.port) as listening,
+    ):
+        at, tokens = address_of(listening, options.host, options.allow_host), AccessTokens.of(kb.vault)
         if not (at.is_local or tokens.all()):
             raise InvalidInputError(
                 f"--host {options.host} opens the vault to the network: `co token create --role write` first"
@@ -73,7 +78,7 @@ def run_create(options: argparse.Namespace) -> int:
       co token create --role read --name ci --vault ~/handbook
     """
     with open_knowledge_base(options) as kb:
-        secret, token = AccessTokens.of(kb).create(options.role, options.name)
+        secret, token = AccessTokens.of(kb.vault).create(options.role, options.name)
     about = f"{token.name} ({token.role}) opens {token.vault}. This is the only time that the token is shown."
     if not options.json:
         print(printable(about), file=sys.stderr)  # CO_TOKEN=$(co token create ...) gets the token alone
@@ -85,7 +90,7 @@ def run_list(options: argparse.Namespace) -> int:
     Lists the tokens of this vault. Only their hashes are stored.
     """
     with open_knowledge_base(options) as kb:
-        tokens = AccessTokens.of(kb).all()
+        tokens = AccessTokens.of(kb.vault).all()
     lines = [f"{one.name}  {one.role}  {one.vault}  since {one.created[:10]}" for one in tokens]
     return print_result(options, tokens, lines or ["There are no tokens: `co token create --role read` makes one."])
 
@@ -102,5 +107,5 @@ def run_revoke(options: argparse.Namespace) -> int:
       co token revoke mara
     """
     with open_knowledge_base(options) as kb:
-        token = AccessTokens.of(kb).revoke(options.name)
+        token = AccessTokens.of(kb.vault).revoke(options.name)
     return print_result(options, token, [f"revoked {token.name}"])

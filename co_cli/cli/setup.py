@@ -22,6 +22,7 @@ from co_cli.paths import project_of, project_settings_file, project_vault, sampl
 from co_cli.settings import BY_NAME, SETTINGS, Settings, load_settings, read_toml, refuse_unsafe, unknown_setting
 from co_cli.sources.folder import HEAVY
 from co_cli.sources.origin import MARKDOWN
+from co_cli.vault import Opening
 from co_cli.vaults import (
     SAMPLE_QUESTIONS,
     make_vault,
@@ -110,8 +111,8 @@ def run_demo(options: argparse.Namespace) -> int:
     """
     settings = load_settings({"data_dir": options.data_dir})
     query = query_of(options.query) if options.query else SAMPLE_QUESTIONS[0]
-    with KnowledgeBase.open(sample_vault(), os.path.join(settings.data_dir, "demo")) as kb:
-        kb.short_lived = True  # it answers as `co search` does
+    as_search = Opening(short_lived=True)
+    with KnowledgeBase.open(sample_vault(), os.path.join(settings.data_dir, "demo"), opening=as_search) as kb:
         with ProgressBar("indexing", unit="files") as bar:
             kb.sync(bar)
         found = kb.search(query, limit=options.limit)

@@ -9,8 +9,8 @@ from typing import Any
 from co_cli.cli.opening import add_limit, open_knowledge_base, print_result
 from co_cli.cli.terminal import count_of
 from co_cli.errors import InvalidInputError
-from co_cli.knowledge_base import KnowledgeBase
 from co_cli.linked.skills import Skill
+from co_cli.local import LocalKnowledgeBase
 
 
 def add_skill(parser: argparse.ArgumentParser) -> None:
@@ -42,7 +42,7 @@ def run_skill(options: argparse.Namespace) -> int:
         return {"list": _list, "search": _search, "show": _show}[options.action](kb, words, options)
 
 
-def _list(kb: KnowledgeBase, _: str, options: argparse.Namespace) -> int:
+def _list(kb: LocalKnowledgeBase, _: str, options: argparse.Namespace) -> int:
     found = kb.skills.all()
     listed = [one for one in found if options.all or one.state in ("offered", "manual")]
     lines: list[str] = []
@@ -57,8 +57,8 @@ def _list(kb: KnowledgeBase, _: str, options: argparse.Namespace) -> int:
     return print_result(options, [_row(one) for one in listed], lines)
 
 
-def _search(kb: KnowledgeBase, query: str, options: argparse.Namespace) -> int:
-    found, result = kb.skills.search(query, options.limit)
+def _search(kb: LocalKnowledgeBase, query: str, options: argparse.Namespace) -> int:
+    found, result = kb.search_skills(query, options.limit)
     kb.track(result)
     lines = [line for one, n in found for line in (f"{one.name}  {one.level}, {n:.2f}", f"  {one.description}")]
     if result.state != "found" or not found:
@@ -70,7 +70,7 @@ def _search(kb: KnowledgeBase, query: str, options: argparse.Namespace) -> int:
     return print_result(options, value, lines, 0 if found else 1)
 
 
-def _show(kb: KnowledgeBase, name: str, options: argparse.Namespace) -> int:
+def _show(kb: LocalKnowledgeBase, name: str, options: argparse.Namespace) -> int:
     one = kb.skills.find(name)
     note, files = kb.skills.open(one)
     fields = {key: value for key, value in note.metadata.items() if key not in ("name", "provenance")}

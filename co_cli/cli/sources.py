@@ -232,7 +232,7 @@ def run_article(options: argparse.Namespace) -> int:
         raise InvalidInputError(f"{', '.join(given)}: only for standard input (-); {files[0]} is copied as it is")
     with open_synced(options) as kb:
         with ProgressBar("adding") as bar:
-            imported = import_articles(kb, files, bar)
+            imported = import_articles(kb.vault, files, bar)
         if "-" in options.path:
             text = read_stdin("pipe the text in")
             saved = kb.remember(text, options.title, options.tag, options.category, "import", source="article")

@@ -13,15 +13,15 @@ from typing import NamedTuple
 
 from co_cli.activity import extracted
 from co_cli.errors import ActivityUnavailableError, IndexUnavailableError, InvalidInputError, KnowledgeError
-from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.editing import render_note, set_fields
 from co_cli.notes.new_note import title_from
 from co_cli.notes.note import read_note
 from co_cli.notes.refs import FOLDERS, source_ref, without_lines
 from co_cli.notes.secrets import redact
 from co_cli.notes.transcripts import SpokenTurn, nested, participants, read_turns, render_turns
-from co_cli.remote import ServerKnowledgeBase
+from co_cli.saving.writer import VaultWriter
 from co_cli.values import DAY, Filters, moment_text
+from co_cli.vault import Vault
 
 LONGEST_ID = 200
 
@@ -45,19 +45,12 @@ class KeptTurns(NamedTuple):
     added: int
 
 
-def captures(kb: KnowledgeBase) -> bool:
-    """Whether this vault keeps conversations. One on a server does not: its files and settings are elsewhere."""
-    return kb.settings.capture != "off" and not isinstance(kb, ServerKnowledgeBase)
-
-
-def keep_turns(
-    kb: KnowledgeBase, session: KeptSession, turns: Sequence[SpokenTurn], repeated: bool = False
-) -> KeptTurns:
+def keep_turns(vault: Vault, session: KeptSession, turns: Sequence[SpokenTurn], repeated: bool = False) -> KeptTurns:
     """Append turns to the file of their session. With `repeated`, they may begin with turns that it has already."""
     said = [turn._replace(text=redact(turn.text.strip())) for turn in turns if turn.text.strip()]
-    store = kb.store
+    store = vault.store
     with store.lock():
-        path = _file_of(kb, session.id)
+        path = _file_of(vault, session.id)
         before = store.read(path) if path else b""
         if path and repeated:
             said = _unsaid(read_turns(read_note(path, before).body), said)
@@ -66,13 +59,13 @@ def keep_turns(
         if not said:
             raise InvalidInputError("the turns have no text: nothing was kept")
         data = _appended(before, said)
-        if not path or len(data) > kb.settings.knowledge_max_note_bytes:  # a second file of the same session
+        if not path or len(data) > vault.settings.knowledge_max_note_bytes:  # a second file of the same session
             title = redact(session.title.strip() or title_from(said[0].text))
             path, created = store.create(FOLDERS["conversation"], title, _new_file(session, title, said)), True
         else:
             store.replace(path, data, based_on=before)
             created = False
-        index = kb.working_index()
+        index = vault.working_index()
         with contextlib.suppress(IndexUnavailableError):  # the next sync does it
             if index:
                 index.index_file(None, path, embed=False)  # before others look for the file of this session
@@ -80,51 +73,51 @@ def keep_turns(
         index.embed_saved()
     if created:
         with contextlib.suppress(ActivityUnavailableError, IndexUnavailableError):  # the turns are kept all the same
-            with kb.activity.database.writing() as connection:
-                extracted.begin(connection, kb.root, path)
-            expire(kb, time.time())
+            with vault.activity.database.writing() as connection:
+                extracted.begin(connection, vault.root, path)
+            expire(vault, time.time())
     return KeptTurns(source_ref(path), len(said))
 
 
-def expire(kb: KnowledgeBase, now: float) -> list[str]:
+def expire(vault: Vault, now: float) -> list[str]:
     """Move conversations that are older than `capture_days` to the trash; return their refs.
 
     Imported and pinned ones stay, and so do those that a memory names as its source or that wait for a decision.
     """
-    last = now - kb.settings.capture_days * DAY
-    if not kb.settings.capture_days or kb.working_index() is None:
+    last = now - vault.settings.capture_days * DAY
+    if not vault.settings.capture_days or vault.working_index() is None:
         return []
-    needed = {without_lines(value) for value in kb.index.field_values("source").values()}
-    with kb.activity.database.writing() as connection:
-        captured = extracted.captured(connection, kb.root)
+    needed = {without_lines(value) for value in vault.index.notes.field_values("source").values()}
+    with vault.activity.database.writing() as connection:
+        captured = extracted.captured(connection, vault.root)
         for state in ("waiting", "proposed"):
-            needed |= {source_ref(facet.path) for facet in extracted.facets(connection, kb.root, state)}
+            needed |= {source_ref(facet.path) for facet in extracted.facets(connection, vault.root, state)}
     gone: list[str] = []
-    for note in kb.index.notes_here():
+    for note in vault.index.notes.all():
         old = note.source == "conversation" and note.path in captured and note.created < last
         pinned = note.frontmatter.get("decay_protected") is True
-        if old and not pinned and note.ref not in needed and _last_said(kb, note.path, note.created) < last:
+        if old and not pinned and note.ref not in needed and _last_said(vault, note.path, note.created) < last:
             with contextlib.suppress(KnowledgeError):  # somebody else was faster
-                gone.append(kb.forget(note.ref).ref)
+                gone.append(VaultWriter(vault).forget(note.ref).ref)
     return gone
 
 
-def _last_said(kb: KnowledgeBase, path: str, created: float) -> float:
-    turns = read_turns(read_note(path, kb.store.read(path)).body)
+def _last_said(vault: Vault, path: str, created: float) -> float:
+    turns = read_turns(read_note(path, vault.store.read(path)).body)
     return max((turn.at for turn in turns if turn.at is not None), default=created)
 
 
-def _file_of(kb: KnowledgeBase, session: str) -> str | None:
+def _file_of(vault: Vault, session: str) -> str | None:
     """The file that has the latest turns of a session."""
     if not session.strip():
         raise InvalidInputError("a conversation needs an id: the same for all turns of one session")
     if len(session) > LONGEST_ID:
         raise InvalidInputError(f"the id of a conversation has at most {LONGEST_ID} characters")
-    if kb.working_index() is None:
+    if vault.working_index() is None:
         return None
-    filters = Filters(("conversation",), fields=(("session", session),), roots=(kb.root,))
-    found = sorted(kb.index.docs(filters), key=lambda note: (note.created, note.id))
-    return next((note.path for note in reversed(found) if kb.store.exists(note.path)), None)
+    filters = Filters(("conversation",), fields=(("session", session),), roots=(vault.root,))
+    found = sorted(vault.index.notes.docs(filters), key=lambda note: (note.created, note.id))
+    return next((note.path for note in reversed(found) if vault.store.exists(note.path)), None)
 
 
 def _unsaid(known: Sequence[SpokenTurn], turns: list[SpokenTurn]) -> list[SpokenTurn]:

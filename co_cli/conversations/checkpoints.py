@@ -11,7 +11,7 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 from co_cli.activity import extracted, judgements
 from co_cli.errors import (
@@ -27,15 +27,13 @@ from co_cli.notes.note import Note, NotTextError
 from co_cli.notes.refs import slugify, without_ending
 from co_cli.notes.secrets import redact
 from co_cli.notes.store import NoteStore
+from co_cli.saving.lookup import locate_checkpoint
 from co_cli.searching.requests import Options, find, read_request
-from co_cli.sources.origin import CHECKPOINT, Origin, kind_of
+from co_cli.sources.origin import CHECKPOINT, CHECKPOINTS, Origin, kind_of
 from co_cli.values import moment_text
+from co_cli.vault import Vault
 from co_cli.vaults import vaults_for_prompts, why_untrusted
 
-if TYPE_CHECKING:
-    from co_cli.knowledge_base import KnowledgeBase
-
-FOLDER = ".checkpoints"
 LISTS = ("keywords", "topics", "entities", "tools", "files")
 LARGEST = 50_000_000
 """Bytes of messages."""
@@ -72,9 +70,9 @@ class Checkpoint(NamedTuple):
 class Checkpoints:
     """The checkpoints of one vault."""
 
-    def __init__(self, kb: KnowledgeBase) -> None:
-        self._kb = kb
-        self.origin = Origin(CHECKPOINT, os.path.join(kb.root, FOLDER))
+    def __init__(self, vault: Vault) -> None:
+        self._vault = vault
+        self.origin = Origin(CHECKPOINT, os.path.join(vault.root, CHECKPOINTS))
 
     def save(self, title: str, body: str, messages: Sequence[Any], fields: Mapping[str, object]) -> Checkpoint:
         """Write the messages, as JSON values, and the note about them. Secrets are masked in both."""
@@ -91,7 +89,7 @@ class Checkpoints:
             name = next(one for number in range(1, len(taken) + 2) if (one := _numbered(slug, number)) not in taken)
             for ending, data in ((".json", texts), (".md", note.encode("utf-8", "replace"))):
                 if not create_exclusively(os.path.join(self.origin.root, f"{name}{ending}"), data):
-                    raise NoteConflictError(f"{FOLDER}/{name}{ending} exists already; save it again")
+                    raise NoteConflictError(f"{CHECKPOINTS}/{name}{ending} exists already; save it again")
         return self.get(name)
 
     def all(self) -> list[Checkpoint]:
@@ -103,9 +101,9 @@ class Checkpoints:
         """Those that are about a task, the best first."""
         if not os.path.isdir(self.origin.root):
             return []
-        index = self._kb.index.of(self.origin)
+        index = self._vault.index.of(self.origin)
         index.sync(seconds=5.0)
-        found = find(index, read_request(self._kb, query, Options(limit=limit)))
+        found = find(index, read_request(self._vault, query, Options(limit=limit)))
         known = {one.ref: one for one in self.all()}
         scored = {hit.ref.partition("#")[0]: hit.score for hit in found.hits} if found.state == "found" else {}
         ranked = [
@@ -120,30 +118,26 @@ class Checkpoints:
         return self._about(self.note(name), self._ratings())
 
     def note(self, name: str) -> Note:
-        wanted = name.strip().removeprefix(f"{CHECKPOINT}:").removesuffix(".md")
-        notes = {note.ref.partition(":")[2]: note for note in self._notes()}
-        if wanted not in notes:
-            there = f"the checkpoints are {', '.join(sorted(notes))}" if notes else "/checkpoint in `co chat` saves one"
-            raise InvalidInputError(f"no checkpoint {wanted!r}: {there}")
-        return notes[wanted]
+        origin, path = locate_checkpoint(self._vault.root, name)
+        return kind_of(origin).read(origin, path, self._store.read(path))
 
     def messages(self, name: str) -> list[Any]:
         """The messages of a conversation. Raises InvalidInputError if the user does not trust the vault."""
-        note, kb = self.note(name), self._kb
-        if kb.root not in vaults_for_prompts(kb.settings, kb.root, ())[0]:
-            raise InvalidInputError(f"{note.ref} is not loaded: {why_untrusted(kb.settings.data_dir, kb.root)}")
+        note, vault = self.note(name), self._vault
+        if vault.root not in vaults_for_prompts(vault.settings, vault.root, ())[0]:
+            raise InvalidInputError(f"{note.ref} is not loaded: {why_untrusted(vault.settings.data_dir, vault.root)}")
         path = f"{without_ending(note.path)}.json"
         try:
             return list(json.loads(NoteStore(self.origin.root, largest=LARGEST).read(path)))
         except (ValueError, TypeError, RecursionError) as error:
-            raise InvalidInputError(f"{FOLDER}/{path} cannot be read ({error}): remove {note.ref}") from None
+            raise InvalidInputError(f"{CHECKPOINTS}/{path} cannot be read ({error}): remove {note.ref}") from None
 
     def remove(self, name: str) -> list[str]:
         """Move the files of a checkpoint to the trash of their folder. Returns their paths in the vault now."""
         path = self.note(name).path
         with self._store.lock():
             files = [file for file in (path, f"{without_ending(path)}.json") if self._store.exists(file)]
-            return [f"{FOLDER}/{self._store.trash(file)}" for file in files]
+            return [f"{CHECKPOINTS}/{self._store.trash(file)}" for file in files]
 
     @property
     def _store(self) -> NoteStore:
@@ -161,11 +155,11 @@ class Checkpoints:
         """By ref, and what was understood as praise, or as the opposite, by the session of its conversation."""
         found: dict[str, list[bool]] = {}
         with suppress(ActivityUnavailableError, IndexUnavailableError):  # without the databases nothing is rated
-            with self._kb.activity.written().reading() as connection:
-                for row in judgements.read(connection, self._kb.root):
+            with self._vault.activity.written().reading() as connection:
+                for row in judgements.read(connection, self._vault.root):
                     found.setdefault(row.ref, []).append(row.good)
-                heard = extracted.facets(connection, self._kb.root, "noted")
-            sessions = self._kb.index.field_values("session") if heard else {}
+                heard = extracted.facets(connection, self._vault.root, "noted")
+            sessions = self._vault.index.notes.field_values("session") if heard else {}
             for facet in heard:
                 session = sessions.get(facet.path, "")
                 found.setdefault(session, []).append(facet.detail["feeling"] == "praise")

@@ -17,7 +17,6 @@ from co_cli.activity.extracted import FacetRow, ReadSoFar
 from co_cli.conversations.facets import Facet, FacetBatch, Relation, checked, facet_id, folded, make_batch
 from co_cli.conversations.proposals import entities_named, save_waiting
 from co_cli.errors import KnowledgeError
-from co_cli.knowledge_base import KnowledgeBase
 from co_cli.logbook import logger
 from co_cli.notes.files import locked
 from co_cli.notes.note import Note, read_note
@@ -25,7 +24,10 @@ from co_cli.notes.secrets import redact
 from co_cli.notes.similarity import fingerprint
 from co_cli.notes.store import content_hash
 from co_cli.notes.transcripts import SpokenTurn, read_turns
+from co_cli.saving.lookup import open_note
+from co_cli.saving.writer import VaultWriter
 from co_cli.values import DAY
+from co_cli.vault import Vault, sync_vault
 
 LOCK = "extract.lock"
 MOST_TURNS, MOST_LETTERS, BEFORE = 12, 8_000, 4
@@ -100,7 +102,7 @@ class Extraction(NamedTuple):
 
 
 def extract(
-    kb: KnowledgeBase, model: Extractor, tokens: int = BUDGET, least: int = 1, everything: bool = False
+    vault: Vault, model: Extractor, tokens: int = BUDGET, least: int = 1, everything: bool = False
 ) -> Extraction:
     """Read what was said since the last time, in conversations that were captured here, or with `everything` in all.
 
@@ -108,18 +110,18 @@ def extract(
     same has nothing to do.
     """
     started = time.time()
-    os.makedirs(kb.settings.data_dir, exist_ok=True)
-    with locked(os.path.join(kb.settings.data_dir, LOCK)):
-        kb.sync()
-        with kb.activity.written().writing() as connection:
+    os.makedirs(vault.settings.data_dir, exist_ok=True)
+    with locked(os.path.join(vault.settings.data_dir, LOCK)):
+        sync_vault(vault)
+        with vault.activity.written().writing() as connection:
             extracted.drop_gone(connection)
-        reading = _Reading(kb, model, tokens)
-        reading.unsaved = save_waiting(kb)
-        for path in _conversations(kb, everything):
+        reading = _Reading(vault, model, tokens)
+        reading.unsaved = save_waiting(vault)
+        for path in _conversations(vault, everything):
             if not reading.read(path, least):
                 break
-    with kb.activity.written().reading() as connection:
-        found = [row for row in extracted.facets(connection, kb.root) if row.at >= started]
+    with vault.activity.written().reading() as connection:
+        found = [row for row in extracted.facets(connection, vault.root) if row.at >= started]
     by_state = {
         state: [row for row in found if row.state == state] for state in ("proposed", "saved", "noted", "known")
     }
@@ -139,20 +141,20 @@ def extract(
 class _Reading:
     """Reading of conversations, until the budget is spent or the model fails."""
 
-    def __init__(self, kb: KnowledgeBase, model: Extractor, budget: int) -> None:
-        self.kb, self.model = kb, model
+    def __init__(self, vault: Vault, model: Extractor, budget: int) -> None:
+        self._vault, self.model = vault, model
         self.tokens = self.requests = self.refused = 0
         self.problem, self.unsaved = "", list[str]()
-        with kb.activity.written().reading() as connection:
-            spent = extracted.cost(connection, kb.root, time.time() - DAY).tokens
+        with vault.activity.written().reading() as connection:
+            spent = extracted.cost(connection, vault.root, time.time() - DAY).tokens
         self.budget = max(0, min(budget, DAILY_BUDGET - spent))
 
     def read(self, path: str, least: int) -> bool:
         """Read a conversation to its end. False: stop."""
-        note = read_note(path, self.kb.store.read(path))
+        note = read_note(path, self._vault.store.read(path))
         while True:
-            with self.kb.activity.database.writing() as connection:
-                reached = extracted.progress(connection, self.kb.root, path)
+            with self._vault.activity.database.writing() as connection:
+                reached = extracted.progress(connection, self._vault.root, path)
             turns = read_turns(note.body, note.body_line)
             if reached.line and reached.hash != _hash_to(note, reached.line):
                 reached = ReadSoFar()  # somebody edited what was read; facets that are known are not added again
@@ -190,11 +192,11 @@ class _Reading:
         except KnowledgeError as error:
             problem, after = str(error), reached
         self.refused += refused
-        with self.kb.activity.database.writing() as connection:
-            added = extracted.put(connection, self.kb.root, note.path, after, rows)
+        with self._vault.activity.database.writing() as connection:
+            added = extracted.put(connection, self._vault.root, note.path, after, rows)
             about = {"model": self.model.name, "tokens": self.tokens - before, "facets": len(added)}
-            extracted.log(connection, self.kb.root, at=time.time(), refused=refused, problem=problem, **about)
-        self.unsaved = save_waiting(self.kb)
+            extracted.log(connection, self._vault.root, at=time.time(), refused=refused, problem=problem, **about)
+        self.unsaved = save_waiting(self._vault)
         if after.line == reached.line:
             self.problem = problem or ""
             return False
@@ -236,15 +238,15 @@ class _Reading:
         ]
 
     def _known(self, facet: Facet) -> list[KnownMemory]:
-        notes = [self.kb.note(one.ref) for one in self.kb.writer.related(facet.text)]
-        return [KnownMemory(note.ref, note.body.strip()) for note in (*notes, *entities_named(self.kb, facet.name))]
+        notes = [open_note(self._vault, one.ref) for one in VaultWriter(self._vault).related(facet.text)]
+        return [KnownMemory(note.ref, note.body.strip()) for note in (*notes, *entities_named(self._vault, facet.name))]
 
     def _row(self, note: Note, batch: FacetBatch, facet: Facet, about: tuple[str, Relation, str | None]) -> FacetRow:
         id, relation, known = about
         # what the user wrote is replaced only by the user
-        replaces = relation == "changed" and self.kb.note(str(known)).provenance != "user"
+        replaces = relation == "changed" and open_note(self._vault, str(known)).provenance != "user"
         sure = (relation == "new" or replaces) and facet.spoken and facet.confidence >= SURE
-        saves = self.kb.settings.capture == "save" and sure
+        saves = self._vault.settings.capture == "save" and sure
         state = "waiting" if saves or facet.kind == "feedback" else "known" if relation == "same" else "proposed"
         turn = next(turn for turn in batch.turns if turn.last >= facet.first)
         detail: dict[str, Any] = {
@@ -261,7 +263,7 @@ class _Reading:
             place = turns.index(turn)
             answer = next((one for one in turns[:place][::-1] if batch.is_answer(one)), None)
             asked = [one.text for one in turns[: turns.index(answer)] if batch.is_person(one)] if answer else []
-            logged = asked and self.kb.settings.query_log == "on"  # else no database keeps a question
+            logged = asked and self._vault.settings.query_log == "on"  # else no database keeps a question
             detail |= {
                 "feeling": facet.feeling or "correction",
                 "given": list(answer.given) if answer else [],
@@ -272,12 +274,12 @@ class _Reading:
         return FacetRow(id, note.path, time.time(), *said, *lines, detail, state, known)
 
 
-def _conversations(kb: KnowledgeBase, everything: bool) -> Iterator[str]:
-    with kb.activity.written().reading() as connection:
-        captured = extracted.captured(connection, kb.root)
-    notes = [note for note in kb.index.notes_here() if note.source == "conversation"]
+def _conversations(vault: Vault, everything: bool) -> Iterator[str]:
+    with vault.activity.written().reading() as connection:
+        captured = extracted.captured(connection, vault.root)
+    notes = [note for note in vault.index.notes.all() if note.source == "conversation"]
     for note in sorted(notes, key=lambda note: (note.created, note.path)):
-        if (everything or note.path in captured) and kb.store.exists(note.path):
+        if (everything or note.path in captured) and vault.store.exists(note.path):
             yield note.path
 
 

@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from co_cli.embedding.space import Vector
 from co_cli.index.engine import Reader, Scope, StoredSpace, WordQuery
 from co_cli.index.grep import read_origin
-from co_cli.knowledge_base import KnowledgeBase
 from co_cli.retrieval.query import Query, parse
 from co_cli.sources.origin import kind_of
+from co_cli.vault import Vault
 
 DEPTH, RRF_K = 100, 60
 SPEC_MEANING, STATIC_MEANING, OTHER_MEANING = 0.7, 0.4, 0.6
@@ -26,8 +26,8 @@ Scored = dict[int, float]  # passages and scores
 class Desk:
     """All that the baselines need from an open vault. Only this class knows how the index is built."""
 
-    def __init__(self, kb: KnowledgeBase) -> None:
-        self.kb, space = kb, kb.embedders.space
+    def __init__(self, vault: Vault) -> None:
+        self.vault, space = vault, vault.embedders.space
         self.simple_share = STATIC_MEANING if space and space.provider == "static" else OTHER_MEANING
         self._vector: tuple[str, Vector | None] | None = None
         self._texts: dict[str, str] = {}
@@ -41,8 +41,8 @@ class Desk:
 
     @contextmanager
     def _reading(self) -> Generator[tuple[Reader, Scope, StoredSpace | None]]:
-        with self.kb.engine.reading() as reader:
-            state = self.kb.index.state()
+        with self.vault.engine.reading() as reader:
+            state = self.vault.index.notes.state()
             sources = kind_of(state.origin).sources
             yield reader, Scope(tuple((state.id, source) for source in sources)), state.active
 
@@ -77,8 +77,8 @@ class Desk:
     def texts(self) -> dict[str, str]:
         """Every note's text in lower case by its ref, newest first."""
         if not self._texts:
-            settings = self.kb.settings
-            notes = read_origin(self.kb.index.origin, settings.knowledge_exclude, settings.knowledge_max_note_bytes)
+            settings = self.vault.settings
+            notes = read_origin(self.vault.index.origin, settings.knowledge_exclude, settings.knowledge_max_note_bytes)
             newest = sorted(notes, key=lambda pair: -(pair[1] if pair[0].created is None else pair[0].created))
             for note, _ in newest:
                 parts = (note.title, *note.aliases, *note.tags, note.description, note.body)
@@ -87,8 +87,8 @@ class Desk:
 
     def _embedded(self, text: str) -> Vector | None:
         if self._vector is None or self._vector[0] != text:
-            space = self.kb.embedders.space
-            embedder = self.kb.embedders.of(space) if space else None
+            space = self.vault.embedders.space
+            embedder = self.vault.embedders.of(space) if space else None
             self._vector = text, embedder.embed([text[:4_000]], "query")[0] if embedder else None
         return self._vector[1]
 

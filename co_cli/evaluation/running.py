@@ -14,11 +14,12 @@ from typing import Any, NamedTuple
 from co_cli.errors import IndexUnavailableError, InvalidInputError
 from co_cli.evaluation.baselines import BASELINES, Desk
 from co_cli.evaluation.sets import ABSENT, Question, QuestionSet, note_text
-from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.refs import FOLDERS, without_lines
-from co_cli.searching.requests import BACKENDS
+from co_cli.searching.answers import search
+from co_cli.searching.requests import BACKENDS, Options
 from co_cli.settings import Settings
 from co_cli.values import Progress, SearchResult
+from co_cli.vault import Opening, Vault, open_vault, sync_vault
 
 SHORT = 2_000  # characters up to which a document becomes a memory; longer ones become articles
 Method = Callable[[Desk, str], list[str]]  # returns refs, best first
@@ -32,6 +33,10 @@ class Marks(NamedTuple):
     recall5: float
     recall10: float
     mrr10: float
+
+
+OPENING = Opening(read_all=True)
+"""Figures must not depend on the machine."""
 
 
 class Run(NamedTuple):
@@ -63,57 +68,58 @@ def method(name: str) -> Method:
         raise InvalidInputError(f"there is no method {name!r}; there are {', '.join([*backends, *BASELINES])}")
     if name in BASELINES:
         return lambda desk, text: [ref for ref, _ in BASELINES[name](desk, text)][:10]
-    options: dict[str, Any] = {"outdated": True, "backend": backends[name], "read": name == "co"}
-    return lambda desk, text: [without_lines(hit.ref) for hit in desk.kb.search(text, **options).hits]
+    options = Options(outdated=True, backend=backends[name], read=name == "co")
+    return lambda desk, text: [without_lines(hit.ref) for hit in search(desk.vault, text, options).hits]
 
 
 @contextmanager
-def temporary(kb: KnowledgeBase) -> Generator[KnowledgeBase]:
+def temporary(vault: Vault) -> Generator[Vault]:
     """A vault that is closed in the end, and leaves nothing in a database that others use."""
-    with kb:
-        try:
-            yield kb
-        finally:
-            if kb.settings.engine != "sqlite":
-                kb.index.drop_all()
+    try:
+        yield vault
+    finally:
+        if vault.settings.engine != "sqlite":
+            vault.index.drop_all()
+        vault.close()
 
 
 class Evaluation:
-    """Asks questions in a vault `kb`, or in temporary vaults made of a set's documents, one for each group."""
+    """Asks questions in a vault `vault`, or in temporary vaults made of a set's documents, one for each group."""
 
     def __init__(self, settings: Settings, work: str, bar: Progress = lambda done, total: None) -> None:
         self._settings, self._work, self._bar = settings, work, bar
 
-    def ask(self, found: QuestionSet, methods: dict[str, Method], kb: KnowledgeBase | None = None) -> list[Run]:
+    def ask(self, found: QuestionSet, methods: dict[str, Method], vault: Vault | None = None) -> list[Run]:
         """With `before`, a vault grows: each question is asked when it holds just the documents that may answer."""
         runs = [(Run(found.name, name, []), method) for name, method in methods.items()]
-        if kb:
-            self._sync(kb)
-            refs = Desk(kb).texts().keys()
+        if vault:
+            self._sync(vault)
+            refs = Desk(vault).texts().keys()
             for question in found.questions:  # a ref that no note has would count as never found
                 if unknown := question.answers.keys() - refs:
                     raise InvalidInputError(f"question {question.id}: this vault has no note {min(unknown)}")
-            self._ask(Desk(kb), [one for one in found.questions if one.kind != ABSENT], runs)
-        for group in found.groups if not kb else ():
+            self._ask(Desk(vault), [one for one in found.questions if one.kind != ABSENT], runs)
+        for group in found.groups if not vault else ():
             asked = [question for question in found.questions if question.group == group]
-            with self._vault() as kb:
+            with self._vault() as vault:
                 for before in sorted({question.before for question in asked}):
-                    ids = self._fill(kb, found, group, before)
-                    self._ask(Desk(kb), [one for one in asked if one.before == before], runs, ids)
+                    ids = self._fill(vault, found, group, before)
+                    self._ask(Desk(vault), [one for one in asked if one.before == before], runs, ids)
         return [run for run, _ in runs]
 
-    def abstain(self, found: QuestionSet, kb: KnowledgeBase | None = None) -> dict[str, Any]:
+    def abstain(self, found: QuestionSet, vault: Vault | None = None) -> dict[str, Any]:
         """How well confidence tells that nothing answers: questions of kind `absent`, or for another group's vault."""
         answers: list[tuple[bool, SearchResult]] = []
-        if kb:
-            self._sync(kb)
-            answers = [(question.kind != ABSENT, kb.search(question.text, read=True)) for question in found.questions]
-        for place, group in enumerate(found.groups if not kb and len(found.groups) > 1 else ()):
-            with self._vault() as kb:
-                self._fill(kb, found, group)
+        if vault:
+            self._sync(vault)
+            asked = Options(read=True)
+            answers = [(one.kind != ABSENT, search(vault, one.text, asked)) for one in found.questions]
+        for place, group in enumerate(found.groups if not vault and len(found.groups) > 1 else ()):
+            with self._vault() as vault:
+                self._fill(vault, found, group)
                 for question in found.questions:
                     if question.group in (group, found.groups[place - 1]):
-                        answers.append((question.group == group, kb.search(question.text)))
+                        answers.append((question.group == group, search(vault, question.text, Options())))
         parts = [[result for answerable, result in answers if answerable is wanted] for wanted in (True, False)]
         if not all(parts):
             raise InvalidInputError(f"{found.name} has no unanswerable questions: groups, or the kind {ABSENT!r}")
@@ -123,37 +129,36 @@ class Evaluation:
         return {**row, "absent_wrongly": round(wrongly, 4), "absent_rightly": round(rightly, 4)}
 
     @contextmanager
-    def vault_of(self, found: QuestionSet, group: str = "") -> Generator[KnowledgeBase]:
+    def vault_of(self, found: QuestionSet, group: str = "") -> Generator[Vault]:
         """A temporary vault with the documents of a group."""
-        with self._vault() as kb:
-            self._fill(kb, found, group)
-            yield kb
+        with self._vault() as vault:
+            self._fill(vault, found, group)
+            yield vault
 
-    def _vault(self) -> AbstractContextManager[KnowledgeBase]:
+    def _vault(self) -> AbstractContextManager[Vault]:
         """With a search.db of its own, so that the words of other groups do not count."""
         vault = tempfile.mkdtemp(dir=self._work)
         settings = self._settings._replace(vault=vault, data_dir=f"{vault}-data", knowledge_exclude=())
-        return temporary(KnowledgeBase.open(settings=settings))
+        return temporary(open_vault(settings, OPENING))
 
-    def _fill(self, kb: KnowledgeBase, found: QuestionSet, group: str, before: float = math.inf) -> dict[str, str]:
+    def _fill(self, vault: Vault, found: QuestionSet, group: str, before: float = math.inf) -> dict[str, str]:
         """Write a group's documents as notes and sync them. Returns the documents' ids by the notes' refs."""
         ids: dict[str, str] = {}
         for number, document in enumerate(found.documents):
             if document.group == group and document.seq < before:
                 source = "memory" if len(document.text) <= SHORT else "article"
-                path = os.path.join(kb.root, FOLDERS[source], f"{number}.md")
+                path = os.path.join(vault.root, FOLDERS[source], f"{number}.md")
                 os.makedirs(os.path.dirname(path), exist_ok=True)
                 if not os.path.exists(path):
                     with open(path, "w", encoding="utf-8", errors="replace") as stream:
                         stream.write(note_text(document, with_following=before == math.inf))
                 ids[f"{source}:{number}"] = document.id
-        self._sync(kb)
+        self._sync(vault)
         return ids
 
-    def _sync(self, kb: KnowledgeBase) -> None:
-        kb.read_seconds = None
-        kb.sync(self._bar)
-        if waiting := kb.status().unembedded:
+    def _sync(self, vault: Vault) -> None:
+        sync_vault(vault, self._bar)
+        if vault.embedders.space and (waiting := vault.index.notes.vectors()[0]):
             raise IndexUnavailableError(f"{waiting} passages have no vector and would not be found: see `co doctor`")
 
     def _ask(self, desk: Desk, questions: list[Question], runs: list[tuple[Run, Method]], ids: Ids = None) -> None:

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 
 from co_cli.importers.archive import TEXTS, Export, Member
 from co_cli.importers.note_importer import claims_renamed
-from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.editing import render_note, set_fields
 from co_cli.notes.note import read_note
 from co_cli.notes.refs import ref_of, slugify
@@ -20,20 +19,21 @@ from co_cli.notes.secrets import count_masked
 from co_cli.notes.similarity import fingerprint
 from co_cli.sources.documents import LIBRARIES, READERS, ending_of, read_document
 from co_cli.values import Progress, Saved
+from co_cli.vault import Vault
 
 PAGES = (".html", ".htm")
 Imported = tuple[str, Saved | None, str]  # the path of a file, and its receipt or why it was left out
 
 
-def import_articles(kb: KnowledgeBase, paths: Sequence[str], progress: Progress | None = None) -> list[Imported]:
+def import_articles(vault: Vault, paths: Sequence[str], progress: Progress | None = None) -> list[Imported]:
     """Copy each file, and every text of a folder."""
     done: list[Imported] = []
-    for export in [Export(path, kb.settings.knowledge_max_note_bytes) for path in paths]:
+    for export in [Export(path, vault.settings.knowledge_max_note_bytes) for path in paths]:
         with contextlib.closing(export):
             for member in export.members:
                 if export.single or member.name.lower().endswith((*TEXTS, *PAGES)):
                     with export.reporting(member.name):
-                        done.append((member.where, _copy(kb, member, export.read(member)), ""))
+                        done.append((member.where, _copy(vault, member, export.read(member)), ""))
                 if progress:
                     progress(export.done, export.size)
             base = os.path.dirname(export.path) if export.single else export.path
@@ -41,7 +41,7 @@ def import_articles(kb: KnowledgeBase, paths: Sequence[str], progress: Progress 
     return done
 
 
-def _copy(kb: KnowledgeBase, member: Member, data: bytes) -> Saved:
+def _copy(vault: Vault, member: Member, data: bytes) -> Saved:
     folder, name = os.path.split(member.name)
     if ending_of(name) in (*READERS, *LIBRARIES):
         document = read_document(name, data)
@@ -54,12 +54,12 @@ def _copy(kb: KnowledgeBase, member: Member, data: bytes) -> Saved:
         text = set_fields(data.decode("utf-8", "surrogateescape"), claims, note.path)
         data = text.encode("utf-8", "surrogateescape")
     folder = "/".join(["articles", *(slugify(part) for part in folder.split("/") if part)])
-    with kb.store.lock(), count_masked() as masked:
-        for path in filter(kb.store.exists, kb.index.exact_twins("article", fingerprint(note.body))):
+    with vault.store.lock(), count_masked() as masked:
+        for path in filter(vault.store.exists, vault.index.notes.exact_twins("article", fingerprint(note.body))):
             ref = ref_of(path, "article")
-            return Saved(ref, kb.store.absolute(path), "duplicate", f"{ref} says this already")
-        kb.store.refuse_name(member.name)
-        path = kb.store.create(folder, slugify(os.path.splitext(name)[0]), data, kb.index.taken)
-        kb.index.index_file(None, path)
-    ref = kb.index.ref_of(path) or ref_of(path, "article")
-    return Saved(ref, kb.store.absolute(path), "created", masked=len(masked))
+            return Saved(ref, vault.store.absolute(path), "duplicate", f"{ref} says this already")
+        vault.store.refuse_name(member.name)
+        path = vault.store.create(folder, slugify(os.path.splitext(name)[0]), data, vault.index.notes.taken)
+        vault.index.index_file(None, path)
+    ref = vault.index.notes.ref_of(path) or ref_of(path, "article")
+    return Saved(ref, vault.store.absolute(path), "created", masked=len(masked))

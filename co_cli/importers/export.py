@@ -18,11 +18,11 @@ from typing import IO, NamedTuple
 
 from co_cli.errors import InvalidInputError, KnowledgeError, NoteFileError
 from co_cli.importers.archive import reason
-from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.files import TEMPORARY
 from co_cli.notes.note import NotTextError, read_note
 from co_cli.paths import is_inside
 from co_cli.values import NoteSummary, Progress, moment_text
+from co_cli.vault import Vault
 
 STANDARD_OUTPUT = "-"
 OTHER_FILE = re.compile(r"\w\.(?!zip$|jsonl$)[a-z]\w*$", re.IGNORECASE)
@@ -44,7 +44,7 @@ class ExportReport(NamedTuple):
 
 
 def export_notes(
-    kb: KnowledgeBase,
+    vault: Vault,
     notes: Sequence[NoteSummary],
     to: str,
     layout: str | None = None,
@@ -57,9 +57,9 @@ def export_notes(
         )
     layout = layout or ("jsonl" if to == STANDARD_OUTPUT or to.lower().endswith(".jsonl") else "markdown")
     failures: list[str] = []
-    files = _files(kb, notes, failures, progress)
+    files = _files(vault, notes, failures, progress)
     if to != STANDARD_OUTPUT:
-        sizes = _write(files, to, layout, kb.root)
+        sizes = _write(files, to, layout, vault.root)
     elif layout == "jsonl":
         sizes = _write_lines(files, sys.stdout.buffer)
     else:
@@ -68,14 +68,14 @@ def export_notes(
 
 
 def _files(
-    kb: KnowledgeBase, notes: Sequence[NoteSummary], failures: list[str], progress: Progress | None
+    vault: Vault, notes: Sequence[NoteSummary], failures: list[str], progress: Progress | None
 ) -> Iterator[NoteFile]:
     """The notes that are in the vault; those read in place from elsewhere are not exported."""
     for number, note in enumerate(notes, 1):
-        path = os.path.relpath(note.path, kb.root).replace(os.sep, "/")
+        path = os.path.relpath(note.path, vault.root).replace(os.sep, "/")
         try:
             if not path.startswith("../"):
-                yield path, kb.store.read(path), os.stat(note.path).st_mtime
+                yield path, vault.store.read(path), os.stat(note.path).st_mtime
         except (KnowledgeError, OSError) as error:
             failures.append(f"{path}: {reason(error)}")
         if progress:

@@ -19,7 +19,6 @@ from co_cli.errors import FrontmatterError, IndexUnavailableError, InvalidInputE
 from co_cli.importers.archive import reason
 from co_cli.importers.items import ImportOutcome, ImportReceipt, Item, failed
 from co_cli.importers.reading import READERS, ExportReader
-from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.editing import set_fields
 from co_cli.notes.files import create_exclusively, locked, make_folders
 from co_cli.notes.frontmatter import read_frontmatter
@@ -30,6 +29,7 @@ from co_cli.notes.secrets import count_masked, redact_line
 from co_cli.notes.similarity import body_hash, fingerprint
 from co_cli.paths import is_inside
 from co_cli.values import ON_CONFLICT, Draft, Progress
+from co_cli.vault import Vault, sync_origin
 
 TRUSTABLE = ("obsidian", "basic-memory", "co")  # formats whose files may be the person's own words
 OWN = "co"  # of `co data export`: a note is identified by its path, and compared and replaced as a whole
@@ -53,7 +53,7 @@ class ImportRequest(NamedTuple):
 
 
 def import_export(
-    kb: KnowledgeBase, request: ImportRequest, stages: Callable[[str], Progress] | None = None
+    vault: Vault, request: ImportRequest, stages: Callable[[str], Progress] | None = None
 ) -> list[ImportReceipt]:
     """Import exports, or say what would be done. `stages` returns the progress bar of a stage, given its verb."""
     if request.origin not in READERS:
@@ -64,23 +64,28 @@ def import_export(
         raise InvalidInputError(f"trust only {', '.join(TRUSTABLE)}: what {request.origin} wrote is not your own words")
     for path in request.paths:
         real = os.path.realpath(path)
-        if is_inside(real, kb.root) or is_inside(kb.root, real):
+        if is_inside(real, vault.root) or is_inside(vault.root, real):
             raise InvalidInputError(f"{path} is the vault, a folder in it, or a folder around it: nothing to import")
     try:
-        os.makedirs(kb.settings.data_dir, exist_ok=True)
-        with locked(os.path.join(kb.settings.data_dir, "import.lock")):  # a second import sees what the first one wrote
-            kb.sync_origin(kb.index.origin, stages and stages("indexing"), EMBEDDING_SECONDS)
-            receipts = _run(kb, request._replace(write=False), stages and stages("reading"))
+        data_dir = vault.settings.data_dir
+        os.makedirs(data_dir, exist_ok=True)
+        with locked(os.path.join(data_dir, "import.lock")):  # a second import sees what the first one wrote
+            sync_origin(vault, vault.index.origin, stages and stages("indexing"), EMBEDDING_SECONDS)
+            receipts = _run(vault, request._replace(write=False), stages and stages("reading"))
             if request.write and any(receipt.outcome in WRITTEN for receipt in receipts):
-                receipts = _run(kb, request, stages and stages("writing"))
-                kb.sync_origin(kb.index.origin, stages and stages("indexing"), EMBEDDING_SECONDS)
+                receipts = _run(vault, request, stages and stages("writing"))
+                sync_origin(vault, vault.index.origin, stages and stages("indexing"), EMBEDDING_SECONDS)
             return receipts
     except OSError as error:
-        raise IndexUnavailableError(f"the import stopped: {error}; check {kb.settings.data_dir} and the disk") from None
+        where = vault.settings.data_dir
+        raise IndexUnavailableError(f"the import stopped: {error}; check {where} and the disk") from None
 
 
-def _run(kb: KnowledgeBase, request: ImportRequest, progress: Progress | None) -> list[ImportReceipt]:
-    importer, reader = NoteImporter(kb, request), ExportReader(request.origin, kb.settings.knowledge_max_note_bytes)
+def _run(vault: Vault, request: ImportRequest, progress: Progress | None) -> list[ImportReceipt]:
+    importer, reader = (
+        NoteImporter(vault, request),
+        ExportReader(request.origin, vault.settings.knowledge_max_note_bytes),
+    )
     receipts: list[ImportReceipt] = []
     for path in request.paths:
         before = len(receipts)
@@ -98,8 +103,8 @@ def _run(kb: KnowledgeBase, request: ImportRequest, progress: Progress | None) -
 class NoteImporter:
     """Writes the items of one import to the vault."""
 
-    def __init__(self, kb: KnowledgeBase, request: ImportRequest) -> None:
-        self.kb, self.store, self.index, self.request = kb, kb.store, kb.index, request
+    def __init__(self, vault: Vault, request: ImportRequest) -> None:
+        self._vault, self.store, self.index, self.request = vault, vault.store, vault.index, request
         self._places: dict[str, str] = {}  # where an id, or the text of a memory, is in the export
         self._names: set[str] = set()
 
@@ -181,7 +186,7 @@ class NoteImporter:
     def _create(self, item: Item) -> Result:
         if item.source == "memory":  # skip one that another memory says word for word
             said = fingerprint(item.text)
-            twin = next(map(source_ref, self.index.exact_twins("memory", said)), None) or self._places.get(said)
+            twin = next(map(source_ref, self.index.notes.exact_twins("memory", said)), None) or self._places.get(said)
             if twin:
                 return "skipped", None, f"{twin} says the same"
             self._places[said] = item.place
@@ -219,7 +224,7 @@ class NoteImporter:
             masks = item.source == "conversation" and self.store.secrets == "refuse"
             draft.remove_secrets("redact" if masks else self.store.secrets)
             data = draft.render(time.time())
-        largest = self.kb.settings.knowledge_max_note_bytes
+        largest = self._vault.settings.knowledge_max_note_bytes
         if len(data) > largest:
             raise InvalidInputError(f"it has more than {largest:,} bytes (setting knowledge_max_note_bytes)")
         data = self.store.safe(data, here)
@@ -240,8 +245,8 @@ class NoteImporter:
     @cached_property
     def _known(self) -> dict[str, str]:
         """Paths of the notes from the same origin by id."""
-        origins = self.index.field_values(ORIGIN)
-        found = self.index.field_values(IDENTITY).items()
+        origins = self.index.notes.field_values(ORIGIN)
+        found = self.index.notes.field_values(IDENTITY).items()
         return {identity: path for path, identity in found if origins.get(path) == self.request.origin}
 
     @cached_property
@@ -256,7 +261,7 @@ class NoteImporter:
         return found
 
     def _taken(self, path: str) -> bool:
-        return name_key(path) in self._names or self.index.taken(path)
+        return name_key(path) in self._names or self.index.notes.taken(path)
 
 
 def _became_text(item: Item, data: bytes) -> str:

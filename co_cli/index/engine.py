@@ -447,14 +447,6 @@ class Engine(Protocol):
         """Where an unusable file was moved, if one was found."""
         ...
 
-    @property
-    def on_set_aside(self) -> Callable[[str], None] | None:
-        """Called with one line of text when that happens; it is always logged."""
-        ...
-
-    @on_set_aside.setter
-    def on_set_aside(self, tell: Callable[[str], None] | None) -> None: ...
-
     def reading(self) -> AbstractContextManager[Reader]:
         """A read transaction; inside another one of the same thread, that one."""
         ...

@@ -9,16 +9,21 @@ from co_cli.errors import SettingsError
 from co_cli.index.sqlite.sqlite_engine import SqliteEngine
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from co_cli.index.engine import Engine
     from co_cli.settings import Settings
 
 
-def engine_of(settings: Settings, roots: Mapping[str, str] | None = None) -> Engine:
-    """`roots` gives folders the names under which all servers of a team know them."""
+def engine_of(
+    settings: Settings,
+    roots: Mapping[str, str] | None = None,
+    on_set_aside: Callable[[str], None] | None = None,
+) -> Engine:
+    """`roots` gives folders the names under which all servers of a team know them; `on_set_aside` is called with one
+    line of text when an unusable file was moved aside, which is logged anyway."""
     if settings.engine == "sqlite":
-        return SqliteEngine.at(os.path.join(settings.data_dir, "search.db"))
+        return SqliteEngine.at(os.path.join(settings.data_dir, "search.db"), on_set_aside)
     try:
         from co_cli.index.postgres.postgres_engine import PostgresEngine  # an extra, and 250 ms
     except ImportError as error:

@@ -24,6 +24,9 @@ from co_cli.sources.passages import passages_of
 from co_cli.sources.walk import entries_of, path_of, scan_origin
 from co_cli.values import Filters, Passage, members_of
 
+Place = tuple[Origin, Sequence[str], int]
+"""A folder, what is excluded there, and the size of its largest note."""
+
 
 class Needles(NamedTuple):
     """What is looked for, as it was typed."""
@@ -121,7 +124,7 @@ def read_origin(
 
 
 def grep(
-    places: Sequence[tuple[Origin, Sequence[str], int]], needles: Needles, filters: Filters
+    places: Sequence[Place], needles: Needles, filters: Filters
 ) -> tuple[list[GrepMatch], int, Succession, list[str]]:
     """Matching notes, best first, how many notes were read, which of all notes replaced others, and unread files.
 

@@ -1,6 +1,6 @@
 """What is stored of one origin, and of those searched with it: look-ups, and what a search needs to know.
 
-`KnowledgeIndex` adds sync and search.
+`KnowledgeIndex` holds one of these; retrieval needs nothing else.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
 
 from co_cli.embedding.embedders import Embedders
@@ -45,6 +46,20 @@ class Tiers(NamedTuple):
     values: Mapping[str, float]
 
 
+@dataclass(slots=True)
+class LastSeen:
+    """What this process saw at its last sync and search. An index that takes the place of another goes on with it."""
+
+    fresh_as_of: float | None = None
+    """When the index agreed with the files."""
+    unread: dict[Origin, Sequence[str]] = field(default_factory=dict[Origin, "Sequence[str]"])
+    """Files and folders that could not be read, here and in linked sources."""
+    unsynced: IndexUnavailableError | None = None
+    """Why the index could not be updated, such as a full disk."""
+    space: VectorSpace | None = None
+    """The space that answered last, most likely the one that answers now."""
+
+
 class View(NamedTuple):
     """What a search sees of an index, within one transaction."""
 
@@ -69,20 +84,19 @@ class View(NamedTuple):
 class IndexedNotes:
     """The notes of one origin as they were at its last sync. Safe to share between threads."""
 
-    def __init__(self, engine: Engine, origin: Origin, embedders: Embedders) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        origin: Origin,
+        embedders: Embedders,
+        linked: Sequence[Origin] = (),
+        tiers: Tiers | None = None,
+        use_counts: UseCounts | None = None,
+        seen: LastSeen | None = None,
+    ) -> None:
         self.engine, self.origin, self.root, self.embedders = engine, origin, origin.root, embedders
-        self.linked: Sequence[Origin] = ()
-        """Other folders and vaults that are searched together with this one; each is synced separately."""
-        self.tiers: Tiers | None = None
-        """None if this is the only vault."""
-        self.fresh_as_of: float | None = None
-        """When this process last saw the index agree with the files."""
-        self.unread: dict[Origin, list[str]] = {}
-        """Files and folders that the last sync of this process could not read, here and in linked sources."""
-        self.space_hint: VectorSpace | None = None
-        """The space that answered last, most likely the one that answers now."""
-        self.use_counts: UseCounts | None = None
-        """How notes, given by root and path, were used and rated."""
+        self.linked, self.tiers, self._use_counts = tuple(linked), tiers, use_counts
+        self.seen = seen or LastSeen()
 
     # -- this origin alone ---------------------------------------------------------------------------------------------
 
@@ -100,7 +114,7 @@ class IndexedNotes:
 
     def counts(self) -> list[SourceCount]:
         """How much is indexed, by source."""
-        return self._read(lambda reader, vault: reader.counts(vault), [])
+        return self.read(lambda reader, vault: reader.counts(vault), [])
 
     def vectors(self) -> tuple[int, CacheState]:
         """How many passages wait for a vector, and the state of the cache."""
@@ -110,42 +124,42 @@ class IndexedNotes:
             waiting = max((reader.waiting(state.id, space)[0] for space in spaces), default=0)
             return waiting, reader.cache_state()
 
-    def own_notes(self, key: NoteKey, *values: str) -> list[StoredNote]:
+    def find(self, key: NoteKey, *values: str) -> list[StoredNote]:
         """Notes by one of their keys."""
         wanted = [value for value in values if to_utf8(value) == value]
-        return self._read(lambda reader, vault: reader.find_notes(vault, key, wanted), [])
+        return self.read(lambda reader, vault: reader.find_notes(vault, key, wanted), [])
 
-    def notes_here(self) -> list[StoredNote]:
+    def all(self) -> list[StoredNote]:
         """Every note, newest first."""
         sources = kind_of(self.origin).sources
-        return self._read(lambda reader, vault: reader.list_notes(Scope(tuple((vault, one) for one in sources))), [])
+        return self.read(lambda reader, vault: reader.list_notes(Scope(tuple((vault, one) for one in sources))), [])
 
     def ref_of(self, path: str) -> str | None:
-        return next((note.ref for note in self.own_notes("path", path)), None)
+        return next((note.ref for note in self.find("path", path)), None)
 
     def taken(self, path: str) -> bool:
         """Whether this path is a note, or one that some file system takes for the same."""
-        return bool(self.own_notes("path_key", fold(path)))
+        return bool(self.find("path_key", fold(path)))
 
     def exact_twins(self, source: str, fingerprint: str) -> list[str]:
-        return [note.path for note in self.own_notes("fingerprint", fingerprint) if note.source == source]
+        return [note.path for note in self.find("fingerprint", fingerprint) if note.source == source]
 
     def missing(self) -> list[str]:
         """Notes that are kept although their file is gone."""
-        return sorted(note.path for note in self.notes_here() if note.missing is not None)
+        return sorted(note.path for note in self.all() if note.missing is not None)
 
     def hashes(self) -> dict[str, str]:
         """Every note that should be indexed, with the hash of what it was indexed with."""
-        files = self._read(lambda reader, vault: reader.files(vault), {})
+        files = self.read(lambda reader, vault: reader.files(vault), {})
         return {path: file.hash for path, file in files.items() if file.skipped is None}
 
     def reported(self) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
         """Files that are not indexed, and notes with something wrong in them."""
-        return reported(self._read(lambda reader, vault: reader.files(vault, reported=True), {}))
+        return reported(self.read(lambda reader, vault: reader.files(vault, reported=True), {}))
 
     def field_values(self, name: str) -> dict[str, str]:
         """Every note whose frontmatter has this field as a text, and its value."""
-        notes = sorted(self.notes_here(), key=lambda note: note.path)
+        notes = sorted(self.all(), key=lambda note: note.path)
         return {note.path: value for note in notes if isinstance(value := note.frontmatter.get(name), str)}
 
     def links(self, path: str, targets: Sequence[str] | None = None) -> tuple[list[Link], list[Backlink]]:
@@ -156,7 +170,7 @@ class IndexedNotes:
         unknown: list[Link] = [Link(target, None) for target in targets or ()]
         if to_utf8(path) != path:
             return unknown, []
-        return self._read(
+        return self.read(
             lambda reader, vault: (links_from(reader, vault, path, targets), links_to(reader, vault, path)),
             (unknown, []),
         )
@@ -201,16 +215,16 @@ class IndexedNotes:
                     continue
                 files = reader.files(vault.id, reported=True)
                 paths = [path for path, file in files.items() if hides_text(file.skipped)]
-                paths = dict.fromkeys((*paths, *self.unread.get(vault.origin, ())))
+                paths = dict.fromkeys((*paths, *self.seen.unread.get(vault.origin, ())))
                 found += [name_in(vault.origin, path, self.origin) for path in paths]
         return found
 
     def uses(self, notes: Mapping[int, StoredNote | StoredPassage]) -> Mapping[int, UseCount]:
         """How these notes were used and rated."""
-        if self.use_counts is None:
+        if self._use_counts is None:
             return {}
         places = {(note.root, note.path): number for number, note in notes.items()}
-        return {places[place]: count for place, count in self.use_counts(places).items()}
+        return {places[place]: count for place, count in self._use_counts(places).items()}
 
     def docs(self, filters: Filters | None = None, limit: int = -1) -> list[StoredNote]:
         """Notes, newest first."""
@@ -242,7 +256,7 @@ class IndexedNotes:
 
     # -- inside --------------------------------------------------------------------------------------------------------
 
-    def _read(self, read: Callable[[Reader, int], T], nothing: T) -> T:
+    def read(self, read: Callable[[Reader, int], T], nothing: T) -> T:
         """What can be read of this origin; `nothing` if it was never synced."""
         with self.engine.reading() as reader:
             vault = reader.vault(self.origin)

@@ -13,17 +13,15 @@ from collections.abc import Callable, Iterator, Sequence
 from fnmatch import fnmatch
 from functools import partial
 from itertools import count
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from co_cli.errors import InvalidInputError, NoteConflictError, VaultError
 from co_cli.notes.refs import slugify
 from co_cli.paths import is_inside
 from co_cli.sources.origin import KINDS, Added, Origin, added_sources, change_registry, read_registry
 from co_cli.values import BINARY, ON_CONFLICT, OWN_SOURCES, Progress, SyncReport, moment_text
+from co_cli.vault import Vault
 from co_cli.vaults import is_own_vault
-
-if TYPE_CHECKING:
-    from co_cli.knowledge_base import KnowledgeBase
 
 SourceOutcome = Literal["created", "updated", "unchanged", "skipped", "missing", "removed"]
 Part = Callable[[str], bool]
@@ -89,15 +87,17 @@ class Tree(NamedTuple):
 class Origins:
     """The folders and files that were added to one vault, and those of your own where that is searched with it."""
 
-    def __init__(self, kb: KnowledgeBase) -> None:
-        self._kb, self._index, self._vault, self._data_dir = kb, kb.index, kb.index.root, kb.settings.data_dir
+    def __init__(self, vault: Vault, on_change: Callable[[], None] = lambda: None) -> None:
+        """`on_change` is called when a source was added or removed: whoever searches has to open the vault again."""
+        self._index, self._vault, self._data_dir = vault.index, vault.root, vault.settings.data_dir
+        self._vaults, self._on_change = vault.sources.vaults, on_change
 
     def all(self) -> list[Origin]:
         return [entry.origin for entry in self.entries()]
 
     def entries(self) -> list[Added]:
         """The same, with the vault that each belongs to."""
-        return added_sources(self._data_dir, self._kb.source_vaults)
+        return added_sources(self._data_dir, self._vaults)
 
     def orphaned(self) -> list[str]:
         """Vaults with sources that no longer exist: one of them may have been moved to this vault."""
@@ -138,7 +138,7 @@ class Origins:
             return name[len(origin.label) + 1 :]
         if name.startswith(f"{origin.name}/"):  # as long as it is there, or was: the vault may have such a folder, too
             inside = name[len(origin.name) + 1 :]
-            if os.path.lexists(os.path.join(origin.root, inside)) or self._index.of(origin).ref_of(inside):
+            if os.path.lexists(os.path.join(origin.root, inside)) or self._index.of(origin).notes.ref_of(inside):
                 return inside
         if is_inside(real, origin.path) and os.path.exists(real):
             return os.path.relpath(real, origin.root).replace(os.sep, "/")
@@ -194,7 +194,7 @@ class Origins:
             if made and made[0] in self.all():
                 self.remove(made[0].label)
             raise
-        self._kb.load_linked_sources()
+        self._on_change()
         return SourceReceipt(made[0].label, origin.path, "created", _summary(report), report)
 
     def refresh(self, label: str, drop_missing: bool = False, progress: Progress | None = None) -> SourceReceipt:
@@ -206,7 +206,7 @@ class Origins:
         except VaultError as error:
             return SourceReceipt(origin.label, origin.path, "missing", str(error))
         dropped = index.drop_missing() if drop_missing else []
-        report = report.replaced(kept=tuple(index.missing()))  # also those that earlier syncs kept
+        report = report.replaced(kept=tuple(index.notes.missing()))  # also those that earlier syncs kept
         detail = _summary(report) + (f", {len(dropped):,} dropped" if dropped else "")
         outcome: SourceOutcome = "updated" if report.touched or dropped else "unchanged"
         return SourceReceipt(origin.label, origin.path, outcome, detail, report)
@@ -222,18 +222,18 @@ class Origins:
         change_registry(self._data_dir, take)
         shared = any(entry.origin == origin for entry in read_registry(self._data_dir))
         removed = 0 if shared else self._index.of(origin).drop_all()
-        self._kb.load_linked_sources()
+        self._on_change()
         notes = "1 note" if removed == 1 else f"{removed:,} notes"
         own = "" if vault == self._vault else "; it was a source of your own vault"
         return SourceReceipt(origin.label, origin.path, "removed", f"{notes} removed from the index; files stay{own}")
 
     def states(self) -> list[SourceState]:
         """The vault's own sources, and every origin."""
-        synced = _moment(self._index.state().synced_at)
-        skipped = len(self._index.reported()[0]) + len(self._index.odd())
+        synced = _moment(self._index.notes.state().synced_at)
+        skipped = len(self._index.notes.reported()[0]) + len(self._index.odd())
         rows = [
             SourceState(one.source, self._vault, one.notes, one.passages, 0, 0, one.missing, synced, True)
-            for one in self._index.counts()
+            for one in self._index.notes.counts()
         ]
         if rows:
             rows[0] = rows[0]._replace(skipped=skipped)
@@ -258,7 +258,7 @@ class Origins:
 
     def _state(self, origin: Origin) -> SourceState:
         index = self._index.of(origin)
-        counts, reported = index.state(), [*index.reported()[0], *index.odd()]
+        counts, reported = index.notes.state(), [*index.notes.reported()[0], *index.odd()]
         binary = sum(reason == BINARY for _, reason in reported)
         return SourceState(
             origin.label,
@@ -267,7 +267,7 @@ class Origins:
             counts.passages,
             binary,
             len(reported) - binary,
-            sum(one.missing for one in index.counts()),
+            sum(one.missing for one in index.notes.counts()),
             _moment(counts.synced_at),
             os.path.isfile(origin.path) if origin.only else os.path.isdir(origin.path),
         )

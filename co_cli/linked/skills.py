@@ -11,24 +11,20 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import replace
 from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from co_cli.errors import IndexUnavailableError, InvalidInputError, VaultError
+from co_cli.linked.origins import Origins
 from co_cli.notes.note import Note, NotTextError
 from co_cli.notes.store import NoteStore
 from co_cli.paths import PROJECT_FOLDER, is_inside, is_yours, project_of
-from co_cli.retrieval.request import SearchRequest
-from co_cli.searching.requests import LARGEST_LIMIT, Options, find, read_request
 from co_cli.sources.origin import Origin, kind_of
 from co_cli.sources.skill_format import HEAVY, SKILL_FILE, folder_name
-from co_cli.values import Filters, Searched, SearchResult
-
-if TYPE_CHECKING:
-    from co_cli.knowledge_base import KnowledgeBase
+from co_cli.values import Filters
+from co_cli.vault import Vault
 
 Level = Literal["project", "user", "configured"]
 State = Literal["offered", "manual", "shadowed", "invalid"]
@@ -37,8 +33,6 @@ PLACES = (os.path.join(".agents", "skills"), os.path.join(".claude", "skills"))
 MANUAL = "disable-model-invocation"
 """A field that some agents know: the skill is for people to call."""
 MOST_FILES = 100
-WIDER, ALIKE = 4, 0.6
-"""How many times the limit is searched, and the share of words from which two descriptions count as the same."""
 
 
 class Skill(NamedTuple):
@@ -65,17 +59,17 @@ class Skill(NamedTuple):
 class Skills:
     """The skills that one knowledge base can use. Safe to share between threads."""
 
-    def __init__(self, kb: KnowledgeBase, home: str | None = None) -> None:
-        """The project is that of the vault, else that of the current folder; of `home`, if one is given."""
-        self._kb = kb
-        self._home = home or os.path.expanduser("~")
-        self._project = _project_folders(kb.root, os.path.realpath(home or "."), os.path.realpath(self._home))
+    def __init__(self, vault: Vault) -> None:
+        """The project is that of the vault, else that of the current folder; of `opening.home`, if one is given."""
+        home = vault.opening.home
+        self._vault, self._home = vault, home or os.path.expanduser("~")
+        self._project = _project_folders(vault.root, os.path.realpath(home or "."), os.path.realpath(self._home))
 
     def folders(self) -> list[tuple[Level, str, Origin]]:
         """Where skills are, by precedence: level, path and origin. Links out of a project are not followed."""
         root = self._project[-1] if self._project else None
-        added = {origin.root: origin for origin in self._kb.sources.all() if origin.kind == "skill"}
-        named = self._kb.settings.skill_folders
+        added = {origin.root: origin for origin in Origins(self._vault).all() if origin.kind == "skill"}
+        named = self._vault.settings.skill_folders
         wanted: list[tuple[Level, str]] = [
             *(("project", os.path.join(folder, place)) for folder in self._project for place in PLACES),
             *(("project", path) for path in (*named, *added) if _is_inside(path, root)),
@@ -119,29 +113,6 @@ class Skills:
                 found[skill.file] = skill
         return list(found.values())
 
-    def search(self, query: str, limit: int = 3) -> tuple[list[tuple[Skill, float]], SearchResult]:
-        """Skills for a task with their scores, best first, and the search result. The reader would order them worse."""
-        options = Options(limit=min(limit * WIDER, LARGEST_LIMIT), sources=("skill",), read=False)
-        result, offered = self.search_sources(read_request(self._kb, query, options))
-        found = [(offered[hit.path], hit.score) for hit in result.hits if hit.score > 0]
-        return _varied(found)[:limit], result._replace(hits=result.hits[:limit])
-
-    def search_sources(self, request: SearchRequest) -> tuple[SearchResult, dict[str, Skill]]:
-        """A search of several sources, among them skills that are offered; and those skills by their file."""
-        kb, skills = self._kb, self.all()
-        offered = {skill.file: skill for skill in skills if skill.state == "offered"}
-        alone = all(source == "skill" for source in request.filters.sources)
-        origins = [*dict.fromkeys(skill.origin for skill in skills), *([] if alone else [kb.index.origin])]
-        if not origins:
-            return SearchResult(request.query, "absent", [], request.backend, Searched(0, 0, None), [], 0.0), offered
-        index = kb.index.of(origins[0])
-        index.linked = [*origins[1:], *([] if alone else kb.index.linked)]
-        # skills that are not offered are found, too, and left out
-        limit = min(request.limit + len(skills) - len(offered), LARGEST_LIMIT)
-        result = find(index, replace(request, limit=limit), None if alone else kb.unsynced)
-        hits = [hit for hit in result.hits if hit.source != "skill" or hit.path in offered]
-        return result._replace(hits=hits[: request.limit]), offered
-
     def find(self, name: str, offered: bool = False) -> Skill:
         """A skill by its name or ref; of several, the one that is offered. `offered`: no other will do."""
         wanted = re.sub("[_ ]", "-", name.strip().removeprefix("skill:").partition("#")[0].strip().lower())
@@ -166,13 +137,13 @@ class Skills:
 
     def _read_folder(self, level: Level, place: str, origin: Origin) -> Iterator[Skill]:
         """What is in a folder, by path: now, or when it could last be read."""
-        index = self._kb.index.of(origin)
+        index = self._vault.index.of(origin)
         with suppress(VaultError):
             index.sync(seconds=5.0)  # a slow embedding provider continues at the next call
-        unread, broken = index.reported()
+        unread, broken = index.notes.reported()
         problems = dict(broken)
-        manual = {row.path for row in index.docs(Filters(fields=((MANUAL, "true"),)))}
-        described = {row.path: row.description for row in index.docs() if row.missing is None}
+        manual = {row.path for row in index.notes.docs(Filters(fields=((MANUAL, "true"),)))}
+        described = {row.path: row.description for row in index.notes.docs() if row.missing is None}
         problems |= {inside: reason for inside, reason in unread if inside not in described}  # binary, or too large
         for inside in sorted({*described, *problems}):
             name, path = folder_name(origin, inside), os.path.join(place, *inside.split("/"))
@@ -221,10 +192,3 @@ def _files(folder: str) -> Iterator[str]:
 
 def _is_inside(path: str, folder: str | None) -> bool:
     return folder is not None and is_inside(os.path.realpath(path), folder)
-
-
-def _varied(found: list[tuple[Skill, float]]) -> list[tuple[Skill, float]]:
-    """Skills that say nearly the same as a better one go last: one job for forty products is one answer."""
-    words = [set(re.findall(r"\w+", skill.description.casefold())) for skill, _ in found]
-    last = [any(len(one & other) >= ALIKE * len(one | other) for other in words[:n]) for n, one in enumerate(words)]
-    return [one for _, one in sorted(zip(last, found, strict=True), key=lambda pair: pair[0])]

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from fnmatch import fnmatch
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from co_cli import __version__
 from co_cli.errors import (
@@ -31,18 +31,16 @@ from co_cli.notes.editing import render_note
 from co_cli.notes.new_note import clean_tags, title_from
 from co_cli.notes.note import Note, NotTextError, read_note
 from co_cli.notes.refs import ref_of
+from co_cli.notes.revision import change_file
 from co_cli.notes.secrets import count_masked, reveals_secret, without_secrets
 from co_cli.notes.similarity import body_hash
-from co_cli.saving.writer import change_file
 from co_cli.settings import Settings
 from co_cli.sources.web import looks_like_url
 from co_cli.sources.web.addresses import Exceptions, read_url, without_credentials
 from co_cli.sources.web.extract import Page, read_page
 from co_cli.sources.web.fetch import Fetched, Fetcher, Limits, Validators
 from co_cli.values import ON_CONFLICT, moment_text
-
-if TYPE_CHECKING:
-    from co_cli.knowledge_base import KnowledgeBase
+from co_cli.vault import Vault
 
 PageOutcome = Literal["created", "updated", "unchanged", "skipped", "missing", "failed"]
 
@@ -135,9 +133,16 @@ def make_fetcher(settings: Settings) -> Fetcher:
 class WebPages:
     """The pages of one vault."""
 
-    def __init__(self, kb: KnowledgeBase, fetcher: Fetcher | None = None, loader: Loader | None = None) -> None:
-        self.kb, self.store, self.index, self.loader = kb, kb.store, kb.index, loader
-        self.fetcher = fetcher or make_fetcher(kb.settings)
+    def __init__(
+        self,
+        vault: Vault,
+        open_note: Callable[[str], Note],
+        fetcher: Fetcher | None = None,
+        loader: Loader | None = None,
+    ) -> None:
+        """`open_note` opens a note by its ref."""
+        self._settings, self.store, self.index, self.loader = vault.settings, vault.store, vault.index, loader
+        self.fetcher, self._open_note = fetcher or make_fetcher(vault.settings), open_note
 
     def add(self, address: str, on_conflict: str = "skip", tags: Sequence[str] | None = None) -> PageReceipt:
         """Fetch a page and save it. A page that is saved already is skipped, fetched again, or an error."""
@@ -149,7 +154,7 @@ class WebPages:
 
     def paths(self, refs: Sequence[str] | None = None) -> list[str]:
         """The paths of all notes with a `source_url`, or of those that refs, URLs or globs name."""
-        known = [path for path in self.index.field_values("source_url") if self.store.exists(path)]
+        known = [path for path in self.index.notes.field_values("source_url") if self.store.exists(path)]
         if refs is None:
             return known
         named: list[str] = []
@@ -162,7 +167,7 @@ class WebPages:
 
     def find(self, url: str) -> str | None:
         """The path of the note with this page. The file is checked, because the index may be older."""
-        for path, value in self.index.field_values("source_url").items():
+        for path, value in self.index.notes.field_values("source_url").items():
             if _is_page(value, url) and self.store.exists(path):
                 with suppress(NotTextError):
                     note = read_note(path, self.store.read(path))
@@ -177,7 +182,7 @@ class WebPages:
             if path is None:
                 raise InvalidInputError(f"{url} is not saved here: `co add {url}` saves it")
             return path
-        note = self.kb.note(ref)
+        note = self._open_note(ref)
         if not note.metadata.get("source_url"):
             raise InvalidInputError(f"{note.ref} has no source_url: there is nothing to fetch")
         return note.path
@@ -199,7 +204,7 @@ class WebPages:
                 return _failure(error, url)
             if known is None:
                 self.index.embed_saved()
-                ref = self.index.ref_of(path) or ref_of(path, "article")
+                ref = self.index.notes.ref_of(path) or ref_of(path, "article")
                 return PageReceipt(url, "created", ref, self.store.absolute(path), arrived.page.title, arrived.remark)
         note = read_note(known, self.store.read(known))
         if on_conflict == "overwrite":
@@ -267,7 +272,7 @@ class WebPages:
 
     def _checked(self, url: str, page: Page) -> Page:
         """The page without secrets. Raises PageRefusedError if it is too large for a note."""
-        size, most = len(page.text.encode("utf-8", "replace")), self.kb.settings.knowledge_max_note_bytes
+        size, most = len(page.text.encode("utf-8", "replace")), self._settings.knowledge_max_note_bytes
         if size > most:
             raise PageRefusedError(
                 f"{url}: {size:,} bytes of text; the limit is {most:,} (the setting knowledge_max_note_bytes)"
@@ -282,7 +287,7 @@ class WebPages:
         title, fields = arrived.page.title, arrived.fields(url)
         own = {"title": title, "kind": "article", "created": fields["fetched"], "tags": clean_tags(tags)}
         data = render_note({**own, **fields}, arrived.page.text).encode("utf-8", "replace")
-        path = self.store.create("articles", title, data, self.index.taken)
+        path = self.store.create("articles", title, data, self.index.notes.taken)
         self.index.index_file(None, path, embed=False)
         return path
 

@@ -30,7 +30,6 @@ from co_cli.logbook import in_log, logger
 from co_cli.notes.note import decode, excerpt
 from co_cli.notes.refs import lines_of, without_lines
 from co_cli.notes.store import NoteStore
-from co_cli.searching.context import always_notes, matching_notes
 from co_cli.tools import Toolbox
 from co_cli.tools.fencing import GUIDE, clean, one_line, plain_ref
 from co_cli.tools.guidance import instructions
@@ -137,7 +136,7 @@ class VaultServer(MCPServer[None]):
         except MCPError as error:
             raise ToolError(error.message) from None
         if name == "save_conversation":
-            background.notice(self.kb, data["added"])
+            background.notice(self.kb.local, data["added"])
         structured = escape_texts(data) if self._structured else None
         return types.CallToolResult(content=[types.TextContent(text=text)], structured_content=structured)
 
@@ -176,12 +175,13 @@ class VaultServer(MCPServer[None]):
         if not uri.startswith(SCHEME):
             raise UnknownRefError(uri, [])
         self.toolbox.freshener.ensure(self.toolbox.patience)
-        origin, note = self.kb.lookup.open(ref)
+        kb = self.kb.local
+        origin, note = kb.lookup.open(ref)
         if note.source not in OWN_SOURCES or note.ref not in (ref, without_lines(ref)):
             raise UnknownRefError(ref, [note.ref])  # a URI is exact, and names no skill and no file of a folder
         if lines_of(ref):
             return "\n".join(excerpt(ref, note))
-        store = self.kb.store if origin == self.kb.index.origin else NoteStore(origin.root)  # another tier's
+        store = kb.store if origin == kb.index.origin else NoteStore(origin.root)  # another tier's
         return decode(store.read(note.path))[0]
 
     async def get_prompt(
@@ -210,10 +210,10 @@ class VaultServer(MCPServer[None]):
 
     def _context(self, task: str) -> str:
         self.toolbox.freshener.ensure(self.toolbox.patience)
-        notes = always_notes(self.kb).notes
-        notes += matching_notes(self.kb, task, {note.ref for note in notes}).notes
+        notes = self.kb.always_notes().notes
+        notes += self.kb.matching_notes(task, {note.ref for note in notes}).notes
         text, report = render_notes(notes, self.kb.settings.context_tokens)
-        self.kb.activity.injected(report["injected"])
+        self.kb.injected(report["injected"])
         return text or "No note has to be kept in mind."
 
 

@@ -91,14 +91,14 @@ def _respelled(index: IndexedNotes, trace: Trace) -> Attempt | None:
 
 
 def _answer(index: IndexedNotes, request: SearchRequest, attempt: Attempt) -> tuple[SearchResult, Trace]:
-    space = index.space_hint
+    space = index.seen.space
     while True:
         vector, problem = _query_vector(index, request, attempt, space)
         with index.engine.reading() as reader:
             view = index.view(reader, attempt.filters)
             answering = view.space.space if view.space else None
             if request.wants_meaning and answering is not None and (space is None or space.key != answering.key):
-                space = index.space_hint = answering
+                space = index.seen.space = answering
                 continue  # the first search, or another model took over
             work = _Work(index, request, attempt, view, vector)
             work.read(reader)
@@ -277,7 +277,7 @@ class _Work:
         answered = bool(hits) and (sure is None or sure >= self._least_confidence())
         degraded += self._shortcomings(answered)
         state: State = "found" if answered else "inconclusive" if degraded else "absent"
-        fresh = self.index.fresh_as_of or view.synced_at
+        fresh = self.index.seen.fresh_as_of or view.synced_at
         result = SearchResult(
             query=request.query,
             state=state,

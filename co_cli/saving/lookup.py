@@ -7,7 +7,7 @@ import os
 import time
 from collections.abc import Collection, Iterable, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from rapidfuzz import fuzz, process
 
@@ -26,16 +26,16 @@ from co_cli.index.links import Backlink, Link
 from co_cli.index.names import fold_name, names_of
 from co_cli.index.tokens import fold
 from co_cli.knowledge_index import KnowledgeIndex
+from co_cli.linked.origins import Origins
+from co_cli.linked.skills import Skills
 from co_cli.notes.note import Note, NotTextError, read_note
 from co_cli.notes.refs import ENDINGS, FOLDERS, path_of, source_ref, without_ending, without_lines
 from co_cli.notes.store import NoteStore
 from co_cli.paths import is_inside
-from co_cli.sources.origin import CHECKPOINT, VAULT, Origin, kind_of
+from co_cli.sources.origin import CHECKPOINT, CHECKPOINTS, VAULT, Origin, kind_of
 from co_cli.sources.walk import would_list
 from co_cli.values import Filters, NoteSummary, moment_text, to_utf8
-
-if TYPE_CHECKING:
-    from co_cli.knowledge_base import KnowledgeBase
+from co_cli.vault import Vault
 
 MIN_SIMILARITY, MIN_PART = 66, 75
 """For the name as a whole, and for the best part of a longer name."""
@@ -72,17 +72,17 @@ class Trashed(NamedTuple):
 class Lookup:
     """Opens notes of the vault, of other tiers and of linked sources. Works without an index, too."""
 
-    def __init__(self, kb: KnowledgeBase) -> None:
-        self.kb, self.store = kb, kb.store
-        if kb.team:
-            kb.team.catch_up()
-        self.index = kb.working_index()
+    def __init__(self, vault: Vault) -> None:
+        self._vault, self.store, self.skills = vault, vault.store, Skills(vault)
+        if vault.authority:
+            vault.authority.catch_up()
+        self.index = vault.working_index()
 
-    def summaries(self, filters: Filters, limit: int) -> list[NoteSummary]:
+    def summaries(self, filters: Filters, limit: int = -1) -> list[NoteSummary]:
         """Notes of the index, newest first."""
         now = time.time()
-        with self.kb.engine.reading() as reader:
-            rows = self.kb.index.docs(filters, limit)
+        with self._vault.engine.reading() as reader:
+            rows = self._vault.index.notes.docs(filters, limit)
             outdated = {note: one.problem(now) for note, one in reader.standings([row.id for row in rows], now).items()}
         return [
             NoteSummary(
@@ -103,11 +103,11 @@ class Lookup:
     def open(self, ref: str) -> tuple[Origin, Note]:
         """The origin of a note, and the note as its file is now. Raises UnknownRefError with the closest refs."""
         if ref.startswith("skill:"):
-            skill = self.kb.skills.find(ref)
-            return skill.origin, self.kb.skills.open(skill)[0]
+            skill = self.skills.find(ref)
+            return skill.origin, self.skills.open(skill)[0]
         origin, path = self.locate(ref)
         kind = kind_of(origin)
-        largest = kind.largest(os.path.basename(path), self.kb.index.of(origin).limit)
+        largest = kind.largest(os.path.basename(path), self._vault.index.of(origin).limit)
         try:
             return origin, kind.read(origin, path, NoteStore(origin.root, largest=largest).read(path))
         except NotTextError as error:
@@ -116,7 +116,7 @@ class Lookup:
     def open_own(self, ref: str, action: str) -> Note:
         """A note of this vault. Files of linked sources are never written."""
         origin, note = self.open(ref)
-        if origin != self.kb.index.origin:
+        if origin != self._vault.index.origin:
             file = os.path.join(origin.root, note.path)
             raise InvalidInputError(f"{note.ref} cannot be {action} here: it belongs to a linked source; edit {file}")
         return note
@@ -124,7 +124,7 @@ class Lookup:
     def in_linked_folder(self, ref: str) -> bool:
         """Whether a note is in a folder that was added, and its owner may edit it there. Refuses a read-only one."""
         origin, path = self.locate(ref)
-        entry = next((one for one in self.kb.sources.entries() if one.origin == origin), None)
+        entry = next((one for one in Origins(self._vault).entries() if one.origin == origin), None)
         if entry is not None and entry.read_only:
             file = os.path.join(origin.root, *path.split("/"))
             raise InvalidInputError(f"{file} cannot be changed here: {origin.label} was added with --read-only")
@@ -132,7 +132,7 @@ class Lookup:
 
     def in_other_tier(self, ref: str) -> tuple[str, str] | None:
         """The tier of a note that is in another tier's vault, and its ref there; None if it is not."""
-        if self.kb.index.tiers is None:
+        if self._vault.sources.tiers is None:
             return None
         origin, note = self.open(ref)
         return (origin.tier, note.ref.removeprefix(f"{origin.tier}:")) if origin.tier else None
@@ -142,11 +142,11 @@ class Lookup:
         if "\0" in ref:
             raise UnknownRefError(ref, [])
         if ref.startswith("skill:"):
-            skill = self.kb.skills.find(ref)
+            skill = self.skills.find(ref)
             return skill.origin, skill.inside
         if ref.startswith(f"{CHECKPOINT}:"):
-            return self.kb.checkpoints.origin, self.kb.checkpoints.note(ref).path
-        for origin in self.kb.index.linked:
+            return locate_checkpoint(self._vault.root, ref)
+        for origin in self._vault.index.linked:
             path = self._path_in(origin, ref)
             if path is not None:
                 return origin, path
@@ -160,18 +160,18 @@ class Lookup:
 
     def _locate_elsewhere(self, asked: str) -> tuple[Origin, str] | None:
         """A note by its path inside a linked source, else by its title, alias or file name anywhere."""
-        for origin in self.kb.index.linked:
+        for origin in self._vault.index.linked:
             path = path_of(asked) if origin.tier else kind_of(origin).path(origin, asked)
             if path is not None and not os.path.isabs(path) and self._is_listed(origin, path):
                 return origin, path
         if self.index is None or to_utf8(asked) != asked:
             return None
         names = [name for name in (fold_name(asked), fold_name(without_ending(asked))) if name]
-        for origins in ([self.kb.index.origin], self.kb.index.linked):  # the vault's own notes come first
+        for origins in ([self._vault.index.origin], self._vault.index.linked):  # the vault's own notes come first
             found = [
                 (origin, note)
                 for origin in origins
-                for note in self.index.of(origin).own_notes("name", *names)
+                for note in self.index.of(origin).notes.find("name", *names)
                 if self._is_listed(origin, note.path)
             ]
             if len({(note.root, note.path) for _, note in found}) > 1:
@@ -184,7 +184,7 @@ class Lookup:
     def links(self, ref: str, targets: Sequence[str] | None = None) -> tuple[list[Link], list[Backlink]]:
         """The links of a note and the links to it. `targets` are `note.links` of a file newer than the index."""
         origin, path = self.locate(ref)
-        links, backlinks = self.kb.index.of(origin).links(path, targets)
+        links, backlinks = self._vault.index.of(origin).notes.links(path, targets)
         if origin.tier:
             links = [link._replace(ref=link.ref and f"{origin.tier}:{link.ref}") for link in links]
             backlinks = [link._replace(ref=f"{origin.tier}:{link.ref}") for link in backlinks]
@@ -193,7 +193,7 @@ class Lookup:
     def trashed(self) -> list[Trashed]:
         """The trash of this vault, newest first, then those of the other tiers' vaults."""
         stores = [(self.store, None)]
-        stores += [(NoteStore(origin.root), origin.tier) for origin in self.kb.index.linked if origin.tier]
+        stores += [(NoteStore(origin.root), origin.tier) for origin in self._vault.index.linked if origin.tier]
         return [
             Trashed(path, trash, tier, _title_of(store, trash, path), *store.trashed_at(trash))
             for store, tier in stores
@@ -236,17 +236,17 @@ class Lookup:
             for path in _possible_paths(form, store.root):
                 if _exists(store, path):
                     return path
-            known = [note.path for note in index.own_notes("ref", form) if store.exists(note.path)] if index else []
+            known = [note.path for note in index.notes.find("ref", form) if store.exists(note.path)] if index else []
             if known:
                 return known[0]
         asked = _forms(ref)[-1]
         if index and to_utf8(asked) == asked:
-            similar = [index.own_notes("path_key", fold(path)) for path in _possible_paths(asked, store.root)]
+            similar = [index.notes.find("path_key", fold(path)) for path in _possible_paths(asked, store.root)]
             for notes in similar:
                 there = [note.path for note in notes if store.exists(note.path)]
                 if len(there) == 1:
                     return there[0]
-            for note in chain(index.own_notes("ref", asked), *similar):
+            for note in chain(index.notes.find("ref", asked), *similar):
                 if note.missing is not None:
                     file = os.path.join(index.root, *note.path.split("/"))
                     raise NoteMissingError(note.ref, file, moment_text(note.missing))
@@ -256,7 +256,7 @@ class Lookup:
             if path in trashed:
                 when, copy = store.trashed_at(trashed[path])
                 raise NoteDeletedError(source_ref(path), when) if copy else NoteForgottenError(source_ref(path))
-        raise UnknownRefError(ref, _closest(asked, [note.ref for note in index.docs()] if index else ()))
+        raise UnknownRefError(ref, _closest(asked, [note.ref for note in index.notes.docs()] if index else ()))
 
     def _path_in(self, origin: Origin, ref: str) -> str | None:
         """The path that a ref means inside a linked source; None if the ref is of another one."""
@@ -269,7 +269,7 @@ class Lookup:
             return None
         if not os.path.isdir(origin.root):
             raise NoteFileError(f"{origin.label} is not there now: {origin.path}; is it mounted?")
-        known = self.index.of(origin).ref_of(path) if self.index else None
+        known = self.index.of(origin).notes.ref_of(path) if self.index else None
         if known and not os.path.lexists(os.path.join(origin.root, *path.split("/"))):
             raise NoteFileError(
                 f"{known} is gone from {origin.path}; `co source refresh {origin.label} --drop-missing` forgets it"
@@ -287,10 +287,33 @@ class Lookup:
         return listed and _exists(NoteStore(origin.root), path)
 
 
+def open_note(vault: Vault, ref: str) -> Note:
+    """Read a note from its file. Raises UnknownRefError with the closest refs."""
+    return Lookup(vault).open(ref)[1]
+
+
+def file_of(vault: Vault, ref: str) -> str:
+    """The path of a note's file, which is not read."""
+    origin, path = Lookup(vault).locate(ref)
+    return os.path.join(origin.root, *path.split("/"))
+
+
+def locate_checkpoint(root: str, name: str) -> tuple[Origin, str]:
+    """A checkpoint of a vault by its name or ref. Raises InvalidInputError with the names that there are."""
+    origin = Origin(CHECKPOINT, os.path.join(root, CHECKPOINTS))
+    wanted = name.strip().removeprefix(f"{CHECKPOINT}:").removesuffix(".md")
+    names = os.listdir(origin.root) if os.path.isdir(origin.root) else ()
+    there = sorted(without_ending(file) for file in names if file.endswith(".md"))
+    if wanted not in there:
+        known = f"the checkpoints are {', '.join(there)}" if there else "/checkpoint in `co chat` saves one"
+        raise InvalidInputError(f"no checkpoint {wanted!r}: {known}")
+    return origin, f"{wanted}.md"
+
+
 def outdated(note: Note, index: KnowledgeIndex | None) -> str | None:
     """Why a note is not valid now, such as `superseded by memory:new`; None if it is valid."""
     now = time.time()
-    by = index.successor(note.ref, note.superseded_by, now) if index else note.superseded_by
+    by = index.notes.successor(note.ref, note.superseded_by, now) if index else note.superseded_by
     return Standing(now, *note.valid, by).problem(now)
 
 

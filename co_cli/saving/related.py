@@ -31,7 +31,7 @@ def find_twin(store: NoteStore, index: KnowledgeIndex, new: NewNote) -> tuple[No
     Under another title it is another note: "Likes tea." of Mara is not that of Bex.
     """
     wanted = fingerprint(new.content)
-    for path in index.exact_twins(new.source, wanted):
+    for path in index.notes.exact_twins(new.source, wanted):
         found = _open(store, path)
         if found is None or fingerprint(found[0].body) != wanted or found[0].ref in new.supersedes:
             continue
@@ -54,7 +54,7 @@ def _similar_memories(store: NoteStore, index: KnowledgeIndex, new: NewNote, thr
     filters = Filters(sources=("memory",), roots=(index.root,), since=float("-inf"))
     words, found = without_articles(words_of(new.content)), list[Related]()
     with index.engine.reading() as reader:
-        active = index.state().active
+        active = index.notes.state().active
         measured = active is not None and active.space.provider == "static"  # other models have other cosines
         request = SearchRequest(OPERATORS.sub(" ", text), CANDIDATES, filters, meaning=measured)
         trace = index.find(request)[1]
@@ -74,7 +74,7 @@ def _similar_memories(store: NoteStore, index: KnowledgeIndex, new: NewNote, thr
 
 def _namesakes(index: KnowledgeIndex, new: NewNote) -> list[Related]:
     """Entities that a new one shares its title with."""
-    same = [note for note in index.own_notes("name", fold_name(new.title)) if note.source == "entity"]
+    same = [note for note in index.notes.find("name", fold_name(new.title)) if note.source == "entity"]
     return [Related(note.ref, note.title, "has the same name") for note in same if note.ref not in new.supersedes]
 
 

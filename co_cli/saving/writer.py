@@ -11,10 +11,9 @@ import contextlib
 import os
 import re
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Generator
 
 from co_cli.errors import (
-    FrontmatterError,
     IndexDamagedError,
     IndexUnavailableError,
     InvalidInputError,
@@ -23,12 +22,12 @@ from co_cli.errors import (
     SecretError,
 )
 from co_cli.knowledge_index import KnowledgeIndex
-from co_cli.notes.editing import Tags, set_body, set_fields
+from co_cli.notes.editing import Tags
 from co_cli.notes.files import make_folders
-from co_cli.notes.frontmatter import read_frontmatter
 from co_cli.notes.new_note import NewNote, clean_tags, guess_category, one_or_list, require_readable, title_from
-from co_cli.notes.note import UTF_16, Note, NotTextError, read_note, version_of
+from co_cli.notes.note import Note, NotTextError, read_note
 from co_cli.notes.refs import ENDINGS, FOLDERS, ref_of, slugify
+from co_cli.notes.revision import change_file, require_version
 from co_cli.notes.secrets import count_masked, find_secrets
 from co_cli.notes.store import NoteStore
 from co_cli.saving.lookup import Lookup
@@ -44,13 +43,10 @@ from co_cli.values import (
     OnRelated,
     Related,
     Saved,
-    moment_text,
     to_utf8,
 )
+from co_cli.vault import Vault, open_vault, sync_origin
 from co_cli.vaults import place_of, tier_of
-
-if TYPE_CHECKING:
-    from co_cli.knowledge_base import KnowledgeBase
 
 UNUSABLE = re.compile(r'[\x00-\x1f\x7f:*?"<>|#^\[\]]|//|[ .](?:/|$)')
 """In a path that a caller chose: what some file system, or a link in Obsidian, cannot hold."""
@@ -63,8 +59,8 @@ class TextKeptError(NoteConflictError):
 class VaultWriter:
     """Writes notes of one knowledge base. A note is searchable when a method returns, if the index can be used."""
 
-    def __init__(self, kb: KnowledgeBase) -> None:
-        self.kb, self.store, self.lookup = kb, kb.store, Lookup(kb)
+    def __init__(self, vault: Vault) -> None:
+        self._vault, self.store, self.lookup = vault, vault.store, Lookup(vault)
 
     def save(self, draft: Draft) -> Saved:
         if draft.on_related not in ON_RELATED:
@@ -72,10 +68,10 @@ class VaultWriter:
         if draft.source not in OWN_SOURCES:
             raise InvalidInputError(f"the kind of a note must be one of {', '.join(OWN_SOURCES)}, not {draft.source!r}")
         superseded = [draft.supersedes] if isinstance(draft.supersedes, str) else list(draft.supersedes)
-        if draft.tier is not None and draft.tier != tier_of(self.kb.settings):
+        if draft.tier is not None and draft.tier != tier_of(self._vault.settings):
             refs = [self._ref_in_tier(draft.tier, ref) for ref in superseded]
-            with _open_tier(self.kb, draft.tier) as kb:
-                return _prefixed(kb.writer.save(draft._replace(tier=None, supersedes=refs)), draft.tier)
+            with _opened_tier(self._vault, draft.tier) as writer:
+                return _prefixed(writer.save(draft._replace(tier=None, supersedes=refs)), draft.tier)
         new = NewNote(draft)
         self._require_size(new.content)
         new.supersede([self.lookup.open_own(ref, "superseded").ref for ref in superseded])
@@ -86,7 +82,7 @@ class VaultWriter:
 
     def related(self, content: str, title: str | None = None) -> list[Related]:
         """Memories similar to a text, as `save` would name them."""
-        index = self.kb.working_index()
+        index = self._vault.working_index()
         if index is None or not content.strip():
             return []
         return self._related(index, NewNote(Draft(content, title)))
@@ -95,8 +91,8 @@ class VaultWriter:
         elsewhere = self.lookup.in_other_tier(ref)
         if elsewhere is not None:
             tier, ref = elsewhere
-            with _open_tier(self.kb, tier) as kb:
-                return _prefixed(kb.writer.update(ref, change), tier)
+            with _opened_tier(self._vault, tier) as writer:
+                return _prefixed(writer.update(ref, change), tier)
         if change.content is not None and not change.content.strip():
             raise InvalidInputError("the new text is empty: nothing was changed; `co forget` removes a note")
         require_readable(change.fields or {})
@@ -110,7 +106,7 @@ class VaultWriter:
             )
         with count_masked() as masked:
             changed, ref, kept = self._apply(path, content, _changed_fields(change), change.version)
-        self.kb.index.embed_saved()
+        self._vault.index.embed_saved()
         outcome = "updated" if changed else "unchanged"
         detail = f"{ref}; {kept}" if kept else ""
         return Saved(ref, self.store.absolute(path), outcome, detail, masked=len(masked), seq=self.store.last_seq)
@@ -120,12 +116,12 @@ class VaultWriter:
 
         Otherwise the new bytes are kept in the trash, and TextKeptError says where.
         """
-        inside = os.path.relpath(ref, self.kb.root) if os.path.isabs(ref) else ".."
+        inside = os.path.relpath(ref, self._vault.root) if os.path.isabs(ref) else ".."
         if inside.startswith(".."):
             origin, path = self.lookup.locate(ref)
         else:  # a file of this vault, which may be gone by now
-            origin, path = self.kb.index.origin, inside.replace(os.sep, "/")
-        own, store = origin == self.kb.index.origin, self._store_of(origin)
+            origin, path = self._vault.index.origin, inside.replace(os.sep, "/")
+        own, store = origin == self._vault.index.origin, self._store_of(origin)
         try:
             with store.lock():
                 store.replace(path, data, based_on)
@@ -138,7 +134,7 @@ class VaultWriter:
                 kept = store.keep(path, store.safe(data, based_on))
             raise TextKeptError(f"{path} was changed or moved since; your text is kept in {kept} ({error})") from error
         if own:
-            self.kb.index.embed_saved()
+            self._vault.index.embed_saved()
 
     def update_linked(self, ref: str, change: Change) -> Saved:
         """Change a note of a linked folder, for its owner. Replaced text is not kept, so a new one needs a version."""
@@ -154,7 +150,7 @@ class VaultWriter:
             data = store.read(path)
             require_version(path, data, change.version)
             changed = change_file(store, path, data, content, _changed_fields(change))
-        self.kb.sync_origin(origin)
+        sync_origin(self._vault, origin)
         return Saved(ref, store.absolute(path), "updated" if changed else "unchanged", masked=len(masked))
 
     def forget(self, ref: str) -> Forgotten:
@@ -162,28 +158,28 @@ class VaultWriter:
         elsewhere = self.lookup.in_other_tier(ref)
         if elsewhere is not None:
             tier, ref = elsewhere
-            with _open_tier(self.kb, tier) as kb:
-                gone = kb.writer.forget(ref)
+            with _opened_tier(self._vault, tier) as writer:
+                gone = writer.forget(ref)
             return gone._replace(ref=f"{tier}:{gone.ref}")
         note = self.lookup.open_own(ref, "forgotten")
         with self.store.lock():
             kept = self.store.trash(note.path)
-            self.kb.index.forget_files([note.path])
+            self._vault.index.forget_files([note.path])
         return Forgotten(note.ref, note.path, kept)
 
     def restore(self, ref: str) -> Saved:
         """Move the newest copy of a note back from the trash, or the one with this path there."""
         tier, _, rest = ref.partition(":")
-        if any(origin.tier == tier for origin in self.kb.index.linked):
-            with _open_tier(self.kb, tier) as kb:
-                return _prefixed(kb.writer.restore(rest), tier)
+        if any(origin.tier == tier for origin in self._vault.index.linked):
+            with _opened_tier(self._vault, tier) as writer:
+                return _prefixed(writer.restore(rest), tier)
         with self.store.lock():
             kept, path = self.lookup.trashed_copy(ref)
             self.store.restore(kept, path)
             others = sum(home == path for _, home in self.store.trashed())
             self._index(path)
             note = read_note(path, self.store.read(path))
-        self.kb.index.embed_saved()
+        self._vault.index.embed_saved()
         when, copy = self.store.trashed_at(kept)
         detail = f"a copy kept {when}, which is not its last text" if copy else f"forgotten {when}".rstrip()
         detail += f"; copies left in the trash: {others}" if others else ""
@@ -195,7 +191,7 @@ class VaultWriter:
         Related memories are searched for before the lock is taken and vectors are made after it is free: other writers
         must not wait for either.
         """
-        index = self.kb.working_index()
+        index = self._vault.working_index()
         with count_masked() as masked:
             new.remove_secrets(self.store.secrets)
             related = self._related(index, new) if index and on_related != "keep" else []
@@ -203,11 +199,11 @@ class VaultWriter:
                 twin = find_twin(self.store, index, new) if index else None
                 saved = self._repeat(new, *twin) if twin else self._create(index, new, related, on_related)
         if saved.outcome != "duplicate":
-            self.kb.index.embed_saved()
+            self._vault.index.embed_saved()
         return saved._replace(masked=len(masked), seq=self.store.last_seq)
 
     def _related(self, index: KnowledgeIndex, new: NewNote) -> list[Related]:
-        return related_notes(self.store, index, new, self.kb.settings.knowledge_duplicate_threshold)
+        return related_notes(self.store, index, new, self._vault.settings.knowledge_duplicate_threshold)
 
     def _create(
         self, index: KnowledgeIndex | None, new: NewNote, related: list[Related], on_related: OnRelated
@@ -224,13 +220,13 @@ class VaultWriter:
 
     def _write(self, index: KnowledgeIndex | None, new: NewNote) -> str:
         """Write the file of a new note, where it says or named after its title. Returns its path."""
-        home, data, taken = FOLDERS[new.source], new.render(time.time()), index.taken if index else None
+        home, data, taken = FOLDERS[new.source], new.render(time.time()), index.notes.taken if index else None
         inside = new.path.strip("/").removeprefix(f"{home}/")
         if not inside:
             self._require_included(f"{home}/{slugify(new.title)}.md")
             return self.store.create(home, new.title, data, taken)
         path = f"{home}/{inside}"
-        if UNUSABLE.search(inside) or not may_list(self.kb.root, path, None):
+        if UNUSABLE.search(inside) or not may_list(self._vault.root, path, None):
             raise InvalidInputError(f"{new.path!r} cannot be a path in {home}/: choose one such as people/mara.md")
         if new.path.endswith("/"):
             self._require_included(f"{path}/{slugify(new.title)}.md")
@@ -244,7 +240,7 @@ class VaultWriter:
 
     def _require_included(self, path: str) -> None:
         """Refuse a path that is excluded: no search would find the note."""
-        index = self.kb.index
+        index = self._vault.index
         rules = ignore_rules(index.origin, index.exclude)
         if rules and not may_list(index.root, path, rules):
             raise InvalidInputError(f"{path} is excluded (knowledge_exclude or {IGNORE_FILE}): nothing was written")
@@ -286,9 +282,9 @@ class VaultWriter:
             return changed, ref, kept and f"the previous text is in {kept}{_secret_left(data, content)}"
 
     def _store_of(self, origin: Origin) -> NoteStore:
-        if origin == self.kb.index.origin:
+        if origin == self._vault.index.origin:
             return self.store
-        return NoteStore(origin.root, secrets=self.kb.settings_of(origin.root).secrets)
+        return NoteStore(origin.root, secrets=self._vault.settings_of(origin.root).secrets)
 
     def _ref_in_tier(self, tier: str, ref: str) -> str:
         if ref.startswith(f"{tier}:"):
@@ -299,7 +295,7 @@ class VaultWriter:
         return elsewhere[1]
 
     def _require_size(self, content: str) -> None:
-        size, limit = len(content.encode()), self.kb.settings.knowledge_max_note_bytes
+        size, limit = len(content.encode()), self._vault.settings.knowledge_max_note_bytes
         if size > limit:
             raise InvalidInputError(
                 f"{size:,} bytes are too long for a note; the limit is {limit:,} (knowledge_max_note_bytes)"
@@ -308,50 +304,21 @@ class VaultWriter:
     def _index(self, path: str) -> None:
         """Index a file inside the lock that it was written in. If that is not possible now, the next sync does it."""
         with contextlib.suppress(IndexUnavailableError):
-            self.kb.index.index_file(None, path, embed=False)
+            self._vault.index.index_file(None, path, embed=False)
 
 
-def _open_tier(kb: KnowledgeBase, tier: str) -> KnowledgeBase:
-    """The vault of another tier, by itself. Your own is created if it does not exist."""
-    place = place_of(kb.settings, tier)
+@contextlib.contextmanager
+def _opened_tier(vault: Vault, tier: str) -> Generator[VaultWriter]:
+    """Writes to the vault of another tier, by itself. Your own is created if it does not exist."""
+    place = place_of(vault.settings, tier)
     if tier == "user":
         make_folders(place, private=True)
-    settings = kb.settings_of(place)
-    return type(kb)(settings._replace(origins={**settings.origins, "vault": tier}))
-
-
-def change_file(store: NoteStore, path: str, data: bytes, body: str | None, fields: dict[str, object]) -> bool:
-    """Apply a change to the content it is based on: another body, and these fields.
-
-    Bytes that are not valid UTF-8 survive. False: it said so already. `updated` follows where the note has it, or where
-    its text changes and it has frontmatter to put it in.
-    """
-    if data.startswith(UTF_16):
-        raise FrontmatterError(path, 1, "UTF-16; save it as UTF-8, then change it")
-    before = data.decode("utf-8", "surrogateescape")
-    if body and "\ufffd" in body and before != data.decode("utf-8", "replace"):
-        raise InvalidInputError(f"{path} is not valid UTF-8: save it as UTF-8 in an editor, then change its text")
-    text = set_fields(before, fields, path)
-    if body is not None:
-        text = set_body(text, body)
-    if text == before:
-        return False
-    front = read_frontmatter(text)
-    dated = "updated" in front.metadata or (body is not None and bool(front.metadata))
-    if dated and not front.problem and "updated" not in fields:
-        text = set_fields(text, {"updated": moment_text(time.time())}, path)
-    store.replace(path, text.encode("utf-8", "surrogateescape"), based_on=data)
-    return True
-
-
-def require_version(name: str, data: bytes, version: str | None) -> None:
-    """Raise NoteConflictError if these bytes are not the version that the caller read."""
-    now = version_of(data)
-    if version is not None and version.strip().casefold() != now:
-        raise NoteConflictError(
-            f"{name} was changed meanwhile: it is version {now} now, not {version}. Nothing was written; read it "
-            "again, then repeat the change"
-        )
+    settings = vault.settings_of(place)
+    other = open_vault(settings._replace(origins={**settings.origins, "vault": tier}), vault.opening)
+    try:
+        yield VaultWriter(other)
+    finally:
+        other.close()
 
 
 def _changed_fields(change: Change) -> dict[str, object]:

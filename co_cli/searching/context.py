@@ -20,13 +20,13 @@ from co_cli.errors import EmbeddingError, KnowledgeError, SettingsError
 from co_cli.index.engine import Reader, StoredSpace, WordQuery
 from co_cli.index.names import fold_name
 from co_cli.index.tokens import tokens
-from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.note import Note, excerpt
 from co_cli.notes.refs import without_lines
-from co_cli.remote import ServerKnowledgeBase
 from co_cli.retrieval.candidates import Ask, gather
 from co_cli.retrieval.query import Query, parse
+from co_cli.saving.lookup import open_note, outdated
 from co_cli.values import OWN_SOURCES, Filters, UseCount
+from co_cli.vault import Vault
 from co_cli.vaults import vaults_for_prompts, why_untrusted
 
 STRONG = 0.8
@@ -90,21 +90,19 @@ class Context(NamedTuple):
     degraded: list[str]
 
 
-def always_notes(kb: KnowledgeBase) -> Context:
+def always_notes(vault: Vault) -> Context:
     """Notes marked `loading: always`: by importance and ratings, then newest first."""
-    if isinstance(kb, ServerKnowledgeBase):
-        return kb.ask("POST", "/context", Context)
-    allowed, _ = vaults_for_prompts(kb.settings, kb.root, kb.index.linked)
+    allowed, _ = vaults_for_prompts(vault.settings, vault.root, vault.index.linked)
     try:
-        rows = kb.index.docs(Filters(OWN_SOURCES, fields=(("loading", "always"),)))
+        rows = vault.index.notes.docs(Filters(OWN_SOURCES, fields=(("loading", "always"),)))
     except KnowledgeError as error:
         return Context([], [f"no notes were added: {error}"])
     untrusted = [row.ref for row in rows if row.root not in allowed]
     trusted = [row for row in rows if row.root in allowed]
     newest = {row.id: row for row in trusted[:MAX_ALWAYS]}
-    uses = kb.index.uses(newest)
+    uses = vault.index.notes.uses(newest)
     order = {row.ref: RATED * uses.get(number, UseCount()).rating for number, row in newest.items()}
-    notes = [note for ref in order if (note := _open(kb, ref))]
+    notes = [note for ref in order if (note := _open(vault, ref))]
     notes.sort(key=lambda note: _importance(note) + order.get(note.ref, 0.0), reverse=True)
     degraded: list[str] = []
     if len(trusted) > MAX_ALWAYS:
@@ -115,11 +113,9 @@ def always_notes(kb: KnowledgeBase) -> Context:
     return Context(found, degraded)
 
 
-def matching_notes(kb: KnowledgeBase, prompt: str, seen: Collection[str]) -> Context:
+def matching_notes(vault: Vault, prompt: str, seen: Collection[str]) -> Context:
     """Notes that are about the prompt and were not `seen`. As slow as the embedder, which may fail."""
-    if isinstance(kb, ServerKnowledgeBase):
-        return kb.ask("POST", "/context", Context, prompt=prompt, seen=sorted(seen))
-    allowed, _ = vaults_for_prompts(kb.settings, kb.root, kb.index.linked)
+    allowed, _ = vaults_for_prompts(vault.settings, vault.root, vault.index.linked)
     sentences = _sentences(prompt)
     if not sentences or not allowed:
         return Context([], [])
@@ -128,15 +124,15 @@ def matching_notes(kb: KnowledgeBase, prompt: str, seen: Collection[str]) -> Con
     contextual = trusted._replace(fields=(("loading", "contextual"),))
     unmarked = trusted._replace(sources=("memory",), speakers=OWN_WORDS)
     try:
-        comparison, degraded = _compare(kb, sentences)  # before the snapshot: embedding may be slow
-        with kb.engine.reading() as reader:  # so that a passage that was found can be opened
-            if comparison.space != kb.index.view(reader, Filters()).space:
+        comparison, degraded = _compare(vault, sentences)  # before the snapshot: embedding may be slow
+        with vault.engine.reading() as reader:  # so that a passage that was found can be opened
+            if comparison.space != vault.index.notes.view(reader, Filters()).space:
                 comparison = replace(comparison, space=None)  # another model replaced it meanwhile: compare by words
-            matcher = _Matcher(kb, reader, comparison)
+            matcher = _Matcher(vault, reader, comparison)
             entities = trusted._replace(sources=("entity",), speakers=OWN_WORDS)
             found = matcher.named(sentences, entities, unmarked, seen)
             seen = {*seen, *(without_lines(note.ref) for note in found)}
-            if kb.index.docs(contextual, 1):
+            if vault.index.notes.docs(contextual, 1):
                 found += matcher.choose("contextual", contextual, seen)
             seen = {*seen, *(without_lines(note.ref) for note in found)}
             return Context(found + matcher.choose("recalled", unmarked, seen), degraded)
@@ -144,13 +140,12 @@ def matching_notes(kb: KnowledgeBase, prompt: str, seen: Collection[str]) -> Con
         return Context([], [f"nothing was recalled: {error}"])
 
 
-def untrusted_vaults(kb: KnowledgeBase, degraded: Collection[str]) -> list[str]:
+def untrusted_vaults(vault: Vault, degraded: Collection[str]) -> list[str]:
     """Why vaults with notes may not add any, each with the fix. If something was `degraded`, empty vaults, too."""
-    if isinstance(kb, ServerKnowledgeBase):
-        return []  # the server's admin decides what it adds
-    refused = vaults_for_prompts(kb.settings, kb.root, kb.index.linked)[1]
-    with_notes = [root for root in refused if degraded or kb.index.docs(Filters(OWN_SOURCES, roots=(root,)), 1)]
-    return [why_untrusted(kb.settings.data_dir, root) for root in with_notes]
+    refused = vaults_for_prompts(vault.settings, vault.root, vault.index.linked)[1]
+    notes = vault.index.notes
+    with_notes = [root for root in refused if degraded or notes.docs(Filters(OWN_SOURCES, roots=(root,)), 1)]
+    return [why_untrusted(vault.settings.data_dir, root) for root in with_notes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +158,7 @@ class _Comparison:
     """The cosine of unrelated texts; -1 if nobody measured it."""
 
 
-def _compare(kb: KnowledgeBase, sentences: list[str]) -> tuple[_Comparison, list[str]]:
+def _compare(vault: Vault, sentences: list[str]) -> tuple[_Comparison, list[str]]:
     parsed = [parse(sentence.translate(QUERY_SIGNS)) for sentence in sentences]
     counts = [len(query.words.terms) for query in parsed]
     needed = [MIN_WORDS if count >= sum(counts) / 2 else MIN_WORDS_OF_LESSER for count in counts]
@@ -173,9 +168,9 @@ def _compare(kb: KnowledgeBase, sentences: list[str]) -> tuple[_Comparison, list
     embedder: Embedder | None = None
     vectors: list[Vector | None] = [None] * len(queries)
     degraded: list[str] = []
-    if kb.settings.knowledge_search_backend == "hybrid" and kb.embedders.space is not None:
-        space = kb.index.state().active
-        embedder = kb.embedders.of(space.space) if space else None
+    if vault.settings.knowledge_search_backend == "hybrid" and vault.embedders.space is not None:
+        space = vault.index.notes.state().active
+        embedder = vault.embedders.of(space.space) if space else None
         try:
             if embedder is None:
                 degraded.append("compared by words: no vectors can be searched")
@@ -190,8 +185,8 @@ def _compare(kb: KnowledgeBase, sentences: list[str]) -> tuple[_Comparison, list
 class _Matcher:
     """Finds the notes that a prompt is about, in one snapshot of the index."""
 
-    def __init__(self, kb: KnowledgeBase, reader: Reader, comparison: _Comparison) -> None:
-        self._kb, self._reader, self._comparison = kb, reader, comparison
+    def __init__(self, vault: Vault, reader: Reader, comparison: _Comparison) -> None:
+        self._vault, self._reader, self._comparison = vault, reader, comparison
 
     def named(
         self, sentences: list[str], entities: Filters, memories: Filters, seen: Collection[str]
@@ -200,12 +195,12 @@ class _Matcher:
         found: dict[str, ContextNote] = {}
         names: list[str] = []
         for asked in filter(None, map(ASKS_ABOUT.search, sentences)):
-            scope = self._kb.index.view(self._reader, entities).scope
+            scope = self._vault.index.notes.view(self._reader, entities).scope
             named = self._reader.named(scope, fold_name(asked[1]))
             for note in self._add_named([one.passage for one in named], MAX_RECALLED, found, seen):
                 names += [note.title, *note.aliases]
         phrases = [phrase for name in names if (phrase := tuple(tokens(name)))]
-        scope = self._kb.index.view(self._reader, memories).scope
+        scope = self._vault.index.notes.view(self._reader, memories).scope
         for phrase in phrases:
             having = self._reader.words(scope, WordQuery(phrases=(phrase,)), CANDIDATES)
             self._add_named([one.passage for one in having], 2 * MAX_RECALLED, found, seen)
@@ -215,12 +210,12 @@ class _Matcher:
         self, passages: list[int], most: int, found: dict[str, ContextNote], seen: Collection[str]
     ) -> list[Note]:
         """Add notes to `found`, until there are `most`. Returns those that were added."""
-        prefixes = self._kb.index.view(self._reader, Filters()).prefixes
+        prefixes = self._vault.index.notes.view(self._reader, Filters()).prefixes
         stored = self._reader.passages(passages)
         added: list[Note] = []
         for passage in (stored[one] for one in passages if one in stored):
             ref = prefixes.get(passage.vault, "") + passage.ref
-            note = None if ref in seen or ref in found or len(found) == most else _open(self._kb, ref)
+            note = None if ref in seen or ref in found or len(found) == most else _open(self._vault, ref)
             if note is None or not _is_own_and_unmarked(note):
                 continue
             part = ref if passage.source == "memory" else f"{ref}#L{passage.first_line}-{passage.last_line}"
@@ -235,15 +230,15 @@ class _Matcher:
         least, most = (RELATED, MAX_CONTEXTUAL) if why == "contextual" else (STRONG, MAX_RECALLED)
         evidence = self._evidence(filters)
         stored = self._reader.passages([one for one in evidence if evidence[one] >= least - RATED])
-        uses = self._kb.index.uses({passage.note: passage for passage in stored.values()})
+        uses = self._vault.index.notes.uses({passage.note: passage for passage in stored.values()})
         for one, passage in stored.items():
             evidence[one] += RATED * uses.get(passage.note, UseCount()).rating
         enough = sorted((one for one in evidence if evidence[one] >= least), key=lambda one: -evidence[one])
-        prefixes = self._kb.index.view(self._reader, Filters()).prefixes
+        prefixes = self._vault.index.notes.view(self._reader, Filters()).prefixes
         chosen: dict[str, ContextNote] = {}
         for passage in (stored[one] for one in enough if one in stored):
             ref = prefixes.get(passage.vault, "") + passage.ref
-            note = None if ref in seen or ref in chosen or len(chosen) == most else _open(self._kb, ref)
+            note = None if ref in seen or ref in chosen or len(chosen) == most else _open(self._vault, ref)
             if note is None or (why == "recalled" and not _is_own_and_unmarked(note)):
                 continue
             part = ref if passage.source == "memory" else f"{ref}#L{passage.first_line}-{passage.last_line}"
@@ -253,7 +248,7 @@ class _Matcher:
     def _evidence(self, filters: Filters) -> dict[int, float]:
         """Each passage that may be about the prompt, with the evidence of the sentence that fits it best."""
         strongest: dict[int, float] = {}
-        scope = self._kb.index.view(self._reader, filters).scope
+        scope = self._vault.index.notes.view(self._reader, filters).scope
         measured = self._comparison.noise
         for query, vector in self._comparison.sentences:
             depth = CANDIDATES if measured > -1 else NEIGHBOURS
@@ -281,13 +276,13 @@ def _sentences(prompt: str) -> list[str]:
     return list(dict.fromkeys(parts if len(parts) <= MAX_SENTENCES else parts[:half] + parts[-half:]))
 
 
-def _open(kb: KnowledgeBase, ref: str) -> Note | None:
+def _open(vault: Vault, ref: str) -> Note | None:
     """The note as its file is now; None if it is gone or no longer valid."""
     try:
-        note = kb.note(ref)
+        note = open_note(vault, ref)
     except KnowledgeError:
         return None
-    return None if kb.outdated(note) else note
+    return None if outdated(note, vault.working_index()) else note
 
 
 def _is_own_and_unmarked(note: Note) -> bool:

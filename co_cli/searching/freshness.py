@@ -13,14 +13,14 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, Self
 
 from co_cli.errors import IndexUnavailableError, KnowledgeError
-from co_cli.knowledge_base import KnowledgeBase
 from co_cli.logbook import logger
 from co_cli.sources.origin import GIT_FILE, IGNORE_FILE, Origin, kind_of, registry_file
 from co_cli.sources.walk import folders_of
 from co_cli.values import Progress, SyncReport
+from co_cli.vault import Vault
 
 if TYPE_CHECKING:
     from watchfiles import Change
@@ -43,10 +43,33 @@ log = logger("watching")
 Identity = tuple[int, int, int]
 
 
-class Freshener:
-    """Syncs a knowledge base in the background. Safe to share between threads."""
+class Watched(Protocol):
+    """A vault that is kept open. Its value changes when sources are added or removed."""
 
-    def __init__(self, kb: KnowledgeBase, every: float = EVERY, clock: Callable[[], float] = time.monotonic) -> None:
+    vault: Vault
+
+    def sync(self, progress: Progress | None = None, seconds: float | None = None) -> SyncReport: ...
+
+    def reload(self) -> None:
+        """Read again what is searched with it."""
+        ...
+
+
+class Synced(Protocol):
+    """A vault that may be on a server, which watches its files itself."""
+
+    @property
+    def local(self) -> Watched: ...
+
+    def catch_up(self) -> None: ...
+
+    def sync(self, progress: Progress | None = None, seconds: float | None = None) -> SyncReport: ...
+
+
+class Freshener:
+    """Syncs a vault in the background. Safe to share between threads."""
+
+    def __init__(self, kb: Synced, every: float = EVERY, clock: Callable[[], float] = time.monotonic) -> None:
         self._kb, self._every, self._clock = kb, every, clock
         self._lock = threading.Lock()
         self._running: threading.Event | None = None
@@ -56,7 +79,7 @@ class Freshener:
 
     def watch(self, after: float = 1.0) -> None:
         """Watch the files, starting after this many seconds: the first caller should not wait for imports."""
-        self.watcher = Watcher(self._kb, delay=after).start()
+        self.watcher = Watcher(self._kb.local, delay=after).start()
 
     def close(self) -> None:
         """Stop watching. Call this before the knowledge base is closed."""
@@ -65,8 +88,7 @@ class Freshener:
 
     def ensure(self, seconds: float) -> list[str]:
         """Wait for a fresh index, at most this long. Returns what is not up to date, in words."""
-        if self._kb.team:
-            self._kb.team.catch_up()
+        self._kb.catch_up()
         with self._lock:
             done = self._running
             if done is None and (self._synced_at is None or self._clock() - self._synced_at >= self._every):
@@ -121,7 +143,7 @@ class Watcher:
 
     def __init__(
         self,
-        kb: KnowledgeBase,
+        kb: Watched,
         listener: Callable[[Batch | Notice], None] | None = None,
         *,
         poll: bool = False,
@@ -211,8 +233,8 @@ class Watcher:
 
     def _find_origins(self) -> dict[Origin | None, Identity | None]:
         """Notice folders that were added or removed as sources, and those that disappeared or came back."""
-        before = {self._kb.index.origin, *self._kb.index.linked}
-        self._kb.load_linked_sources()
+        before = {self._kb.vault.index.origin, *self._kb.vault.linked}
+        self._kb.reload()
         found = self._origins()
         now = {origin for origin in found if origin is not None}
         for origin in before ^ now:
@@ -226,21 +248,22 @@ class Watcher:
 
     def _origins(self) -> dict[Origin | None, Identity | None]:
         """What is watched, and the state of its folder; None stands for the list of sources."""
-        origins = (self._kb.index.origin, *self._kb.index.linked)
-        listed: dict[Origin | None, Identity | None] = {None: _identity(registry_file(self._kb.settings.data_dir))}
+        vault = self._kb.vault
+        origins = (vault.index.origin, *vault.linked)
+        listed: dict[Origin | None, Identity | None] = {None: _identity(registry_file(vault.settings.data_dir))}
         return listed | {origin: _identity(origin.root) for origin in origins}
 
     def _folders(self) -> set[str]:
         found = set[str]()
-        for origin in (self._kb.index.origin, *self._kb.index.linked):
-            found.update([origin.root] if RECURSIVE else folders_of(origin, self._kb.index.of(origin).exclude))
+        for origin in (self._kb.vault.index.origin, *self._kb.vault.linked):
+            found.update([origin.root] if RECURSIVE else folders_of(origin, self._kb.vault.index.of(origin).exclude))
         return {path for path in found if os.access(path, os.R_OK) and path.encode(errors="ignore").decode() == path}
 
     def _matters(self, change: Change, path: str) -> bool:
         """Whether a change is of a note, a folder or an ignore file."""
         parent, name = os.path.split(path)
         ignores = name in (IGNORE_FILE, GIT_FILE)
-        for origin in (self._kb.index.origin, *self._kb.index.linked):
+        for origin in (self._kb.vault.index.origin, *self._kb.vault.linked):
             root = os.path.join(origin.root, "")
             hidden = f"{os.sep}." in (parent if ignores else path)[len(root) - 1 :]
             if path.startswith(root) and not hidden:
@@ -255,7 +278,7 @@ class Watcher:
         except StoppedError:
             raise
         except KnowledgeError as error:
-            if not self._problem and os.path.isdir(self._kb.root):
+            if not self._problem and os.path.isdir(self._kb.vault.root):
                 self._report(Notice("failed", str(error)))
             self._problem = str(error)
             return
@@ -263,7 +286,7 @@ class Watcher:
         self._problem = ""
         self._due = time.monotonic() + (RETRY if took > EMBEDDING else SAFETY)
         self.synced.set()
-        origins = (self._kb.index.origin, *self._kb.index.linked)
+        origins = (self._kb.vault.index.origin, *self._kb.vault.linked)
         reports = zip(origins, [report, *(one for _, one in report.linked)], strict=False)
         changed = tuple((origin, one) for origin, one in reports if one.touched or one.kept)
         files = tuple(sorted(self._files))

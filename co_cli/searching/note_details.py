@@ -21,14 +21,17 @@ from co_cli.notes.note import Note, decode, excerpt
 from co_cli.notes.refs import ENDINGS, lines_of, path_of, source_ref, without_lines
 from co_cli.notes.store import NoteStore
 from co_cli.notes.wikilinks import Attachments
-from co_cli.remote import ServerKnowledgeBase
 from co_cli.saving.history import SECONDS, NoteChange, history_of, repository_of
+from co_cli.saving.lookup import Lookup, file_of, outdated
+from co_cli.searching.answers import search
+from co_cli.searching.requests import Options
 from co_cli.values import OWN_SOURCES, Hit, moment_text
+from co_cli.vault import Vault
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from co_cli.knowledge_base import KnowledgeBase
+    from co_cli.vault import Vault
 
 MOST_MENTIONS = 20
 
@@ -105,37 +108,35 @@ class VersionDiff(NamedTuple):
     """Lines of a unified diff from then to now."""
 
 
-def view_note(kb: KnowledgeBase, ref: str, note: Note) -> NoteView:
+def view_note(vault: Vault, ref: str, note: Note) -> NoteView:
     """The note, or the lines of it that the ref names."""
-    if isinstance(kb, ServerKnowledgeBase):
-        return kb.view(ref, NoteView)
-    links, linked_from = links_of(kb, ref, note)
+    links, linked_from = links_of(vault, ref, note)
     fields: dict[str, Any] = note._asdict() | {
-        "path": kb.file_of(ref),
+        "path": file_of(vault, ref),
         "body": "\n".join(excerpt(ref, note)) if lines_of(ref) else note.body,
         "links": links,
         "created": None if note.created is None else moment_text(note.created),
         "updated": None if note.updated is None else moment_text(note.updated),
     }
-    mentions = mentions_of(kb, note)
-    return NoteView(**fields, outdated=kb.outdated(note), linked_from=linked_from, mentions=mentions)
+    why, mentions = outdated(note, vault.working_index()), mentions_of(vault, note)
+    return NoteView(**fields, outdated=why, linked_from=linked_from, mentions=mentions)
 
 
-def mentions_of(kb: KnowledgeBase, note: Note, sources: Sequence[str] = OWN_SOURCES) -> list[Hit]:
+def mentions_of(vault: Vault, note: Note, sources: Sequence[str] = OWN_SOURCES) -> list[Hit]:
     """Other notes that have the title or an alias of an entity, best first; none if it is no entity."""
     names = [name.replace('"', " ") for name in (note.title, *note.aliases)] if note.source == "entity" else []
     found: dict[str, Hit] = {}
     for name in names:
-        named = kb.search(f'"{name}"', limit=MOST_MENTIONS, sources=sources, backend="fts5", track=False)
+        named = search(vault, f'"{name}"', Options(MOST_MENTIONS, sources, backend="fts5"))
         for hit in named.hits:
             found.setdefault(without_lines(hit.ref), hit)
     return [hit for ref, hit in found.items() if ref != note.ref]
 
 
-def links_of(kb: KnowledgeBase, ref: str, note: Note) -> tuple[list[NoteLink], list[Backlink]]:
+def links_of(vault: Vault, ref: str, note: Note) -> tuple[list[NoteLink], list[Backlink]]:
     """The links of the file as it is now, and the links to it, if there is an index."""
-    links, backlinks = resolved_links(kb, ref, note)
-    file = kb.file_of(ref)
+    links, backlinks = resolved_links(vault, ref, note)
+    file = file_of(vault, ref)
     files = Attachments(file[: len(file) - len(note.path)])
 
     def exists(link: Link) -> bool:
@@ -145,33 +146,33 @@ def links_of(kb: KnowledgeBase, ref: str, note: Note) -> tuple[list[NoteLink], l
     return [NoteLink(one.ref, one.target, exists(one)) for one in links], backlinks
 
 
-def resolved_links(kb: KnowledgeBase, ref: str, note: Note) -> tuple[list[Link], list[Backlink]]:
+def resolved_links(vault: Vault, ref: str, note: Note) -> tuple[list[Link], list[Backlink]]:
     """The same without looking for files."""
     try:
-        return kb.links(ref, note.links)
+        return Lookup(vault).links(ref, note.links)
     except IndexUnavailableError:
         return [Link(target, None) for target in note.links], []
 
 
-def note_history(kb: KnowledgeBase, ref: str, limit: int) -> NoteHistory:
+def note_history(vault: Vault, ref: str, limit: int) -> NoteHistory:
     """When a note was created, changed, moved or removed, and how it was used. Raises UnknownRefError."""
-    index, lost = kb.index, None
+    index, lost = vault.index, None
     try:
-        origin, note = kb.lookup.open(ref)
-        index, path = kb.index.of(origin), note.path
+        origin, note = Lookup(vault).open(ref)
+        index, path = vault.index.of(origin), note.path
         ref, title = note.ref, note.title
     except UnknownRefError as error:
         asked = without_lines(error.ref.strip())
         path, lost = path_of(asked) or asked, error
         ref, title = source_ref(path), ""
-    found = history_of(kb.activity, index, path, limit)
-    if kb.team and index is kb.index:
-        found = found._replace(changes=_with_saves(found.changes, kb.team.history(found.path, limit))[:limit])
+    found = history_of(vault.activity, index, path, limit)
+    if vault.authority and index is vault.index:
+        found = found._replace(changes=_with_saves(found.changes, vault.authority.history(found.path, limit))[:limit])
     if lost is not None and not found.changes:
         raise lost
     if lost is not None and found.head:
-        ref, title = index.ref_of(found.path) or source_ref(found.path), found.head.title
-    names = [ref, *(source_ref(one.before) for one in found.changes if one.before and index is kb.index)]
+        ref, title = index.notes.ref_of(found.path) or source_ref(found.path), found.head.title
+    names = [ref, *(source_ref(one.before) for one in found.changes if one.before and index is vault.index)]
     head: dict[str, Any] = found.head._asdict() if found.head else {}
     moments = ("updated", "gone", "recalled", "opened")
     return NoteHistory(
@@ -184,14 +185,14 @@ def note_history(kb: KnowledgeBase, ref: str, limit: int) -> NoteHistory:
         opens=head.get("opens", 0),
         changes=found.changes,
         left_out=found.problems,
-        questions=_questions(kb, names, limit),
+        questions=_questions(vault, names, limit),
     )
 
 
-def _questions(kb: KnowledgeBase, refs: Sequence[str], limit: int) -> list[LoggedQuestion]:
+def _questions(vault: Vault, refs: Sequence[str], limit: int) -> list[LoggedQuestion]:
     try:
-        with kb.activity.written().reading() as connection:
-            return questions_about(connection, kb.root, refs, limit)
+        with vault.activity.written().reading() as connection:
+            return questions_about(connection, vault.root, refs, limit)
     except ActivityUnavailableError:  # `left_out` says so
         return []
 
@@ -210,17 +211,17 @@ def _with_saves(changes: list[NoteChange], saves: Sequence[tuple[Any, ...]]) -> 
     return sorted([*found, *left], key=lambda one: one.at, reverse=True)
 
 
-def kept_copies(kb: KnowledgeBase, ref: str) -> list[str]:
+def kept_copies(vault: Vault, ref: str) -> list[str]:
     """The paths of older texts of a note that are in the trash, newest first."""
-    origin, path = kb.lookup.locate(ref)
+    origin, path = Lookup(vault).locate(ref)
     return [kept for kept, home in NoteStore(origin.root).trashed() if home == path]
 
 
-def compare_version(kb: KnowledgeBase, ref: str, version: str) -> VersionDiff:
+def compare_version(vault: Vault, ref: str, version: str) -> VersionDiff:
     """A note as a git commit or a copy in the trash has it, and what changed since."""
-    origin, path = kb.lookup.locate(ref)
+    origin, path = Lookup(vault).locate(ref)
     store = NoteStore(origin.root)
-    if version in kept_copies(kb, ref):
+    if version in kept_copies(vault, ref):
         then = store.read(version)
     elif re.fullmatch(r"[0-9a-f]{40,64}", version):
         then = _committed(origin.root, path, version)

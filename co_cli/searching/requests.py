@@ -7,32 +7,24 @@ fix. If the index cannot be used, the files answer, and the result says why.
 from __future__ import annotations
 
 import math
-import os
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TypedDict
 
-from co_cli.activity.judgements import read_learned
 from co_cli.errors import IndexUnavailableError, InvalidInputError
-from co_cli.index.engine import EXPIRED, WordQuery
 from co_cli.index.tokens import fold
 from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.notes.dates import read_moment, read_when
-from co_cli.retrieval.profiles import DEFAULT, PROFILES, Profile, profile_named
+from co_cli.ranking import weights_in_use
+from co_cli.retrieval.profiles import profile_named
 from co_cli.retrieval.query import parse
 from co_cli.retrieval.request import SearchRequest
 from co_cli.retrieval.rerank import Reranker
-from co_cli.retrieval.results import expired_answer, make_snippet, unsearched_text
-from co_cli.retrieval.score import FORMULA_VERSION
 from co_cli.sources.origin import Origin
-from co_cli.values import SOURCES, Filters, Hit, Searched, SearchResult, State, moment_text
-from co_cli.weights import check_weights, read_weights
-
-if TYPE_CHECKING:
-    from co_cli.knowledge_base import KnowledgeBase
-    from co_cli.settings import Settings
+from co_cli.values import SOURCES, Filters, SearchResult
+from co_cli.vault import Vault
 
 BACKENDS = ("grep", "fts5", "hybrid")
 LARGEST_LIMIT = 1_000
@@ -104,7 +96,7 @@ def check_known(given: Mapping[str, object], known: type[FilterOptions]) -> None
             raise InvalidInputError(f"there is no option {name!r}: {fix}")
 
 
-def read_request(kb: KnowledgeBase, query: str, options: Options) -> SearchRequest:
+def read_request(vault: Vault, query: str, options: Options) -> SearchRequest:
     """The request that these options and the settings make."""
     _require_text(query)
     if not 1 <= options.limit <= LARGEST_LIMIT:
@@ -113,26 +105,26 @@ def read_request(kb: KnowledgeBase, query: str, options: Options) -> SearchReque
         raise InvalidInputError(f"min_score must be a number such as 0.3, not {options.min_score}")
     if not options.words and not options.meaning:
         raise InvalidInputError("words and meaning are both switched off: nothing can be searched")
-    backend = options.backend or kb.settings.knowledge_search_backend
+    backend = options.backend or vault.settings.knowledge_search_backend
     if backend not in BACKENDS:
         raise InvalidInputError(f"the backend must be one of {', '.join(BACKENDS)}, not {backend!r}")
-    if not options.words and (backend != "hybrid" or kb.embedders.space is None):
+    if not options.words and (backend != "hybrid" or vault.embedders.space is None):
         raise InvalidInputError("words are switched off, and there are no vectors to search by meaning")
-    profile = profile_named(options.profile or kb.settings.knowledge_profile)
-    read = backend == "hybrid" and (not kb.short_lived if options.read is None else options.read)
+    profile = profile_named(options.profile or vault.settings.knowledge_profile)
+    read = backend == "hybrid" and (not vault.opening.short_lived if options.read is None else options.read)
     return SearchRequest(
         query=query,
         limit=options.limit,
-        filters=read_filters(kb.index.linked, options),
+        filters=read_filters(vault.linked, options),
         profile=profile,
-        weights=weights_in_use(kb, profile, options.weights),
-        half_life=kb.settings.half_life_days,
+        weights=weights_in_use(vault.ranking, profile, options.weights),
+        half_life=vault.settings.half_life_days,
         words=options.words,
         meaning=options.meaning,
         min_score=options.min_score,
         prefix=options.prefix,
-        reader=kb.reader if read else None,
-        read_seconds=kb.read_seconds,
+        reader=vault.reader if read else None,
+        read_seconds=None if vault.opening.read_all else vault.settings.knowledge_reader_ms / 1000,
         reranker=options.reranker,
         backend=backend,
     )
@@ -141,57 +133,6 @@ def read_request(kb: KnowledgeBase, query: str, options: Options) -> SearchReque
 def _require_text(query: object) -> None:
     if not isinstance(query, str):
         raise InvalidInputError(f"the query must be a text, not {query!r}")
-
-
-def weights_in_use(kb: KnowledgeBase, profile: Profile, given: Mapping[str, float] | None) -> dict[str, float]:
-    """The profile's table, in `default` and `agent` the settings' or learned ones; and what the caller gives."""
-    weights = dict(profile.weights)
-    if profile is PROFILES["agent"]:
-        weights |= read_weights(kb.settings.knowledge_agent_weights)
-    if profile is DEFAULT:
-        weights |= settings_weights(kb.settings) or learned_weights(kb) or {}
-    return weights | (check_weights(given) if given is not None else {})
-
-
-def settings_weights(settings: Settings) -> dict[str, float] | None:
-    """The weights from the settings; None if they are the defaults."""
-    names = ("knowledge_hybrid_vector_weight", "knowledge_hybrid_text_weight")
-    if all(settings.origins[name] == "default" for name in names):
-        return None
-    weights = {"meaning": settings.knowledge_hybrid_vector_weight, "words": settings.knowledge_hybrid_text_weight}
-    return check_weights(weights)
-
-
-def learned_weights(kb: KnowledgeBase, even_if_off: bool = False) -> dict[str, float] | None:
-    """The weights that feedback taught; None if there are none, or learning is off. Opens no database."""
-    if kb.settings.learn == "off" and not even_if_off:
-        return None
-    row: Any = read_learned(kb.settings.data_dir).get(kb.root)
-    try:
-        ranking, meaning = row["ranking"], float(row["meaning"])
-    except (TypeError, KeyError, ValueError):
-        return None
-    usable = ranking == ranking_of(kb) and 0 <= meaning <= 1
-    return weights_of(meaning) if usable else None
-
-
-def weights_of(meaning: float) -> dict[str, float]:
-    return {"meaning": meaning, "words": round(1 - meaning, 4)}
-
-
-def learned_in_use(
-    kb: KnowledgeBase, profile: str | None, given: Mapping[str, float] | None
-) -> dict[str, float] | None:
-    """The learned weights, if a search with this profile and these weights uses them."""
-    default = profile_named(profile or kb.settings.knowledge_profile) is DEFAULT
-    explicit = settings_weights(kb.settings) or {"words", "meaning"} & set(given or ())
-    return learned_weights(kb) if default and not explicit else None
-
-
-def ranking_of(kb: KnowledgeBase) -> str | None:
-    """What feedback depends on: the vectors and the formula. None without vectors."""
-    space = kb.embedders.space
-    return None if space is None else f"{space.key}, formula {FORMULA_VERSION}"
 
 
 def read_filters(linked: Sequence[Origin], options: Options) -> Filters:
@@ -210,18 +151,18 @@ def read_filters(linked: Sequence[Origin], options: Options) -> Filters:
     )
 
 
-def find(index: KnowledgeIndex, request: SearchRequest, unsynced: IndexUnavailableError | None = None) -> SearchResult:
-    """From the index; from the files if it cannot be used, is damaged, or could not be synced (`unsynced`)."""
+def find(index: KnowledgeIndex, request: SearchRequest) -> SearchResult:
+    """From the index; from the files if it cannot be used, is damaged, or could not be synced."""
     # an index that was not synced may be readable, but it does not have what changed: the files do
-    reason = None if request.backend == "grep" else unsynced
+    reason = None if request.backend == "grep" else index.seen.unsynced
     if request.backend != "grep" and reason is None:
         try:
             result, trace = index.find(request)
             tags = parse(request.query).tags
             if tags and not (result.hits and trace.attempt.query.tags):  # nothing was found with them
                 result = result._replace(understood=(*result.understood, *_close_tags(index, tags)))
-            replaced = index.engine.set_aside or index.fresh_as_of is not None
-            if not replaced or index.state().synced_at is not None:
+            replaced = index.engine.set_aside or index.seen.fresh_as_of is not None
+            if not replaced or index.notes.state().synced_at is not None:
                 return result
             reason = IndexUnavailableError(f"{index.engine.path} is being built again: `co index sync` does it now")
         except IndexUnavailableError as error:
@@ -230,66 +171,9 @@ def find(index: KnowledgeIndex, request: SearchRequest, unsynced: IndexUnavailab
             reason = index.damage_behind(error)
             if reason is None:
                 raise
-    return search_files(index, request, reason)
+    from co_cli.file_search import search_files  # parsers, which a search of the index does not need
 
-
-def search_configured(kb: KnowledgeBase, index: KnowledgeIndex, request: SearchRequest) -> list[Hit]:
-    """The hits of `KnowledgeIndex.search`: backend, profile and weights are those of the settings."""
-    configured = read_request(kb, request.query, Options(read=False))
-    request = replace(configured, limit=request.limit, filters=request.filters)
-    return (search_files(index, request, None) if request.backend == "grep" else index.find(request)[0]).hits
-
-
-def search_files(index: KnowledgeIndex, request: SearchRequest, why: IndexUnavailableError | None) -> SearchResult:
-    """Hits by the share of the words that a passage has. `why` is reported if the index should have answered."""
-    from co_cli.index.grep import Needles, grep  # parsers, which a search of the index does not need
-
-    started = time.perf_counter()
-    query = parse(request.query)
-    filters = query.narrow(request.filters)
-    needles = Needles(query.spelled or (() if query.quoted else (request.query.strip(),)), query.quoted, query.refused)
-    places = [(one.origin, one.exclude, one.limit) for one in map(index.of, (index.origin, *index.linked))]
-    matches, count, succession, unsearched = grep(places, needles, filters)
-    understood: list[str] = []
-    if not filters.outdated:
-        now = time.time() if filters.as_of is None else filters.as_of
-        problems = [succession.standing(one.origin.root, one.note, now).problem(now) for one in matches]
-        if problems[:1] == [EXPIRED] and filters.as_of is None:
-            understood.append(expired_answer(matches[0].note.ref))
-        matches = [one for one, problem in zip(matches, problems, strict=True) if not problem]
-    hits: list[Hit] = []
-    for match in matches:
-        if len(hits) == request.limit or match.share < (request.min_score or 0.0):
-            break
-        snippet = make_snippet(match.passage.text, query.words if not query.words.empty else WordQuery())
-        note, lines = match.note, (match.passage.first_line, match.passage.last_line)
-        hits.append(
-            Hit(
-                ref=note.ref if note.source == "memory" else f"{note.ref}#L{lines[0]}-{lines[1]}",
-                source=note.source,
-                path=os.path.join(match.origin.root, *note.path.split("/")),
-                title=note.title,
-                snippet=snippet.text,
-                lines=lines,
-                score=round(match.share, 4),
-                signals={"words": round(match.share, 4)},
-                tags=note.tags,
-                created=moment_text(match.created),
-                marks=snippet.marks,
-                heading=match.passage.heading,
-                category=note.category,
-            )
-        )
-    degraded = [f"answered from the files by substring: {why}"] if why else []
-    whole = {origin.label for origin in index.linked}
-    degraded += unsearched_text([name for name in unsearched if name in whole] if hits else unsearched)
-    state: State = "found" if hits else "inconclusive" if degraded else "absent"
-    took = round((time.perf_counter() - started) * 1000, 1)
-    searched = Searched(count, count, moment_text(time.time()))
-    meta = {"profile": "grep", "weights": {"words": 1.0}, "candidates": len(matches), "took_ms": took}
-    return SearchResult(
-        request.query, state, degraded, "grep", searched, hits, took, understood=tuple(understood), meta=meta
-    )
+    return search_files(index.places(), request, reason)
 
 
 def unused_tags(asked: Sequence[str] | None, known: Sequence[str]) -> list[str]:
@@ -308,7 +192,7 @@ def close_tags(tag: str, known: Sequence[str]) -> list[str]:
 
 
 def _close_tags(index: KnowledgeIndex, asked: Sequence[str]) -> list[str]:
-    known = list(index.tags())
+    known = list(index.notes.tags())
     found: list[str] = []
     for tag in unused_tags(asked, known):
         close = close_tags(tag, known)

@@ -11,14 +11,15 @@ import os
 import re
 import secrets
 import time
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from co_cli.errors import InvalidInputError
 from co_cli.notes.files import change_json, read_json
 from co_cli.values import Role, Token, moment_text
 
 if TYPE_CHECKING:
-    from co_cli.knowledge_base import KnowledgeBase
+    from co_cli.team.team_vault import TeamVault  # PostgreSQL's packages are an extra
+    from co_cli.vault import Vault
 
 FILE_NAME = "tokens.json"
 NAME = re.compile(r"[\w.@-]{1,40}")
@@ -42,6 +43,11 @@ class TokenStore(Protocol):
         ...
 
 
+def team_of(vault: Vault) -> TeamVault | None:
+    """The vault as a team shares it, if one does. `vault.py` knows no other authority."""
+    return cast("TeamVault | None", vault.authority)
+
+
 class AccessTokens:
     """The tokens of one vault."""
 
@@ -49,8 +55,9 @@ class AccessTokens:
         self._store = store
 
     @classmethod
-    def of(cls, kb: KnowledgeBase) -> AccessTokens:
-        return cls(kb.team.tokens if kb.team else FileTokens(kb.settings.data_dir, kb.root))
+    def of(cls, vault: Vault) -> AccessTokens:
+        team = team_of(vault)
+        return cls(team.tokens if team else FileTokens(vault.settings.data_dir, vault.root))
 
     def create(self, role: Role, name: str | None = None) -> tuple[str, Token]:
         """A new token, and what is stored about it."""

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from pydantic import BaseModel, Field
 
 from co_cli.activity.feed import Entry, FeedQuery, Kind, read_feed
-from co_cli.knowledge_base import KnowledgeBase
+from co_cli.local import LocalKnowledgeBase
 from co_cli.notes.refs import without_lines
 from co_cli.server.routes import route
 from co_cli.upkeep.usage import memories_by_day, usage_of
@@ -44,23 +44,23 @@ class StatsAsked(BaseModel):
 
 
 @route("GET", "/activity")
-def list_activity(kb: KnowledgeBase, asked: FeedAsked) -> Feed:
+def list_activity(kb: LocalKnowledgeBase, asked: FeedAsked) -> Feed:
     """List what was asked, given to agents and saved, newest first."""
     query = FeedQuery(asked.kind, asked.front_end, asked.before or inf, asked.limit)
     with kb.activity.written().reading() as connection:
         entries, more = read_feed(connection, kb.root, query)
     refs = {without_lines(note.ref) for entry in entries for note in entry.notes}
-    titles = {note.ref: note.title for note in kb.index.own_notes("ref", *sorted(refs))}
+    titles = {note.ref: note.title for note in kb.index.notes.find("ref", *sorted(refs))}
     return Feed(entries, titles, more, kb.settings.query_log)
 
 
 @route("GET", "/activity/stats")
-def show_stats(kb: KnowledgeBase, asked: StatsAsked) -> dict[str, Any]:
+def show_stats(kb: LocalKnowledgeBase, asked: StatsAsked) -> dict[str, Any]:
     """Show searches per day, unanswered questions and use, as `co feedback stats --json` does."""
-    return usage_of(kb, asked.days, asked.limit).as_object()
+    return usage_of(kb.vault, asked.days, asked.limit).as_object()
 
 
 @route("GET", "/activity/memories")
-def count_memories(kb: KnowledgeBase) -> dict[str, int]:
+def count_memories(kb: LocalKnowledgeBase) -> dict[str, int]:
     """Count the memories that were written on each day, as `2026-11-15`; other days have none."""
-    return memories_by_day(kb)
+    return memories_by_day(kb.vault)

@@ -28,7 +28,7 @@ from co_cli import __version__
 from co_cli.activity import acting
 from co_cli.errors import KnowledgeError
 from co_cli.http_server import REQUESTS, Bodies, TokenGuard, has_token
-from co_cli.knowledge_base import KnowledgeBase
+from co_cli.local import LocalKnowledgeBase, open_local
 from co_cli.paths import sample_vault
 from co_cli.server import (
     activity_api,
@@ -43,6 +43,7 @@ from co_cli.server import (
 from co_cli.server.events import Events
 from co_cli.server.routes import API, CALLER, ApiError, ErrorAnswer, error_answer, json_answer, read_body, route
 from co_cli.values import Role, Token
+from co_cli.vault import Opening
 from co_cli.vaults import SAMPLE_QUESTIONS
 
 MODULES = (activity_api, given_api, health_api, map_api, note_api, review_api, search_api)
@@ -137,10 +138,10 @@ class Site:
     unread: Collection[str] = ()
     """Paths that read the body of a request themselves."""
 
-    def __init__(self, kb: KnowledgeBase, access: Access, hosts: Collection[str]) -> None:
+    def __init__(self, kb: LocalKnowledgeBase, access: Access, hosts: Collection[str]) -> None:
         """`hosts` are the names and ports that the page is opened under."""
         self.kb, self.access, self.events = kb, access, Events(kb, self._is_known)
-        self._opened: list[KnowledgeBase] = []
+        self._opened: list[LocalKnowledgeBase] = []
         self._reads = CapacityLimiter(READS)
         self._saves = CapacityLimiter(REQUESTS)  # they may wait for a push, and searches need threads, too
         described = [self._starlette_route(one) for one in routes.ROUTES]
@@ -198,10 +199,9 @@ class Site:
                 kb.close()
 
     @cached_property
-    def sample(self) -> KnowledgeBase:
+    def sample(self) -> LocalKnowledgeBase:
         """The sample vault, with an index of its own."""
-        kb = KnowledgeBase.open(sample_vault(), os.path.join(self.kb.settings.data_dir, "demo"))
-        kb.front_end = "web"
+        kb = open_local(sample_vault(), os.path.join(self.kb.settings.data_dir, "demo"), opening=Opening("web"))
         kb.sync()
         self._opened.append(kb)
         return kb
@@ -214,7 +214,7 @@ class Site:
                 message = f"the token of {caller.name} may {caller.role} only: this needs one with the role {one.role}"
                 return json_answer(ErrorAnswer(ApiError("forbidden", message)), 403)
             if caller.name:
-                acting.set(f"{self.kb.front_end}:{caller.name}")
+                acting.set(f"{self.kb.vault.opening.front_end}:{caller.name}")
             asked = await one.read(request)
             limiter = self._reads if one.role == "read" else self._saves
             if request.headers.get(SAMPLE) != "sample":
@@ -259,8 +259,8 @@ def _is_public(request: HTTPConnection) -> bool:
 
 
 @route("GET", "/session")
-def show_session(kb: KnowledgeBase) -> Session:
+def show_session(kb: LocalKnowledgeBase) -> Session:
     """Show which vault this is, and how many notes it has."""
     is_sample = kb.root == os.path.realpath(sample_vault())
-    notes = sum(one.state().notes for one in (kb.index, *map(kb.index.of, kb.index.linked)))
+    notes = sum(one.notes.state().notes for one in (kb.index, *map(kb.index.of, kb.index.linked)))
     return Session(kb.root, notes, __version__, is_sample, SAMPLE_QUESTIONS, CALLER.get().role)

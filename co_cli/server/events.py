@@ -11,7 +11,7 @@ from starlette.requests import HTTPConnection, Request
 from starlette.responses import StreamingResponse
 
 from co_cli.errors import IndexUnavailableError
-from co_cli.knowledge_base import KnowledgeBase
+from co_cli.local import LocalKnowledgeBase
 from co_cli.notes.refs import source_ref
 from co_cli.searching.freshness import Batch, Notice, Watcher
 from co_cli.sources.origin import Origin
@@ -27,7 +27,7 @@ LONGEST_QUEUE = 100
 class Events:
     """The pages that listen. `publish` may be called from any thread."""
 
-    def __init__(self, kb: KnowledgeBase, is_known: Callable[[HTTPConnection], Awaitable[bool]]) -> None:
+    def __init__(self, kb: LocalKnowledgeBase, is_known: Callable[[HTTPConnection], Awaitable[bool]]) -> None:
         """`is_known` says whether the token of a request is still valid."""
         self._kb, self._is_known = kb, is_known
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -102,5 +102,5 @@ class Events:
         return places
 
     def _ref(self, origin: Origin, path: str) -> str:
-        known = self._kb.index.of(origin).ref_of(path)
+        known = self._kb.index.of(origin).notes.ref_of(path)
         return known or (f"{origin.label}/{path}" if origin.name else source_ref(path))

@@ -8,8 +8,8 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
-from co_cli.knowledge_base import KnowledgeBase
-from co_cli.searching.context import Context, WorkingSet, always_notes, matching_notes, untrusted_vaults
+from co_cli.local import LocalKnowledgeBase
+from co_cli.searching.context import Context, WorkingSet
 from co_cli.server.routes import CALLER, route
 from co_cli.tools import Toolbox, ToolResult
 from co_cli.tools.toolbox import EVERY_TOOL, RESULT_TOKENS
@@ -43,27 +43,27 @@ class ToolCall(BaseModel):
 
 
 @lru_cache(4)  # it remembers when it last looked for changed files
-def toolbox_of(kb: KnowledgeBase, may_write: bool) -> Toolbox:
+def toolbox_of(kb: LocalKnowledgeBase, may_write: bool) -> Toolbox:
     return Toolbox(kb, names=[one.name for one in EVERY_TOOL], read_only=not may_write, with_skills=True)
 
 
 @route("POST", "/tools/{name}", role="read")
-def call_tool(kb: KnowledgeBase, asked: ToolCall) -> ToolResult[dict[str, Any]]:
+def call_tool(kb: LocalKnowledgeBase, asked: ToolCall) -> ToolResult[dict[str, Any]]:
     """Call a tool of agents, such as `recall_memory`: the text for a model, and the same as data."""
     return toolbox_of(kb, CALLER.get().may("write")).call(asked.name, asked.arguments, asked.tokens)
 
 
 @route("POST", "/context", role="read")
-def choose_notes(kb: KnowledgeBase, asked: ContextFor) -> Context:
+def choose_notes(kb: LocalKnowledgeBase, asked: ContextFor) -> Context:
     """Choose the notes that an agent elsewhere adds to a prompt."""
-    return matching_notes(kb, asked.prompt, asked.seen) if asked.prompt else always_notes(kb)
+    return kb.matching_notes(asked.prompt, asked.seen) if asked.prompt else kb.always_notes()
 
 
 @route("POST", "/given", role="read")
-def show_given(kb: KnowledgeBase, asked: GivenFor) -> WorkingSet:
+def show_given(kb: LocalKnowledgeBase, asked: GivenFor) -> WorkingSet:
     """Show exactly what an agent would be given for a prompt, and why. No model is called; nothing is recorded."""
     from co_cli.agent.capability import working_set  # imports pydantic-ai, which `co web` does not wait for
 
     given = working_set(kb, asked.prompt.strip(), asked.tokens)
-    given.report["warnings"] += untrusted_vaults(kb, given.report["degraded"])
+    given.report["warnings"] += kb.untrusted_vaults(given.report["degraded"])
     return given

@@ -13,10 +13,11 @@ from co_cli import __version__
 from co_cli.embedding.embedders import reader_named
 from co_cli.embedding.reader import PassageReader
 from co_cli.errors import VaultError
-from co_cli.knowledge_base import KnowledgeBase
 from co_cli.linked.origins import SourceState
+from co_cli.local import LocalKnowledgeBase
+from co_cli.ranking import learned_weights
 from co_cli.retrieval.profiles import PROFILES
-from co_cli.searching.requests import Options, find, learned_weights, read_request
+from co_cli.searching.requests import Options, find, read_request
 from co_cli.server.jobs import Jobs, JobState, Report
 from co_cli.server.routes import route
 from co_cli.settings import SETTINGS
@@ -80,7 +81,7 @@ _reader_named = cache(reader_named)
 
 
 @route("GET", "/health")
-def show_health(kb: KnowledgeBase) -> Health:
+def show_health(kb: LocalKnowledgeBase) -> Health:
     """Show the state of the sources, the index and the settings."""
     sources = kb.sources.states()
     waiting: dict[str, int] = {}
@@ -95,20 +96,20 @@ def show_health(kb: KnowledgeBase) -> Health:
         kb.status(),
         sources,
         waiting,
-        learned_weights(kb),
+        learned_weights(kb.vault.ranking),
         {one.name: ShownSetting(values[one.name], origins[one.name], one.help, one.environment) for one in SETTINGS},
         {name: dict(profile.weights) for name, profile in PROFILES.items()},
     )
 
 
 @route("GET", "/status")
-def show_status(kb: KnowledgeBase) -> Status:
+def show_status(kb: LocalKnowledgeBase) -> Status:
     """Show numbers about the vault and its index."""
     return kb.status()
 
 
 @route("POST", "/doctor", role="read")
-def start_doctor(kb: KnowledgeBase) -> DoctorAnswer:
+def start_doctor(kb: LocalKnowledgeBase) -> DoctorAnswer:
     """Check everything.
 
     It runs in the background; if it runs already, this joins it.
@@ -117,35 +118,35 @@ def start_doctor(kb: KnowledgeBase) -> DoctorAnswer:
 
 
 @route("POST", "/doctor/fix", role="admin")
-def fix_index(kb: KnowledgeBase) -> DoctorAnswer:
+def fix_index(kb: LocalKnowledgeBase) -> DoctorAnswer:
     """Check everything, and apply the safe fixes: to the index, never to notes."""
     return _examine(kb, fix=True)
 
 
-def _examine(kb: KnowledgeBase, fix: bool) -> DoctorAnswer:
+def _examine(kb: LocalKnowledgeBase, fix: bool) -> DoctorAnswer:
     def work(report: Report) -> list[Finding]:
-        return examine(kb, fix, lambda done, total: report("checks", done, total))
+        return examine(kb.vault, fix, lambda done, total: report("checks", done, total))
 
     _doctors.start(kb, work)
     return show_doctor(kb)
 
 
 @route("GET", "/doctor")
-def show_doctor(kb: KnowledgeBase) -> DoctorAnswer:
+def show_doctor(kb: LocalKnowledgeBase) -> DoctorAnswer:
     """Show how far the doctor is, or what it found."""
     job = _doctors.last(kb)
     return DoctorAnswer(job.state, job.result or ()) if job else DoctorAnswer(JobState())
 
 
 @route("POST", "/compare", role="read")
-def compare_rankings(kb: KnowledgeBase, asked: Compare) -> Compared:
+def compare_rankings(kb: LocalKnowledgeBase, asked: Compare) -> Compared:
     """Answer one query in two ways. Reading may take as long as it takes, and nothing is logged."""
     return Compared(_search(kb, asked, asked.left), _search(kb, asked, asked.right))
 
 
-def _search(kb: KnowledgeBase, asked: Compare, ranking: RankingChoice) -> SearchResult:
+def _search(kb: LocalKnowledgeBase, asked: Compare, ranking: RankingChoice) -> SearchResult:
     options = Options(asked.limit, **ranking.model_dump(exclude={"reader"}), read=False)
-    request = read_request(kb, asked.q, options)
-    reader: PassageReader | None = kb.reader if ranking.reader is None else _reader_named(ranking.reader)
+    request = read_request(kb.vault, asked.q, options)
+    reader: PassageReader | None = kb.vault.reader if ranking.reader is None else _reader_named(ranking.reader)
     request = replace(request, reader=reader if request.backend == "hybrid" else None, read_seconds=None)
-    return find(kb.index, request, kb.unsynced)
+    return find(kb.index, request)

@@ -9,7 +9,7 @@ from typing import Generic, Literal, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
 
 from co_cli.errors import KnowledgeError
-from co_cli.knowledge_base import KnowledgeBase
+from co_cli.local import LocalKnowledgeBase
 from co_cli.logbook import crashed
 from co_cli.values import moment_text
 
@@ -63,9 +63,9 @@ class Jobs(Generic[T]):
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._jobs: WeakKeyDictionary[KnowledgeBase, Job[T]] = WeakKeyDictionary()
+        self._jobs: WeakKeyDictionary[LocalKnowledgeBase, Job[T]] = WeakKeyDictionary()
 
-    def start(self, kb: KnowledgeBase, work: Callable[[Report], T]) -> Job[T]:
+    def start(self, kb: LocalKnowledgeBase, work: Callable[[Report], T]) -> Job[T]:
         """A new job; while one runs, that one."""
         with self._lock:
             job = self._jobs.get(kb)
@@ -73,5 +73,5 @@ class Jobs(Generic[T]):
                 job = self._jobs[kb] = Job(work)
             return job
 
-    def last(self, kb: KnowledgeBase) -> Job[T] | None:
+    def last(self, kb: LocalKnowledgeBase) -> Job[T] | None:
         return self._jobs.get(kb)

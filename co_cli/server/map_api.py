@@ -11,7 +11,7 @@ import numpy as np
 
 from co_cli.errors import KnowledgeError
 from co_cli.index.engine import StoredNote
-from co_cli.knowledge_base import KnowledgeBase
+from co_cli.local import LocalKnowledgeBase
 from co_cli.notes.files import change_json, read_json
 from co_cli.server.jobs import Jobs
 from co_cli.server.layout import Matrix, arrange
@@ -45,10 +45,10 @@ _jobs: Jobs[None] = Jobs()
 
 
 @route("GET", "/map")
-def show_map(kb: KnowledgeBase) -> NoteMap:
+def show_map(kb: LocalKnowledgeBase) -> NoteMap:
     """Show the newest notes by meaning: where each one is in two dimensions."""
     with kb.engine.reading():
-        notes = kb.index.docs(limit=MOST_NOTES)
+        notes = kb.index.notes.docs(limit=MOST_NOTES)
         state = _state_of(kb, notes)
     stored = _stored(kb)
     working = stored.get("state") != state and _place_soon(kb)
@@ -62,10 +62,10 @@ def show_map(kb: KnowledgeBase) -> NoteMap:
     )
 
 
-def place_notes(kb: KnowledgeBase) -> None:
+def place_notes(kb: LocalKnowledgeBase) -> None:
     """Compute the places of all notes, beginning with their earlier ones, and store them."""
     with kb.engine.reading():
-        notes = kb.index.docs(limit=MOST_NOTES)
+        notes = kb.index.notes.docs(limit=MOST_NOTES)
         state, vectors = _state_of(kb, notes), mean_vectors(kb, notes)
     placed = [note for note in notes if note.id in vectors]
     before, nowhere = _stored(kb).get("places", {}), (np.nan, np.nan)
@@ -75,9 +75,9 @@ def place_notes(kb: KnowledgeBase) -> None:
     change_json(_file(kb), lambda stored: stored.update({kb.root: {"state": state, "places": places}}))
 
 
-def mean_vectors(kb: KnowledgeBase, notes: Sequence[StoredNote]) -> dict[int, Matrix]:
+def mean_vectors(kb: LocalKnowledgeBase, notes: Sequence[StoredNote]) -> dict[int, Matrix]:
     """The mean of the vectors of each note's passages, as a unit vector, by the note's id."""
-    space = kb.index.state().active
+    space = kb.index.notes.state().active
     sums: dict[int, Matrix] = {}
     with kb.engine.reading() as reader:
         for note, vector in reader.vectors(space, [note.id for note in notes]) if space else ():
@@ -85,7 +85,7 @@ def mean_vectors(kb: KnowledgeBase, notes: Sequence[StoredNote]) -> dict[int, Ma
     return {note: total / (np.linalg.norm(total) or 1.0) for note, total in sums.items()}
 
 
-def _place_soon(kb: KnowledgeBase) -> bool:
+def _place_soon(kb: LocalKnowledgeBase) -> bool:
     """Begin, unless a layout is being computed already. Raises what went wrong with the last one."""
     last = _jobs.last(kb)
     _jobs.start(kb, lambda report: place_notes(kb))
@@ -94,17 +94,17 @@ def _place_soon(kb: KnowledgeBase) -> bool:
     return True
 
 
-def _file(kb: KnowledgeBase) -> str:
+def _file(kb: LocalKnowledgeBase) -> str:
     return os.path.join(kb.settings.data_dir, "map.json")
 
 
-def _stored(kb: KnowledgeBase) -> dict[str, Any]:
+def _stored(kb: LocalKnowledgeBase) -> dict[str, Any]:
     return read_json(_file(kb)).get(kb.root, {})
 
 
-def _state_of(kb: KnowledgeBase, notes: Sequence[StoredNote]) -> str:
+def _state_of(kb: LocalKnowledgeBase, notes: Sequence[StoredNote]) -> str:
     """Changes when a note, the space or the number of passages without a vector does."""
-    active, waiting = kb.index.state().active, kb.index.vectors()[0]
+    active, waiting = kb.index.notes.state().active, kb.index.notes.vectors()[0]
     told = hashlib.blake2b(f"{active and active.space.key} {waiting}".encode(), digest_size=16)
     for note in notes:
         told.update(f"{_key(note)}{note.hash}".encode())

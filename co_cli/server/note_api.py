@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 from starlette.responses import Response
 
 from co_cli.errors import InvalidInputError, NoteConflictError
-from co_cli.knowledge_base import KnowledgeBase
+from co_cli.local import LocalKnowledgeBase
 from co_cli.notes.note import Note, own_tags, read_note, version_of
 from co_cli.notes.refs import lines_of
 from co_cli.notes.store import NoteStore
@@ -24,8 +24,8 @@ from co_cli.searching.note_details import (
     kept_copies,
     note_history,
     resolved_links,
-    view_note,
 )
+from co_cli.server.access_tokens import team_of
 from co_cli.server.rendering import PICTURES, render
 from co_cli.server.routes import CALLER, ApiError, ErrorAnswer, json_answer, model_of, route
 from co_cli.sources.walk import is_listed
@@ -82,11 +82,11 @@ class Acknowledged(BaseModel):
 
 
 class NewText(Acknowledged, model_of(Draft, "tier")):
-    """A new note, as `KnowledgeBase.remember` takes it."""
+    """A new note, as `LocalKnowledgeBase.remember` takes it."""
 
 
 class NewVersion(Acknowledged, OneNote, model_of(Change)):
-    """A change of a note, as `KnowledgeBase.update` takes it. What is not given stays as it is.
+    """A change of a note, as `LocalKnowledgeBase.update` takes it. What is not given stays as it is.
 
     If the note has another `version` now, that is a conflict (409), and the answer has the present text.
     """
@@ -150,7 +150,7 @@ class Past(NamedTuple):
 
 
 @route("GET", "/notes")
-def list_notes(kb: KnowledgeBase, asked: ListNotes) -> list[NoteSummary]:
+def list_notes(kb: LocalKnowledgeBase, asked: ListNotes) -> list[NoteSummary]:
     """List notes, newest first."""
     filters: dict[str, Any] = asked.model_dump(include={"any_tag", "category"}) | {
         "since": asked.since or None,
@@ -161,19 +161,19 @@ def list_notes(kb: KnowledgeBase, asked: ListNotes) -> list[NoteSummary]:
 
 
 @route("GET", "/notes/{ref:path}")
-def show_note(kb: KnowledgeBase, asked: ShowNote) -> NoteView:
+def show_note(kb: LocalKnowledgeBase, asked: ShowNote) -> NoteView:
     """Show a note."""
-    return view_note(kb, asked.ref, kb.note(asked.ref, track=asked.opened))
+    return kb.view(asked.ref, kb.note(asked.ref, track=asked.opened))
 
 
 @route("GET", "/bodies")
-def show_bodies(kb: KnowledgeBase, asked: SeveralNotes) -> dict[str, str]:
+def show_bodies(kb: LocalKnowledgeBase, asked: SeveralNotes) -> dict[str, str]:
     """Show the texts of several notes, without those that are gone."""
     return kb.bodies(asked.ref)
 
 
 @route("GET", "/rendered/{ref:path}")
-def show_rendered(kb: KnowledgeBase, asked: OneNote) -> Rendered:
+def show_rendered(kb: LocalKnowledgeBase, asked: OneNote) -> Rendered:
     """Show a note as HTML."""
     origin, note = kb.lookup.open(asked.ref)
     allowed, _ = vaults_for_prompts(kb.settings, kb.root, kb.index.linked)
@@ -191,7 +191,7 @@ def show_rendered(kb: KnowledgeBase, asked: OneNote) -> Rendered:
 
 
 @route("POST", "/rendered", role="read")
-def preview(kb: KnowledgeBase, asked: Preview) -> dict[str, str]:
+def preview(kb: LocalKnowledgeBase, asked: Preview) -> dict[str, str]:
     """Show a text as HTML before it is saved."""
     note = kb.note(asked.ref) if asked.ref else read_note("memories/new.md", b"")
     note = note._replace(body=asked.text, links=find_links(asked.text), sections=None)
@@ -199,13 +199,13 @@ def preview(kb: KnowledgeBase, asked: Preview) -> dict[str, str]:
 
 
 @route("POST", "/notes")
-def save_note(kb: KnowledgeBase, asked: NewText) -> Saved:
+def save_note(kb: LocalKnowledgeBase, asked: NewText) -> Saved:
     """Save a new note."""
     return _acknowledge(kb, asked, kb.remember)
 
 
 @route("PUT", "/notes/{ref:path}")
-def change_note(kb: KnowledgeBase, asked: NewVersion) -> Saved:
+def change_note(kb: LocalKnowledgeBase, asked: NewVersion) -> Saved:
     """Change a note."""
     try:
         return _acknowledge(kb, asked, kb.update)
@@ -215,14 +215,14 @@ def change_note(kb: KnowledgeBase, asked: NewVersion) -> Saved:
 
 
 @route("GET", "/whole/{ref:path}")
-def show_whole(kb: KnowledgeBase, asked: OneNote) -> WholeFile:
+def show_whole(kb: LocalKnowledgeBase, asked: OneNote) -> WholeFile:
     """Show the whole file of a note, to repair its frontmatter."""
     data = _whole_file(kb, asked.ref)[1]
     return WholeFile(data.decode(), version_of(data))
 
 
 @route("PUT", "/whole/{ref:path}")
-def repair_note(kb: KnowledgeBase, asked: NewFile) -> dict[str, str]:
+def repair_note(kb: LocalKnowledgeBase, asked: NewFile) -> dict[str, str]:
     """Replace the whole file of a note."""
     path, data = _whole_file(kb, asked.ref)
     require_version(asked.ref, data, asked.version)
@@ -232,39 +232,40 @@ def repair_note(kb: KnowledgeBase, asked: NewFile) -> dict[str, str]:
 
 
 @route("GET", "/saves/{seq}")
-def show_save(kb: KnowledgeBase, asked: OneSave) -> SaveReceipt:
+def show_save(kb: LocalKnowledgeBase, asked: OneSave) -> SaveReceipt:
     """Show whether a save in a team vault is committed and pushed."""
-    if kb.team is None:
+    team = team_of(kb.vault)
+    if team is None:
         raise InvalidInputError("this is not a team vault: a save is complete when it is answered")
-    return kb.team.receipt(asked.seq)
+    return team.receipt(asked.seq)
 
 
 @route("DELETE", "/notes/{ref:path}")
-def forget_note(kb: KnowledgeBase, asked: OneNote) -> Forgotten:
+def forget_note(kb: LocalKnowledgeBase, asked: OneNote) -> Forgotten:
     """Move a note to the trash."""
     return kb.forget(asked.ref)
 
 
 @route("POST", "/restored")
-def restore_note(kb: KnowledgeBase, asked: OneNote) -> Saved:
+def restore_note(kb: LocalKnowledgeBase, asked: OneNote) -> Saved:
     """Move a forgotten note back from the trash."""
     return kb.restore(asked.ref)
 
 
 @route("GET", "/history/{ref:path}")
-def show_history(kb: KnowledgeBase, asked: OneNote) -> Past:
+def show_history(kb: LocalKnowledgeBase, asked: OneNote) -> Past:
     """Show when a note was changed, how often it was found and opened, and which older texts there are."""
-    return Past(note_history(kb, asked.ref, limit=50), kept_copies(kb, asked.ref))
+    return Past(note_history(kb.vault, asked.ref, limit=50), kept_copies(kb.vault, asked.ref))
 
 
 @route("GET", "/versions/{ref:path}")
-def compare(kb: KnowledgeBase, asked: OldVersion) -> VersionDiff:
+def compare(kb: LocalKnowledgeBase, asked: OldVersion) -> VersionDiff:
     """Compare a note with an older text of it."""
-    return compare_version(kb, asked.ref, asked.version)
+    return compare_version(kb.vault, asked.ref, asked.version)
 
 
 @route("GET", "/files/{ref:path}")
-def read_file(kb: KnowledgeBase, asked: NoteFile) -> Response:
+def read_file(kb: LocalKnowledgeBase, asked: NoteFile) -> Response:
     """Read a picture or an attachment of a note, from the folder that the note is in and nowhere else."""
     origin, path = kb.lookup.locate(asked.ref)
     store = NoteStore(origin.root, largest=LARGEST_FILE)
@@ -275,14 +276,15 @@ def read_file(kb: KnowledgeBase, asked: NoteFile) -> Response:
     return Response(store.read(file), media_type=kind)
 
 
-def _acknowledge(kb: KnowledgeBase, asked: Acknowledged, save: Callable[..., Saved]) -> Saved:
+def _acknowledge(kb: LocalKnowledgeBase, asked: Acknowledged, save: Callable[..., Saved]) -> Saved:
     saved = save(**{name: value for name, value in asked if name != "ack"})
-    if kb.team is None or saved.seq is None:
+    team = team_of(kb.vault)
+    if team is None or saved.seq is None:
         return saved
-    return saved._replace(receipt=kb.team.wait_pushed(saved.seq, PUSH_SECONDS if asked.ack == "pushed" else 0))
+    return saved._replace(receipt=team.wait_pushed(saved.seq, PUSH_SECONDS if asked.ack == "pushed" else 0))
 
 
-def _whole_file(kb: KnowledgeBase, ref: str) -> tuple[str, bytes]:
+def _whole_file(kb: LocalKnowledgeBase, ref: str) -> tuple[str, bytes]:
     """The full path of a note of this vault, and what is in its file."""
     path = kb.lookup.open_own(ref, "changed").path
     data = kb.store.read(path)
@@ -293,6 +295,6 @@ def _whole_file(kb: KnowledgeBase, ref: str) -> tuple[str, bytes]:
     return kb.store.absolute(path), data
 
 
-def _targets(kb: KnowledgeBase, ref: str, note: Note) -> dict[str, str | None]:
+def _targets(kb: LocalKnowledgeBase, ref: str, note: Note) -> dict[str, str | None]:
     """The note that each link means."""
-    return {link.target: link.ref for link in resolved_links(kb, ref, note)[0]}
+    return {link.target: link.ref for link in resolved_links(kb.vault, ref, note)[0]}

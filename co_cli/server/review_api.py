@@ -12,7 +12,7 @@ from typing import NamedTuple
 from pydantic import BaseModel, Field
 
 from co_cli.errors import InvalidInputError
-from co_cli.knowledge_base import KnowledgeBase
+from co_cli.local import LocalKnowledgeBase
 from co_cli.server.jobs import Jobs, JobState, Report
 from co_cli.server.routes import CALLER, route
 from co_cli.tools.budget import estimate_tokens
@@ -110,9 +110,9 @@ class Reviewed:
             and not (len(item.refs) > 1 and superseded & {*item.refs})
         ]
 
-    def look_again(self, kb: KnowledgeBase, decision: Decision) -> None:
+    def look_again(self, kb: LocalKnowledgeBase, decision: Decision) -> None:
         """What a decision did to its files is no change by others."""
-        hashes = kb.index.hashes()
+        hashes = kb.index.notes.hashes()
         for path in decision.paths:
             self.seen.pop(path, None)
             self.seen.update({path: hashes[path]} if path in hashes else {})
@@ -122,7 +122,7 @@ _jobs: Jobs[Reviewed] = Jobs()
 
 
 @route("POST", "/review", role="read")
-def start_review(kb: KnowledgeBase) -> ReviewAnswer:
+def start_review(kb: LocalKnowledgeBase) -> ReviewAnswer:
     """Start a review of all notes.
 
     It runs in the background; if one runs already, this joins it.
@@ -130,8 +130,8 @@ def start_review(kb: KnowledgeBase) -> ReviewAnswer:
 
     def work(report: Report) -> Reviewed:
         kb.sync()
-        seen = kb.index.hashes()
-        found = review(kb, time.time(), estimate_tokens, progress=report)
+        seen = kb.index.notes.hashes()
+        found = review(kb.vault, time.time(), estimate_tokens, progress=report)
         return Reviewed(found, seen)
 
     _jobs.start(kb, work)
@@ -139,7 +139,7 @@ def start_review(kb: KnowledgeBase) -> ReviewAnswer:
 
 
 @route("GET", "/review")
-def show_review(kb: KnowledgeBase, asked: ListFindings) -> ReviewAnswer:
+def show_review(kb: LocalKnowledgeBase, asked: ListFindings) -> ReviewAnswer:
     """Show how far the review is, or what it found."""
     job = _jobs.last(kb)
     state = job.state if job else JobState()  # read first: if it says "done", the result is there
@@ -151,7 +151,7 @@ def show_review(kb: KnowledgeBase, asked: ListFindings) -> ReviewAnswer:
         decided = [
             Decided(key, one.item.kind, one.action, one.item.refs) for key, one in reversed(reviewed.decisions.items())
         ]
-        changed = kb.index.hashes() != reviewed.seen
+        changed = kb.index.notes.hashes() != reviewed.seen
     counts, may = Counter(item.kind for item in items), CALLER.get().may("write")
     return ReviewAnswer(
         state,
@@ -170,7 +170,7 @@ def show_review(kb: KnowledgeBase, asked: ListFindings) -> ReviewAnswer:
 
 
 @route("POST", "/review/decisions")
-def decide_finding(kb: KnowledgeBase, asked: Decide) -> Decided:
+def decide_finding(kb: LocalKnowledgeBase, asked: Decide) -> Decided:
     """Accept a proposal, forget a note, supersede the older of two, or keep a finding from coming back.
 
     Editing is a change of the note itself.
@@ -181,27 +181,27 @@ def decide_finding(kb: KnowledgeBase, asked: Decide) -> Decided:
         if item is None:
             raise InvalidInputError("this finding is decided already, or from an earlier review: run the review again")
         if asked.action in ("forget", "supersede"):
-            require_unchanged(kb, item, reviewed.seen)
-        decision = reviewed.decisions[item.key] = decide(kb, item, asked.action, time.time())
+            require_unchanged(kb.vault, item, reviewed.seen)
+        decision = reviewed.decisions[item.key] = decide(kb.vault, item, asked.action, time.time())
         reviewed.look_again(kb, decision)
     return Decided(item.key, item.kind, asked.action, item.refs)
 
 
 @route("DELETE", "/review/decisions/{key}")
-def undo_decision(kb: KnowledgeBase, asked: FindingKey) -> Decided:
+def undo_decision(kb: LocalKnowledgeBase, asked: FindingKey) -> Decided:
     """Undo a decision: restore the note, its text, or the question."""
     reviewed = _reviewed(kb)
     with reviewed.lock:
         decision = reviewed.decisions.get(asked.key)
         if decision is None:
             raise InvalidInputError("there is no such decision since the last review: `co list --trash` lists notes")
-        undo(kb, decision)
+        undo(kb.vault, decision)
         del reviewed.decisions[asked.key]
         reviewed.look_again(kb, decision)
     return Decided(asked.key, decision.item.kind, decision.action, decision.item.refs)
 
 
-def _reviewed(kb: KnowledgeBase) -> Reviewed:
+def _reviewed(kb: LocalKnowledgeBase) -> Reviewed:
     job = _jobs.last(kb)
     if job is None or job.result is None:
         raise InvalidInputError("the review is not finished: start it, and wait until it is done")

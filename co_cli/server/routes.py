@@ -4,7 +4,7 @@ A route is a synchronous function with a decorator. It gets the knowledge base a
 pydantic model whose fields come from the path and from the query (GET, DELETE) or the JSON body (POST, PUT):
 
     @route("GET", "/notes/{ref:path}")
-    def show_note(kb: KnowledgeBase, asked: ShowNote) -> ShownNote:
+    def show_note(kb: LocalKnowledgeBase, asked: ShowNote) -> ShownNote:
         \"""Show one note.\"""
 """
 
@@ -33,7 +33,7 @@ from co_cli.errors import (
     UnknownRefError,
     error_kind,
 )
-from co_cli.knowledge_base import KnowledgeBase
+from co_cli.local import LocalKnowledgeBase
 from co_cli.logbook import crashed
 from co_cli.values import Role, Token, plain
 
@@ -115,7 +115,7 @@ class Route:
             where = ".".join(str(part) for part in first["loc"])
             raise InvalidInputError(f"{where}: {first['msg']}" if where else first["msg"]) from None
 
-    def call(self, kb: KnowledgeBase, asked: BaseModel | None) -> Response:
+    def call(self, kb: LocalKnowledgeBase, asked: BaseModel | None) -> Response:
         """Answer in the thread of the caller. Errors become answers too."""
         try:
             answer = self.function(kb) if asked is None else self.function(kb, asked)
@@ -253,6 +253,6 @@ def _content(description: str, schema: dict[str, Any]) -> dict[str, Any]:
 
 
 @route("GET", "/openapi.json")
-def describe_api(kb: KnowledgeBase) -> JSONResponse:
+def describe_api(kb: LocalKnowledgeBase) -> JSONResponse:
     """This description."""
     return JSONResponse(openapi())

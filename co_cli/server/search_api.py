@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from pydantic import BaseModel, ConfigDict
 
 from co_cli.activity.judgements import Judgement
-from co_cli.knowledge_base import KnowledgeBase
+from co_cli.local import LocalKnowledgeBase
 from co_cli.retrieval.explain import Explanation
 from co_cli.searching.requests import Options
 from co_cli.server.routes import model_of, route
@@ -38,7 +38,7 @@ class Search(BaseModel):
 
 
 class FullSearch(model_of(Options, "reranker")):
-    """A search with every option of `KnowledgeBase.search`."""
+    """A search with every option of `LocalKnowledgeBase.search`."""
 
     q: str
     track: bool = True
@@ -75,7 +75,7 @@ class Choices(NamedTuple):
 
 
 @route("GET", "/search")
-def search(kb: KnowledgeBase, asked: Search) -> SearchResult:
+def search(kb: LocalKnowledgeBase, asked: Search) -> SearchResult:
     """Search notes by words and meaning."""
     if asked.typing:
         known = re.sub(LONE_LETTER, "", asked.q)
@@ -84,30 +84,30 @@ def search(kb: KnowledgeBase, asked: Search) -> SearchResult:
 
 
 @route("POST", "/search", role="read")
-def search_fully(kb: KnowledgeBase, asked: FullSearch) -> SearchResult:
+def search_fully(kb: LocalKnowledgeBase, asked: FullSearch) -> SearchResult:
     """Search with every option that Python has."""
     return kb.search(asked.q, **asked.model_dump(exclude={"q"}))
 
 
 @route("GET", "/tags")
-def count_tags(kb: KnowledgeBase, asked: TagsOf) -> dict[str, int]:
+def count_tags(kb: LocalKnowledgeBase, asked: TagsOf) -> dict[str, int]:
     """Count the notes of each tag, of everything or of one source, the most used first."""
     return kb.tags(asked.source)
 
 
 @route("GET", "/why")
-def explain(kb: KnowledgeBase, asked: Why) -> Explanation:
+def explain(kb: LocalKnowledgeBase, asked: Why) -> Explanation:
     """Explain why a search found a note, or why not."""
     return kb.why(asked.q, asked.ref, **asked.options())
 
 
 @route("GET", "/filters")
-def list_filters(kb: KnowledgeBase) -> Choices:
+def list_filters(kb: LocalKnowledgeBase) -> Choices:
     """List the sources and tags that a search can be limited to."""
     return Choices([*OWN_SOURCES, *(origin.label for origin in kb.index.linked)], kb.tags())
 
 
 @route("POST", "/ratings")
-def rate(kb: KnowledgeBase, asked: Rating) -> Judgement:
+def rate(kb: LocalKnowledgeBase, asked: Rating) -> Judgement:
     """Rate a note as the answer to a question."""
-    return feedback.judge(kb, asked.ref, asked.good, asked.q)
+    return feedback.judge(kb.vault, asked.ref, asked.good, asked.q)

@@ -33,11 +33,10 @@ from co_cli.http_server import (
     token_in,
     too_many,
 )
-from co_cli.knowledge_base import KnowledgeBase
-from co_cli.linked.skills import Skills
+from co_cli.local import LocalKnowledgeBase
 from co_cli.mcp.clients import PATH
 from co_cli.mcp.transports import http_app
-from co_cli.server.access_tokens import AccessTokens
+from co_cli.server.access_tokens import AccessTokens, team_of
 from co_cli.server.app import Access, Site
 from co_cli.server.metrics import Gauge, Metrics
 from co_cli.server.routes import API
@@ -80,9 +79,9 @@ class TeamSite(Site):
 
     largest, unread = LARGEST, (WEBHOOK,)
 
-    def __init__(self, kb: KnowledgeBase, access: TeamAccess, hosts: Collection[str]) -> None:
+    def __init__(self, kb: LocalKnowledgeBase, access: TeamAccess, hosts: Collection[str]) -> None:
         super().__init__(kb, access, hosts)
-        kb.skills = Skills(kb, kb.root)  # not those in the home of whoever started the server
+        self._team = team_of(kb.vault)
         self.metrics = Metrics()
         self._requests, self._sign_ins = Buckets(PER_SECOND, PER_SECOND), Buckets(SIGN_INS, 1)
         self._webhook_secret = token_in(WEBHOOK_SECRET).encode()
@@ -116,8 +115,8 @@ class TeamSite(Site):
 
     async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         known = scope.get("state", {}).get("token_name") is not None
-        if known and self.kb.team and scope["path"].startswith((API, PATH)):
-            await to_thread.run_sync(self.kb.team.catch_up)
+        if known and self._team and scope["path"].startswith((API, PATH)):
+            await to_thread.run_sync(self._team.catch_up)
         await super().answer(scope, receive, send)
 
     async def sign_in(self, request: Request) -> Response:
@@ -136,9 +135,9 @@ class TeamSite(Site):
             for one in (self._reading, self._writing):
                 await stack.enter_async_context(one.router.lifespan_context(one))
             async with super()._lifespan(app):
-                if self.kb.team:
+                if self._team:
                     stop = threading.Event()
-                    keeper = threading.Thread(target=self.kb.team.keeper, args=(stop,), name="co-keeper")
+                    keeper = threading.Thread(target=self._team.keeper, args=(stop,), name="co-keeper")
                     stack.push_async_callback(to_thread.run_sync, keeper.join)
                     stack.callback(stop.set)
                     keeper.start()
@@ -148,7 +147,7 @@ class TeamSite(Site):
         """Whether the index can be searched."""
         works = False
         with anyio.move_on_after(HEALTH_SECONDS):
-            works = await to_thread.run_sync(self.kb.index.works, abandon_on_cancel=True)
+            works = await to_thread.run_sync(self.kb.index.notes.works, abandon_on_cancel=True)
         return PlainTextResponse("ok\n") if works else PlainTextResponse("the index cannot be opened\n", 503)
 
     async def show_metrics(self, request: Request) -> Response:
@@ -156,9 +155,9 @@ class TeamSite(Site):
 
     async def hear_of_a_push(self, request: Request) -> Response:
         """Let the keeper look at the remote now. GitHub and Gitea sign a request; GitLab sends the secret."""
-        if not (self._webhook_secret and self.kb.team and await self._is_signed(request)):
+        if not (self._webhook_secret and self._team and await self._is_signed(request)):
             return refusal(403, "forbidden", f"the webhook of a team vault needs the secret in {WEBHOOK_SECRET}")
-        await to_thread.run_sync(self.kb.team.wake)
+        await to_thread.run_sync(self._team.wake)
         return PlainTextResponse("ok\n")
 
     async def _is_signed(self, request: Request) -> bool:
@@ -188,14 +187,15 @@ class McpDoor:
         await (self._writing if caller.may("write") else self._reading)(scope, receive, send)
 
 
-def team_gauges(kb: KnowledgeBase) -> list[Gauge]:
+def team_gauges(kb: LocalKnowledgeBase) -> list[Gauge]:
     """How far git and the replica are behind the database."""
-    if kb.team is None:
+    team = team_of(kb.vault)
+    if team is None:
         return []
-    state = kb.team.state()
+    state = team.state()
     age = 0.0 if state.oldest is None else max(0.0, time.time() - state.oldest)
     lag: list[Gauge] = []
-    if replica := kb.team.engine.replica:
+    if replica := team.engine.replica:
         replica.keeps_up()  # nobody else may have asked
         lag.append(Gauge("co_replica_behind_bytes", "What the replica has not replayed.", replica.behind))
     return [

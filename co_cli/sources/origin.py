@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 VAULT: Final = "vault"
 CHECKPOINT: Final = "checkpoint"
+CHECKPOINTS = ".checkpoints"
+"""The folder of a vault that has them."""
 REGISTRY = "sources.toml"
 IGNORE_FILE = ".coignore"
 GIT_FILE = ".gitignore"

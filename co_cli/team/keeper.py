@@ -249,7 +249,7 @@ class Keeper:
         names = (f"{stem}{number}{ending}" for number in ("", *(f"-{more}" for more in range(2, 1_000))))
         free = next(name for name in names if not os.path.lexists(os.path.join(self.team.root, name)))
         if path.lower().endswith(ENDINGS):
-            ref = self.team.index.ref_of(path) or source_ref(path)
+            ref = self.team.index.notes.ref_of(path) or source_ref(path)
             with contextlib.suppress(FrontmatterError):  # what cannot be edited safely stays as it is
                 marked = set_fields(text.decode("utf-8", "surrogateescape"), {"conflict_with": ref}, path)
                 return free, marked.encode("utf-8", "surrogateescape")

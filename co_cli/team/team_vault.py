@@ -12,6 +12,7 @@ import contextlib
 import getpass
 import json
 import os
+import re
 import threading
 import time
 from collections.abc import Generator, Mapping
@@ -22,17 +23,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from co_cli.activity import acting
 from co_cli.errors import GitError, IndexUnavailableError, InvalidInputError, NoteFileError, VaultError
 from co_cli.git import Repository, blob_name
+from co_cli.index.authority import AuthorityHealth, SavedVersion
 from co_cli.index.postgres.postgres_engine import VERSION, PostgresEngine
 from co_cli.index.postgres.postgres_statements import Connection, fetch
 from co_cli.logbook import logger
 from co_cli.notes.files import locked
+from co_cli.notes.refs import ENDINGS
 from co_cli.notes.store import NoteStore, content_hash, reporting
 from co_cli.sources.origin import GIT_FILE, IGNORE_FILE
 from co_cli.team.keeper import Keeper
 from co_cli.team.schema import CHANNEL, connect_team
 from co_cli.team.team_tokens import TeamTokens
 from co_cli.team.vault_copy import LARGE_FILE, Position, VaultCopy
-from co_cli.values import Progress, SaveReceipt, SyncReport
+from co_cli.values import SaveReceipt
 
 if TYPE_CHECKING:
     from co_cli.knowledge_index import KnowledgeIndex
@@ -40,6 +43,10 @@ if TYPE_CHECKING:
 VAULT_LOCK = 716_506_474
 """Advisory locks with this number and the vault's: one save at a time."""
 POLL = 0.05
+KEEPER_SECONDS = 120.0
+"""After which a keeper that says nothing is not there."""
+SHOWN, LONGEST_SHOWN = 3, 100
+"""Skipped files that are named, and letters of each path."""
 MANY = 20
 """With this many files, reading all listings of the folder is faster than indexing each file."""
 log = logger("team")
@@ -173,10 +180,33 @@ class TeamVault:
             time.sleep(POLL)
         return receipt
 
-    def history(self, path: str, limit: int) -> list[tuple[float, str, str, str | None, SaveReceipt | None]]:
-        """Who created, changed or removed a file, newest first: moment, person, action, hash, and its receipt."""
+    def history(self, path: str, limit: int) -> list[SavedVersion]:
+        """Who created, changed or removed a file, newest first."""
         rows = self._ask(HISTORY, path=path, limit=limit)
-        return [(*row[:4], SaveReceipt(row[4], True, *row[5:]) if row[4] else None) for row in rows]
+        return [
+            SavedVersion(moment, who, action, version, SaveReceipt(seq, True, commit, pushed) if seq else None)
+            for moment, who, action, version, seq, commit, pushed in rows
+        ]
+
+    def health(self) -> list[AuthorityHealth]:
+        """Whether a server brings what is saved to git, and which files no server can have."""
+        state = self.state()
+        waits, fix = f"saved changes that are not pushed: {state.outbox:,}", ""
+        if state.checked_at is None or time.time() - state.checked_at > KEEPER_SECONDS:
+            text, fix = f"no server commits what is saved; {waits}", "co serve"
+        elif state.problem:
+            remote = re.match("git (fetch|push)", state.problem)
+            fix = "make the git remote reachable: git remote -v" if remote else f"read co.log of {state.keeper}"
+            text = f"{state.problem}; {waits}"
+        else:
+            text = f"{state.keeper} commits what is saved; {waits}"
+        found = [AuthorityHealth("team", text, fix)]
+        if state.skipped:
+            named = "; ".join(f"{path[:LONGEST_SHOWN]}: {why}" for path, why in list(state.skipped.items())[:SHOWN])
+            notes = any(path.lower().endswith((*ENDINGS, IGNORE_FILE)) for path in state.skipped)
+            text = f"files of the git repository that no server has: {len(state.skipped):,} ({named})"
+            found.append(AuthorityHealth("team files", text, "rename or shorten them in git" if notes else ""))
+        return found
 
     def state(self) -> TeamState:
         state = TeamState(*self._ask(STATE)[0])
@@ -211,15 +241,6 @@ class TeamVault:
             return  # whoever needs the index says why
         except (GitError, NoteFileError, OSError) as error:  # such as a full disk; a save says so
             log.warning("the folder could not be updated: %s", error)
-
-    def sync(self, progress: Progress | None = None, seconds: float | None = None) -> SyncReport:
-        """Catch up. Every save indexes its change, so files are compared only with an index that is new."""
-        self.catch_up()
-        state = self.index.state()
-        if state.synced_at is None:
-            return self.index.sync(progress=progress, seconds=seconds)
-        self.index.embed_waiting(progress, seconds)
-        return SyncReport(unchanged=state.notes)
 
     def differences(self) -> list[str]:
         """Files of the folder that differ from the truth. Outside of `lock`, one may have been saved just now."""

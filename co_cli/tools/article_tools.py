@@ -95,7 +95,7 @@ def read_note(ctx: ToolContext, ref: Ref) -> ToolResult[OpenedNote]:
     )
     about = (note.ref, note.title, note.source, kept, list(note.tags), note.category, created, updated)
     fields = json_fields(note.metadata)
-    mentions, said, _ = fitting(ctx, mentions_of(ctx.kb, note), 0, ctx.budget - estimate_tokens(text))
+    mentions, said, _ = fitting(ctx, mentions_of(ctx.kb.vault, note), 0, ctx.budget - estimate_tokens(text))
     data = OpenedNote(*about, note.provenance, note.version, fields, [first, last], rest, note.problem, mentions)
     known = "\n".join(("\nNamed in other notes:", *said)) if said else ""
     return ToolResult(text + cut + known, data)

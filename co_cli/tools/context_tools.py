@@ -8,8 +8,8 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from co_cli.errors import InvalidInputError
-from co_cli.knowledge_base import KnowledgeBase
 from co_cli.linked.origins import Tree, is_glob
+from co_cli.local import LocalKnowledgeBase
 from co_cli.notes.refs import path_of, without_lines
 from co_cli.tools.budget import whole_lines
 from co_cli.tools.fencing import clean, one_line, plain_ref
@@ -79,7 +79,7 @@ def find_checkpoint(
     return ToolResult(shown, {"checkpoints": [one._asdict() for one in found]})
 
 
-def trees_in(kb: KnowledgeBase, path: str = "") -> list[Tree]:
+def trees_in(kb: LocalKnowledgeBase, path: str = "") -> list[Tree]:
     """The files of the vault and of every source, or only those in a folder of the vault or of a named source."""
     wanted = (path_of(plain_ref(path)) or path).strip("/")
     found: list[Tree] = []
@@ -96,7 +96,7 @@ def trees_in(kb: KnowledgeBase, path: str = "") -> list[Tree]:
     return found
 
 
-def next_step(kb: KnowledgeBase, arguments: Mapping[str, Any]) -> str:
+def next_step(kb: LocalKnowledgeBase, arguments: Mapping[str, Any]) -> str:
     """What a model can do about a conflict, and the files around it, on one line; empty if no file is known."""
     named = str(arguments.get("path") or arguments.get("ref") or "")
     path = path_of(without_lines(plain_ref(named))) or named.strip("/")

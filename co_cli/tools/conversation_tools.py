@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from co_cli.conversations.capture import KeptSession, captures, keep_turns
+from co_cli.conversations.capture import KeptSession, keep_turns
 from co_cli.errors import InvalidInputError
 from co_cli.notes.dates import read_moment
 from co_cli.notes.transcripts import SpokenTurn, speaker_of, user_name
@@ -26,7 +26,7 @@ def save_conversation(
 ) -> ToolResult[dict[str, Any]]:
     """Keep what was said in this conversation, word for word, at its end or now and then. Turns that were kept before
     may be sent again. Not if the user wants it to be private."""
-    if not captures(ctx.kb):
+    if not ctx.kb.captures:
         raise InvalidInputError("save_conversation: the user keeps no conversations (setting capture)")
     speakers = [(turn.get("role") or turn.get("speaker") or "", turn.get("name") or "") for turn in turns]
     said = [
@@ -34,6 +34,6 @@ def save_conversation(
         for speaker, turn in zip(speakers, turns, strict=True)
     ]
     about = KeptSession(session, ctx.kb.activity.actor.partition(":")[0], title, user_name(speakers))
-    kept = keep_turns(ctx.kb, about, said, repeated=True)
+    kept = keep_turns(ctx.kb.vault, about, said, repeated=True)
     turns_kept = "1 turn" if kept.added == 1 else f"{kept.added} turns"
     return ToolResult(f"kept {turns_kept} in {one_line(kept.ref)}", kept._asdict())

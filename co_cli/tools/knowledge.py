@@ -52,7 +52,7 @@ Limit = Annotated[int, Field(ge=1, le=50)]
 
 
 class Narrowing(TypedDict, total=False):
-    """Optional arguments of every search, named as `KnowledgeBase.search` names them."""
+    """Optional arguments of every search, named as `LocalKnowledgeBase.search` names them."""
 
     tags: list[str]
     category: str
@@ -139,7 +139,7 @@ def recall(ctx: ToolContext, query: str, limit: int, sources: Sequence[str], nar
 def _about_an_entity(ctx: ToolContext, name: str, limit: int) -> list[Hit]:
     """The entities of this name, then what memories and other entities say about them."""
     named = list(filter(_is_named_entity, ctx.kb.search(name, limit=limit, sources=["entity"]).hits))
-    said = [hit for one in named for hit in mentions_of(ctx.kb, ctx.kb.note(one.ref), ABOUT)]
+    said = [hit for one in named for hit in mentions_of(ctx.kb.vault, ctx.kb.note(one.ref), ABOUT)]
     hits = [*(hit._replace(score=min(hit.score, 1.0)) for hit in named), *said]
     return list({without_lines(hit.ref): hit for hit in reversed(hits)}.values())[::-1][:limit]
 

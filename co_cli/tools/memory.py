@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, Unpack
 from pydantic import Field
 
 from co_cli.errors import FrontmatterError, InvalidInputError
-from co_cli.knowledge_base import KnowledgeBase
+from co_cli.local import LocalKnowledgeBase
 from co_cli.notes.note import Note
 from co_cli.notes.refs import FOLDERS, lines_of, without_lines
 from co_cli.notes.secrets import redact
@@ -195,19 +195,19 @@ def rate_memory(
     """Say whether a note that a search found was what you needed (good) or unrelated (bad); later searches rank better
     for it. Call it when you have used a note, or when the first hits were wrong. It does not change the note: to
     correct it use update_memory."""
-    rated = judge(ctx.kb, without_lines(plain_ref(ref)), verdict == "good", query)
+    rated = judge(ctx.kb.vault, without_lines(plain_ref(ref)), verdict == "good", query)
     about = f" for {one_line(rated.query)!r}" if rated.query else ", about the note alone: no search was named or found"
     return ToolResult(f"rated {verdict}: {one_line(rated.ref)}{about}.", rated._asdict())
 
 
-def saved_receipt(kb: KnowledgeBase, saved: Saved, content: str) -> ToolResult[Receipt]:
+def saved_receipt(kb: LocalKnowledgeBase, saved: Saved, content: str) -> ToolResult[Receipt]:
     note, content = kb.note(saved.ref), _as_written(content, saved)
     repeated = saved.outcome != "created"  # then case and punctuation may differ
     same = words_of(note.body) == words_of(to_utf8(content)) if repeated else _says(note, content)
     return receipt(kb, saved, note, same)
 
 
-def receipt(kb: KnowledgeBase, saved: Saved, note: Note, read_back: bool) -> ToolResult[Receipt]:
+def receipt(kb: LocalKnowledgeBase, saved: Saved, note: Note, read_back: bool) -> ToolResult[Receipt]:
     found_again, outdated = _found_again(kb, note), kb.outdated(note)
     done = "known already, nothing written:" if saved.outcome == "duplicate" else saved.outcome
     masked = [f"{masked_text(saved.masked)} before it was written"] if saved.masked else []
@@ -235,7 +235,7 @@ def receipt(kb: KnowledgeBase, saved: Saved, note: Note, read_back: bool) -> Too
     return ToolResult(text, Receipt(*about, read_back, found_again, related, saved.masked))
 
 
-def _found_again(kb: KnowledgeBase, note: Note) -> bool:
+def _found_again(kb: LocalKnowledgeBase, note: Note) -> bool:
     words = sorted(set(WORD.findall(note.body)) or WORD.findall(note.title), key=len)[-PROOF_WORDS:]
     if not words:
         return False

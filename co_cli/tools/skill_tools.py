@@ -39,7 +39,7 @@ def find_skills(
     """Find skills: installed instructions for doing a kind of task well. Call it before you begin a task that somebody
     may have written a procedure for: a document format, a tool, a recurring job. Then open the one that fits with
     load_skill; if none fits, go on without."""
-    found, result = ctx.kb.skills.search(query, FOUND + ALSO)
+    found, result = ctx.kb.search_skills(query, FOUND + ALSO)
     ctx.kb.track(result)
     count, shown, also = result.searched.notes, found[:FOUND], [skill.name for skill, _ in found[FOUND:]]
     fit = "" if result.state == "found" else "None clearly fits; the nearest "

@@ -19,7 +19,7 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
 from co_cli.errors import InvalidInputError
-from co_cli.knowledge_base import KnowledgeBase
+from co_cli.local import LocalKnowledgeBase
 from co_cli.values import to_utf8
 
 Data = TypeVar("Data")
@@ -43,7 +43,7 @@ class ToolResult(NamedTuple, Generic[Data]):
 class ToolContext:
     """What every tool works with besides its arguments."""
 
-    kb: KnowledgeBase
+    kb: LocalKnowledgeBase
     budget: int
     """Maximum tokens of the answer."""
     degraded: list[str]

@@ -6,10 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, is_dataclass
 from typing import Any, cast
 
-from co_cli.conversations.capture import captures
 from co_cli.errors import InvalidInputError, KnowledgeError, NoteConflictError, NoteMissingError, UnknownRefError
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.remote import ServerKnowledgeBase
 from co_cli.searching.freshness import Freshener
 from co_cli.tools.article_tools import read_note, recall_article, save_article
 from co_cli.tools.context_tools import context_refresh, context_tree, find_checkpoint, next_step
@@ -65,10 +63,10 @@ class Toolbox:
     ) -> None:
         """`with_skills` says whether to offer tools for skills; None: if there are any, so others pay no tokens."""
         self.kb, self.result_tokens, self.patience = kb, result_tokens, patience
-        if names is None and captures(kb):
+        if names is None and kb.captures:
             names = [DEFAULT, save_conversation.name]
         self.tools = select_tools(names, read_only, with_skills is not False)
-        if with_skills is None and set(self.tools) & set(SKILL_TOOLS) and not kb.skills.there():
+        if with_skills is None and set(self.tools) & set(SKILL_TOOLS) and not kb.local.skills.there():
             self.tools = select_tools(names, read_only, False)
         self.freshener = Freshener(kb)
 
@@ -83,17 +81,19 @@ class Toolbox:
         if tool is None:
             known = ", ".join(tool.name for tool in self.tools)
             raise InvalidInputError(f"there is no tool {name[:MAX_REF]!r} here; there are {known}")
-        if isinstance(self.kb, ServerKnowledgeBase):
-            told = self.kb.ask("POST", f"/tools/{name}", dict[str, Any], arguments=arguments, tokens=self.result_tokens)
+        if self.kb.server:
+            told = self.kb.server.ask(
+                "POST", f"/tools/{name}", dict[str, Any], arguments=arguments, tokens=self.result_tokens
+            )
             return ToolResult(told["text"], told["data"])
         values, ignored = tool.read_arguments(arguments)
         try:
             degraded = [] if tool in SKILL_TOOLS else self.freshener.ensure(self.patience)
-            text, data = tool.function(ToolContext(self.kb, tokens or self.result_tokens, degraded), **values)
+            text, data = tool.function(ToolContext(self.kb.local, tokens or self.result_tokens, degraded), **values)
         except NoteMissingError:
             raise
         except NoteConflictError as error:
-            raise NoteConflictError(f"{str(error).rstrip('.')}.{next_step(self.kb, values)}") from None
+            raise NoteConflictError(f"{str(error).rstrip('.')}.{next_step(self.kb.local, values)}") from None
         except UnknownRefError as error:
             shown = error.ref if len(error.ref) <= MAX_REF else error.ref[:MAX_REF] + "..."
             if error.closest:  # file names, which anybody may have chosen

@@ -8,11 +8,14 @@ from typing import Literal, NamedTuple
 
 from co_cli.conversations.proposals import accept, dismiss, take_back
 from co_cli.errors import InvalidInputError, NoteConflictError
-from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.new_note import one_or_list
 from co_cli.notes.note import version_of
+from co_cli.saving.lookup import file_of, open_note
+from co_cli.saving.writer import VaultWriter
 from co_cli.upkeep.review import Dismissals
 from co_cli.upkeep.review_checks import ReviewItem
+from co_cli.values import Change
+from co_cli.vault import Vault
 
 Action = Literal["accept", "forget", "supersede", "keep"]
 
@@ -33,56 +36,58 @@ class Decision(NamedTuple):
     """And its version since."""
 
 
-def require_unchanged(kb: KnowledgeBase, item: ReviewItem, seen: dict[str, str]) -> None:
+def require_unchanged(vault: Vault, item: ReviewItem, seen: dict[str, str]) -> None:
     """Raise NoteConflictError if a note is not the one that was shown. `seen` are the hashes from then, by path."""
     for ref in item.refs:
-        note = kb.note(ref)
+        note = open_note(vault, ref)
         if not seen.get(note.path, "").startswith(note.version):
             raise NoteConflictError(f"{ref} was changed since: nothing was done; run the review again")
 
 
-def decide(kb: KnowledgeBase, item: ReviewItem, action: Action, now: float) -> Decision:
+def decide(vault: Vault, item: ReviewItem, action: Action, now: float) -> Decision:
     if action[0] not in item.actions:
         raise InvalidInputError(f"{action} is not possible for a finding of the kind {item.kind}")
     if item.kind == "proposed":
-        return _decide_proposal(kb, item, action)
-    paths = tuple(kb.note(ref).path for ref in item.refs)
+        return _decide_proposal(vault, item, action)
+    paths = tuple(open_note(vault, ref).path for ref in item.refs)
     if action == "keep":
-        Dismissals(kb.settings.data_dir, kb.root).add(item.key, now)
+        Dismissals(vault.settings.data_dir, vault.root).add(item.key, now)
         return Decision(item, action, paths, "kept; you will not be asked again")
     older, newer = item.refs[0], item.refs[-1]
     if action == "forget":
-        trash = kb.forget(older).trash
+        trash = VaultWriter(vault).forget(older).trash
         return Decision(item, action, paths, f"forgotten {older}; `co note restore {older}` restores it", trash)
-    note = kb.note(newer)
-    before = kb.store.read(note.path)
-    kb.update(newer, fields={"supersedes": one_or_list([*note.supersedes, older])}, version=note.version)
+    note = open_note(vault, newer)
+    before = vault.store.read(note.path)
+    fields = {"supersedes": one_or_list([*note.supersedes, older])}
+    VaultWriter(vault).update(newer, Change(fields=fields, version=note.version))
     text = f"{newer} supersedes {older}; the file of the older one stays"
-    return Decision(item, action, paths, text, before=before, version=kb.note(newer).version)
+    return Decision(item, action, paths, text, before=before, version=open_note(vault, newer).version)
 
 
-def _decide_proposal(kb: KnowledgeBase, item: ReviewItem, action: Action) -> Decision:
+def _decide_proposal(vault: Vault, item: ReviewItem, action: Action) -> Decision:
     if action == "keep":
-        dismiss(kb, item.key)
+        dismiss(vault, item.key)
         return Decision(item, action, (), "dismissed; it will not be proposed again")
-    saved = accept(kb, item.key)
-    return Decision(item, action, (kb.note(saved.ref).path,), saved.summary)
+    saved = accept(vault, item.key)
+    return Decision(item, action, (open_note(vault, saved.ref).path,), saved.summary)
 
 
-def undo(kb: KnowledgeBase, decision: Decision) -> None:
+def undo(vault: Vault, decision: Decision) -> None:
     """Restore the note, its text or the question. What others have written to the note meanwhile stays."""
     older, newer = decision.item.refs[0], decision.item.refs[-1]
     if decision.item.kind == "proposed":
-        take_back(kb, decision.item.key)
+        take_back(vault, decision.item.key)
     elif decision.action == "keep":
-        Dismissals(kb.settings.data_dir, kb.root).remove(decision.item.key)
+        Dismissals(vault.settings.data_dir, vault.root).remove(decision.item.key)
     elif decision.action == "forget":
-        kb.restore(decision.trash)
+        VaultWriter(vault).restore(decision.trash)
     else:
-        note = kb.note(newer)
-        data = kb.store.read(note.path)
+        note = open_note(vault, newer)
+        data = vault.store.read(note.path)
         if version_of(data) == decision.version:
-            kb.writer.rewrite(kb.file_of(newer), decision.before, data)
+            VaultWriter(vault).rewrite(file_of(vault, newer), decision.before, data)
             return
         left = [ref for ref in note.supersedes if ref != older]
-        kb.update(newer, fields={"supersedes": one_or_list(left) or None}, version=note.version)
+        change = Change(fields={"supersedes": one_or_list(left) or None}, version=note.version)
+        VaultWriter(vault).update(newer, change)

@@ -9,11 +9,10 @@ import contextlib
 import os
 import re
 import shlex
-import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from co_cli.activity.backup import FOLDER as BACKUPS
 from co_cli.embedding.embedders import LOCAL_SPACES
@@ -24,18 +23,16 @@ from co_cli.index.sync import Unreadable, read_file
 from co_cli.index.tokens import tokens
 from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.notes.files import sweep_temporary
-from co_cli.notes.refs import ENDINGS
 from co_cli.notes.secrets import find_secrets
 from co_cli.paths import permission_cure
+from co_cli.saving.lookup import Lookup
 from co_cli.settings import SETTINGS
 from co_cli.sources.documents import INSTALL_READERS, NEEDS_EXTRA
-from co_cli.sources.origin import IGNORE_FILE, Origin
+from co_cli.sources.origin import Origin
 from co_cli.upkeep.verification import compare
 from co_cli.values import BINARY, Filters, Progress, Status, moment_text
+from co_cli.vault import Vault, rebuild_index, sync_origin
 from co_cli.vaults import tier_of
-
-if TYPE_CHECKING:
-    from co_cli.knowledge_base import KnowledgeBase
 
 SHOWN = 3
 """How many of many files a finding names."""
@@ -49,26 +46,24 @@ FEWEST_JUDGED, FEWEST_WORDS, MOST_NOTES = 10, 8, 1000
 NOT_SETTINGS = {"CO_MCP_TOKEN", "CO_TOKEN", "CO_WEBHOOK_SECRET", "CO_API_KEY", "CO_API_URL", "CO_BASE_URL"}
 """Variables that look like settings: secrets of our servers and clients, and what Cohere's packages read."""
 
-KEEPER_SECONDS = 120.0
-"""After which a keeper that says nothing is not there."""
 
 Report = tuple[str, str]
 """A file, and what is wrong with it."""
 Level = Literal["ok", "warning", "error"]
 
 
-def status_of(kb: KnowledgeBase) -> Status:
-    state, (waiting, cache) = kb.index.state(), kb.index.vectors()
-    semantic = kb.embedders.space is not None
+def status_of(vault: Vault) -> Status:
+    state, (waiting, cache) = vault.index.notes.state(), vault.index.notes.vectors()
+    semantic = vault.embedders.space is not None
     active, building = (state.active, state.building) if semantic else (None, None)
-    skipped, problems = kb.index.reported()
-    trash = Counter(one.tier for one in kb.lookup.trashed())
-    counts = kb.index.counts()
+    skipped, problems = vault.index.notes.reported()
+    trash = Counter(one.tier for one in Lookup(vault).trashed())
+    counts = vault.index.notes.counts()
     return Status(
-        vault=kb.root,
-        search_db=kb.engine.path,
-        search_db_bytes=kb.engine.size(),
-        backend=kb.settings.knowledge_search_backend,
+        vault=vault.root,
+        search_db=vault.engine.path,
+        search_db_bytes=vault.engine.size(),
+        backend=vault.settings.knowledge_search_backend,
         notes={one.source: one.notes for one in counts},
         passages=state.passages,
         synced_at=moment_text(state.synced_at) if state.synced_at else None,
@@ -82,11 +77,11 @@ def status_of(kb: KnowledgeBase) -> Status:
         cache_bytes=cache.bytes,
         cache_hit_rate=cache.hit_rate,
         trashed_in_tiers={str(tier): count for tier, count in trash.items()},
-        tier=tier_of(kb.settings) if kb.index.tiers else None,
+        tier=tier_of(vault.settings) if vault.sources.tiers else None,
         missing=sum(one.missing for one in counts),
-        unread=tuple(kb.index.unread_entries()),
-        moved_aside=(*set_aside_before(kb.engine.path), *set_aside_before(kb.activity.database.path)),
-        linked={origin.label: kb.index.of(origin).state().notes for origin in kb.index.linked},
+        unread=tuple(vault.index.unread_entries()),
+        moved_aside=(*set_aside_before(vault.engine.path), *set_aside_before(vault.activity.database.path)),
+        linked={origin.label: vault.index.of(origin).notes.state().notes for origin in vault.index.linked},
     )
 
 
@@ -100,20 +95,20 @@ class Finding(NamedTuple):
     fixed: bool = False
 
 
-def examine(kb: KnowledgeBase, fix: bool, progress: Progress = lambda done, total: None) -> list[Finding]:
+def examine(vault: Vault, fix: bool, progress: Progress = lambda done, total: None) -> list[Finding]:
     """All findings. The checks stop at an index that can be neither opened nor rebuilt."""
     checks: list[Callable[[], Iterator[Finding]]] = [
         _environment,
         _sqlite,
-        lambda: _vault(kb, fix),
-        lambda: _database(kb, fix),
-        lambda: _team(kb),
-        lambda: _index(kb, kb.index.origin, fix),
-        lambda: _vectors(kb),
-        lambda: _language(kb),
-        lambda: _secrets(kb),
-        lambda: _activity(kb, fix),
-        lambda: _linked_sources(kb, fix),
+        lambda: _vault(vault, fix),
+        lambda: _database(vault, fix),
+        lambda: _authority(vault),
+        lambda: _index(vault, vault.index.origin, fix),
+        lambda: _vectors(vault),
+        lambda: _language(vault),
+        lambda: _secrets(vault),
+        lambda: _activity(vault, fix),
+        lambda: _linked_sources(vault, fix),
     ]
     findings: list[Finding] = []
     for number, check in enumerate(checks):
@@ -121,25 +116,25 @@ def examine(kb: KnowledgeBase, fix: bool, progress: Progress = lambda done, tota
         try:
             findings += check()
         except IndexDamagedError as error:
-            findings.append(Finding("index", "error", str(error), "co index sync", fix and _rebuilt(kb)))
+            findings.append(Finding("index", "error", str(error), "co index sync", fix and _rebuilt(vault)))
         except IndexUnavailableError as error:
-            if fix and _rebuilt(kb):
+            if fix and _rebuilt(vault):
                 findings.append(Finding("index", "error", str(error), "co index rebuild", True))
                 continue
-            if kb.settings.engine != "sqlite":
+            if vault.settings.engine != "sqlite":
                 return [*findings, Finding("index", "error", str(error), "co config show engine")]
-            full = no_room(kb.engine.path, error.__cause__)
+            full = no_room(vault.engine.path, error.__cause__)
             advice = "delete search.db, or close what uses it; it is rebuilt from the files"
-            if refused := unwritable(kb.engine.path):
+            if refused := unwritable(vault.engine.path):
                 advice = refused[1]
             advice = "free some space" if full else advice
             return [*findings, Finding("index", "error", str(error), advice)]
     return findings
 
 
-def _rebuilt(kb: KnowledgeBase) -> bool:
+def _rebuilt(vault: Vault) -> bool:
     try:
-        kb.rebuild()
+        rebuild_index(vault)
     except IndexUnavailableError:
         return False
     return True
@@ -162,8 +157,8 @@ def _sqlite() -> Iterator[Finding]:
         yield Finding("sqlite", "ok", "SQLite and sqlite-vec work")
 
 
-def _vault(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:
-    root = kb.root
+def _vault(vault: Vault, fix: bool) -> Iterator[Finding]:
+    root = vault.root
     if not os.access(root, os.R_OK | os.X_OK):
         yield Finding("vault", "error", f"{root} cannot be read", f"chmod u+rx {shlex.quote(root)}")
     elif not os.access(root, os.W_OK):
@@ -174,9 +169,9 @@ def _vault(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:
     swept: list[str] = []
     kept: list[str] = []
     if fix:
-        data_dir = kb.settings.data_dir
-        with kb.team.lock() if kb.team else contextlib.nullcontext():
-            swept, kept = kb.store.sweep()
+        data_dir = vault.settings.data_dir
+        with vault.authority.lock() if vault.authority else contextlib.nullcontext():
+            swept, kept = vault.store.sweep()
         swept += [*sweep_temporary(data_dir), *sweep_temporary(os.path.join(data_dir, BACKUPS))]
         sweep_unfinished(os.path.join(data_dir, "search.db"))
     if swept:
@@ -184,58 +179,42 @@ def _vault(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:
         yield Finding("temporary files", "warning", f"{len(swept)} left by processes that were killed", done, True)
 
 
-def _database(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:
-    counts, path = kb.index.state(), kb.engine.path
+def _database(vault: Vault, fix: bool) -> Iterator[Finding]:
+    counts, path = vault.index.notes.state(), vault.engine.path
     yield from _moved_aside("index", path, "delete it when you like")
-    problem = kb.engine.problem()
+    problem = vault.engine.problem()
     if problem:
         if fix:
-            kb.rebuild()
+            rebuild_index(vault)
         yield Finding("index", "error", problem, "co doctor --fix", fix)
     else:
         yield Finding("index", "ok", f"{path} is sound (notes: {counts.notes:,}, passages: {counts.passages:,})")
-    if late := getattr(getattr(kb.engine, "replica", None), "problem", None):
+    if late := getattr(getattr(vault.engine, "replica", None), "problem", None):
         yield Finding("replica", "warning", late, "co config show engine_replica")
 
 
-def _team(kb: KnowledgeBase) -> Iterator[Finding]:
-    """Whether a server brings the saves of a team vault to git."""
-    if kb.team is None:
-        return
-    state = kb.team.state()
-    waits = f"saved changes that are not pushed: {state.outbox:,}"
-    if state.checked_at is None or time.time() - state.checked_at > KEEPER_SECONDS:
-        yield Finding("team", "warning", f"no server commits what is saved; {waits}", "co serve")
-    elif state.problem:
-        remote = re.match("git (fetch|push)", state.problem)
-        advice = "make the git remote reachable: git remote -v" if remote else f"read co.log of {state.keeper}"
-        yield Finding("team", "warning", f"{state.problem}; {waits}", advice)
-    else:
-        yield Finding("team", "ok", f"{state.keeper} commits what is saved; {waits}")
-    if state.skipped:
-        named = "; ".join(f"{path[:LONGEST_SHOWN]}: {why}" for path, why in list(state.skipped.items())[:SHOWN])
-        notes = any(path.lower().endswith((*ENDINGS, IGNORE_FILE)) for path in state.skipped)
-        text = f"files of the git repository that no server has: {len(state.skipped):,} ({named})"
-        advice = "rename or shorten them in git" if notes else ""
-        yield Finding("team files", "warning" if notes else "ok", text, advice)
+def _authority(vault: Vault) -> Iterator[Finding]:
+    """Whether what is saved in a vault of several servers gets where it belongs."""
+    for health in vault.authority.health() if vault.authority else ():
+        yield Finding(health.about, "warning" if health.fix else "ok", health.text, health.fix)
 
 
-def _linked_sources(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:
-    if kb.sources_problem:
+def _linked_sources(vault: Vault, fix: bool) -> Iterator[Finding]:
+    if vault.sources.problem:
         advice = "correct that line, or move the file away and `co add` the folders again"
-        yield Finding("sources", "error", f"only the vault is searched: {kb.sources_problem}", advice)
-    for origin in kb.index.linked:
+        yield Finding("sources", "error", f"only the vault is searched: {vault.sources.problem}", advice)
+    for origin in vault.index.linked:
         try:
-            yield from _index(kb, origin, fix)
+            yield from _index(vault, origin, fix)
         except VaultError as error:
             advice = f"mount or restore it, or co source remove {origin.label}"
             yield Finding(origin.label, "warning", f"{origin.label} is not there now: {error}", advice)
 
 
-def _index(kb: KnowledgeBase, origin: Origin, fix: bool) -> Iterator[Finding]:
+def _index(vault: Vault, origin: Origin, fix: bool) -> Iterator[Finding]:
     """Compare the index of the vault or of a linked source with its files, which are all read."""
-    own = origin == kb.index.origin
-    index = kb.index.of(origin)
+    own = origin == vault.index.origin
+    index = vault.index.of(origin)
     start = "" if own else f"{origin.label}: "
 
     def finding(check: str, level: Level, text: str, advice: str = "", fixed: bool = False) -> Finding:
@@ -247,19 +226,19 @@ def _index(kb: KnowledgeBase, origin: Origin, fix: bool) -> Iterator[Finding]:
     waiting = index.waiting()
     if waiting:
         if fix:
-            kb.sync_origin(origin)
+            sync_origin(vault, origin)
         yield finding("freshness", "warning", f"files changed since the last sync: {waiting:,}", "co index sync", fix)
     elif own:
         yield finding("freshness", "ok", "the index has seen every file")
-    missing = index.missing()
+    missing = index.notes.missing()
     if missing:
         text = f"{len(missing):,} notes are kept though their files are gone, such as {missing[0]}: is it mounted?"
         command = "co index sync --drop-missing" if own else f"co source refresh {origin.label} --drop-missing"
         yield finding("content", "warning", text, f"mount or restore them, or {command}")
-    differing = "" if waiting and not fix else _differences(kb, origin)
+    differing = "" if waiting and not fix else _differences(vault, origin)
     if fix and differing:
         if own:
-            kb.rebuild()
+            rebuild_index(vault)
         else:
             index.drop_all()
             index.sync()
@@ -272,7 +251,7 @@ def _index(kb: KnowledgeBase, origin: Origin, fix: bool) -> Iterator[Finding]:
     for path in unreadable:
         advice = permission_cure(os.path.join(index.root, path))
         yield finding("note", "warning", f"{path} cannot be read: no permission", advice)
-    skipped, problems = _changed_reports(index, unreadable) if waiting else index.reported()
+    skipped, problems = _changed_reports(index, unreadable) if waiting else index.notes.reported()
     skipped = [(path, reason) for path, reason in skipped if reason != BINARY or own]
     for path, reason in skipped:
         advice = INSTALL_READERS if reason == NEEDS_EXTRA else f"change or exclude {path if own else full(path)}"
@@ -284,16 +263,16 @@ def _index(kb: KnowledgeBase, origin: Origin, fix: bool) -> Iterator[Finding]:
         advice = "replace it with the file itself, or rename it; nothing of it is searched"
         yield finding("unread entries", "warning", unread_text(unread), advice)
     if not own and not (waiting or missing or differing or unreadable or skipped or problems or unread):
-        yield finding("", "ok", f"the index agrees with the files (notes: {index.state().notes:,})")
+        yield finding("", "ok", f"the index agrees with the files (notes: {index.notes.state().notes:,})")
     elif own and not unreadable and not skipped and not problems:
         yield finding("notes", "ok", "every note can be read")
 
 
 def _changed_reports(index: KnowledgeIndex, unreadable: Collection[str]) -> tuple[list[Report], list[Report]]:
     """What a sync would report now. Changed files are read: the index knows only what was wrong with them before."""
-    before, files = index.reported(), index.files()
+    before, files = index.notes.reported(), index.files()
     skipped, problems = (dict[str, str | None](one) for one in before)
-    known = index.hashes()
+    known = index.notes.hashes()
     for path in files:
         try:
             file = read_file(index.origin, path, index.limit, known.get(path))
@@ -306,9 +285,9 @@ def _changed_reports(index: KnowledgeIndex, unreadable: Collection[str]) -> tupl
     return [(path, why) for path, why in skipped.items() if why], [(path, why) for path, why in problems.items() if why]
 
 
-def _differences(kb: KnowledgeBase, origin: Origin) -> str:
+def _differences(vault: Vault, origin: Origin) -> str:
     """The first differences between an index and its files; empty if there are none."""
-    found = compare(kb.index.of(origin), cut_by_model=kb.settings.boundaries_model is not None).differing
+    found = compare(vault.index.of(origin), cut_by_model=vault.settings.boundaries_model is not None).differing
     more = f"; and {len(found) - SHOWN:,} more" if len(found) > SHOWN else ""
     return "; ".join(f"{one.path} {one.what}".strip() for one in found[:SHOWN]) + more
 
@@ -320,10 +299,10 @@ def unread_text(found: Sequence[tuple[str, str]]) -> str:
     return f"{'1 entry is' if len(found) == 1 else f'{len(found):,} entries are'} not read: {some}{more}"
 
 
-def _vectors(kb: KnowledgeBase) -> Iterator[Finding]:
+def _vectors(vault: Vault) -> Iterator[Finding]:
     """Ask the configured embedder: without it, no command can make the vectors that are missing."""
-    status, chosen = kb.status(), kb.embedders.space
-    if problem := kb.embedders.problem():
+    status, chosen = status_of(vault), vault.embedders.space
+    if problem := vault.embedders.problem():
         what, _, advice = problem.rpartition(": ")
         older = chosen is not None and status.space not in (None, chosen.key)
         instead = f"the older vectors of {status.space}" if older else "words only"
@@ -339,13 +318,13 @@ def _vectors(kb: KnowledgeBase) -> Iterator[Finding]:
         yield Finding("vectors", "ok", f"vectors: {status.space or 'none, search uses words only'}")
 
 
-def _language(kb: KnowledgeBase) -> Iterator[Finding]:
+def _language(vault: Vault) -> Iterator[Finding]:
     """The local models know English. Elsewhere only words find notes, which the user may not notice."""
-    space = kb.embedders.space
+    space = vault.embedders.space
     if space is None or space.provider not in LOCAL_SPACES:
         return
-    with kb.engine.reading() as reader:
-        notes = reader.list_notes(kb.index.view(reader, Filters()).scope, MOST_NOTES)
+    with vault.engine.reading() as reader:
+        notes = reader.list_notes(vault.index.notes.view(reader, Filters()).scope, MOST_NOTES)
         passages = reader.passages(notes=[note.id for note in notes]).values()
     judged = [one.body for one in passages if len(tokens(one.body)) >= FEWEST_WORDS]
     english = sum(not ENGLISH.isdisjoint(WORD.findall(text.lower())) for text in judged)
@@ -355,9 +334,9 @@ def _language(kb: KnowledgeBase) -> Iterator[Finding]:
         yield Finding("language", "warning", text, advice)
 
 
-def _activity(kb: KnowledgeBase, fix: bool) -> Iterator[Finding]:
+def _activity(vault: Vault, fix: bool) -> Iterator[Finding]:
     """Search works without activity.db, so its problems are warnings."""
-    database = kb.activity.database
+    database = vault.activity.database
     problem = database.check(fix)
     if problem:
         newer = "newer co-cli" in problem
@@ -375,7 +354,7 @@ def _moved_aside(check: str, path: str, advice: str) -> Iterator[Finding]:
         yield Finding(check, "warning", text, advice)
 
 
-def _secrets(kb: KnowledgeBase) -> Iterator[Finding]:
+def _secrets(vault: Vault) -> Iterator[Finding]:
     """Secrets that an editor put into notes, or that were saved before there was a check. Never shown in full."""
 
     unread: list[str] = []
@@ -384,22 +363,22 @@ def _secrets(kb: KnowledgeBase) -> Iterator[Finding]:
         found: list[tuple[str, str]] = []
         for path in paths:
             try:
-                first = find_secrets(kb.store.read(path).decode("utf-8", "replace"))[:1]
+                first = find_secrets(vault.store.read(path).decode("utf-8", "replace"))[:1]
             except KnowledgeError:
                 unread.append(path)
                 continue
             found += [(path, f"{path}:{secret.line} holds {secret.what}") for secret in first]
         return found
 
-    notes = with_secrets(kb.index.files())  # not those of the index, which may be older
-    trashed = with_secrets(trash for trash, _ in kb.store.trashed())
+    notes = with_secrets(vault.index.files())  # not those of the index, which may be older
+    trashed = with_secrets(trash for trash, _ in vault.store.trashed())
     if notes:
         more = f", and {len(notes) - 1:,} more notes hold one" if len(notes) > 1 else ""
         advice = "remove it and change it where it is used; `co note review --only secret` shows each"
         yield Finding("secrets", "warning", f"{notes[0][1]}{more}", advice)
     if trashed:
         more = f", and {len(trashed) - 1:,} more files of the trash hold one" if len(trashed) > 1 else ""
-        path = shlex.quote(kb.store.absolute(trashed[0][0]))
+        path = shlex.quote(vault.store.absolute(trashed[0][0]))
         advice = f"delete {'each such file' if more else 'that file'}: rm {path}"
         yield Finding("secrets", "warning", f"{trashed[0][1]}{more}", advice)
     if unread:

@@ -7,21 +7,21 @@ better than worse, beyond chance.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from math import log2, sqrt
 from statistics import fmean
 from typing import NamedTuple
 
 from co_cli.activity import judgements
-from co_cli.activity.events import masked, place_of
 from co_cli.activity.judgements import Judgement
-from co_cli.activity.query_log import fold, last_question
-from co_cli.knowledge_base import KnowledgeBase
+from co_cli.activity.query_log import fold
 from co_cli.notes.refs import without_lines
+from co_cli.ranking import learned_weights, settings_weights, weights_of
 from co_cli.retrieval.profiles import DEFAULT
-from co_cli.searching.requests import learned_weights, ranking_of, settings_weights, weights_of
-from co_cli.values import to_utf8
+from co_cli.saving.ratings import rate
+from co_cli.searching.answers import search
+from co_cli.searching.requests import Options
+from co_cli.vault import Vault
 
 STEPS = (0.0, 0.05, -0.05, 0.1, -0.1, 0.15, -0.15)
 """What may be added to the default weight of meaning. Of two that are worth the same, the first is learned."""
@@ -80,32 +80,22 @@ class Tuning(NamedTuple):
 
 
 def judge(
-    kb: KnowledgeBase, ref: str, good: bool, query: str | None = None, how: str = "said", until: float | None = None
+    vault: Vault, ref: str, good: bool, query: str | None = None, how: str = "said", until: float | None = None
 ) -> Judgement:
-    """Rate a note as the answer to a question; by default the last one that it answered, `until` this moment.
-
-    `how` is `heard` for what a model understood from a conversation.
-    """
-    note, query, now = kb.note(ref), masked(to_utf8(query or "").strip()) or None, time.time()
-    place = place_of(kb.file_of(note.ref), (kb.root, *(origin.root for origin in kb.index.linked)))
-    with kb.activity.written().writing() as connection:
-        if kb.settings.query_log != "on":
-            query = None  # not even a hash: a short question can be guessed from it
-        elif query is None:
-            query = last_question(connection, kb.root, [note.ref], until or now)
-        judgement = Judgement(note.ref, query, good, how)
-        judgements.put(connection, kb.root, place, judgement, now)
-        said = sum(row.how == "said" for row in judgements.read(connection, kb.root))
-    was_reset = judgements.read_learned(kb.settings.data_dir).get(kb.root, True) is None
-    if kb.settings.learn == "on" and not was_reset and said % EVERY == 0:
-        tune(kb, apply=True)
+    """Rate a note as the answer to a question, and learn from the ratings if it is time to."""
+    judgement = rate(vault, ref, good, query, how, until)
+    with vault.activity.database.reading() as connection:
+        said = sum(row.how == "said" for row in judgements.read(connection, vault.root))
+    was_reset = judgements.read_learned(vault.settings.data_dir).get(vault.root, True) is None
+    if vault.settings.learn == "on" and not was_reset and said % EVERY == 0:
+        tune(vault, apply=True)
     return judgement
 
 
-def tune(kb: KnowledgeBase, apply: bool = False) -> Tuning:
+def tune(vault: Vault, apply: bool = False) -> Tuning:
     """Learn from all ratings. With `apply`, weights that pass the check are used from now on."""
-    with kb.activity.written().writing() as connection:
-        rows = judgements.read(connection, kb.root)
+    with vault.activity.written().writing() as connection:
+        rows = judgements.read(connection, vault.root)
     questions: dict[str, dict[str, Judgement]] = {}
     for row in rows:
         if row.query:
@@ -113,37 +103,38 @@ def tune(kb: KnowledgeBase, apply: bool = False) -> Tuning:
     # bad notes alone do not say what should rank first
     newest = [rated for rated in questions.values() if any(row.good for row in rated.values())][-MOST_QUESTIONS:]
     count = round(sum(WEIGHTS[row.how] for rated in newest for row in rated.values()), 1)
-    found = [compare(kb, rated) for rated in newest] if count >= ENOUGH else []
-    learned = learned_weights(kb, even_if_off=True)
+    found = [compare(vault, rated) for rated in newest] if count >= ENOUGH else []
+    learned = learned_weights(vault.ranking, even_if_off=True)
     lesson = learn(found, count, (learned or DEFAULT_WEIGHTS)["meaning"])
-    if kb.embedders.space is None:
+    if vault.embedders.space is None:
         lesson = lesson._replace(kept=False, why="there are no vectors to weigh words against")
     if apply and lesson.kept:
-        learned, row = weights_of(lesson.meaning), {"ranking": ranking_of(kb), "meaning": lesson.meaning}
-        judgements.change_learned(kb.settings.data_dir, lambda known: known.update({kb.root: row}))
-    given, used = settings_weights(kb.settings), learned if kb.settings.learn != "off" else None
+        learned, row = weights_of(lesson.meaning), {"ranking": vault.ranking.key, "meaning": lesson.meaning}
+        judgements.change_learned(vault.settings.data_dir, lambda known: known.update({vault.root: row}))
+    given, used = settings_weights(vault.settings), learned if vault.settings.learn != "off" else None
     source = "settings" if given else "learned" if used else "default"
     said = sum(row.how == "said" for row in rows)
     return Tuning(given or used or DEFAULT_WEIGHTS, source, learned, said, len(rows) - said, lesson)
 
 
-def reset(kb: KnowledgeBase) -> None:
+def reset(vault: Vault) -> None:
     """Back to the default weights, until somebody applies others. Ratings stay."""
-    judgements.change_learned(kb.settings.data_dir, lambda known: known.update({kb.root: None}))
+    judgements.change_learned(vault.settings.data_dir, lambda known: known.update({vault.root: None}))
 
 
-def clear(kb: KnowledgeBase) -> int:
+def clear(vault: Vault) -> int:
     """Delete all ratings of this vault, and what was learned from them. Returns how many there were."""
-    judgements.change_learned(kb.settings.data_dir, lambda known: known.pop(kb.root, None))
-    with kb.activity.written().writing() as connection:
-        return judgements.clear(connection, kb.root)
+    judgements.change_learned(vault.settings.data_dir, lambda known: known.pop(vault.root, None))
+    with vault.activity.written().writing() as connection:
+        return judgements.clear(connection, vault.root)
 
 
-def compare(kb: KnowledgeBase, rated: Mapping[str, Judgement]) -> Comparison:
+def compare(vault: Vault, rated: Mapping[str, Judgement]) -> Comparison:
     """Search with the default weights for a question whose ratings, by ref, are given."""
     comparison, weights = Comparison([], []), DEFAULT_WEIGHTS
     query = next(row.query or "" for row in rated.values())
-    found = kb.search(query, CANDIDATES, backend="hybrid", profile="default", weights=weights, read=False)
+    options = Options(CANDIDATES, backend="hybrid", profile="default", weights=weights, read=False)
+    found = search(vault, query, options)
     for hit in found.hits:
         meaning, words = (hit.signals.get(name, 0.0) for name in weights)
         parts = meaning / weights["meaning"], words / weights["words"], sum(hit.signals.values()) - meaning - words

@@ -17,12 +17,12 @@ from co_cli.conversations.proposals import proposals
 from co_cli.errors import ActivityUnavailableError
 from co_cli.index.engine import Reader, Scope
 from co_cli.index.names import fold_name
-from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.files import change_json, read_json
 from co_cli.notes.wikilinks import Attachments
 from co_cli.searching.context import always_notes
 from co_cli.upkeep.review_checks import CHECKS, Kind, ReviewedNote, ReviewInput, ReviewItem
 from co_cli.values import OWN_SOURCES, moment_text
+from co_cli.vault import Vault
 
 CheckProgress = Callable[[Kind, int, int], None]
 """The check that runs, how many notes it has looked at, and of how many."""
@@ -38,20 +38,20 @@ class Review(NamedTuple):
 
 
 def review(
-    kb: KnowledgeBase,
+    vault: Vault,
     now: float,
     tokens: Callable[[str], int],
     only: Sequence[str] = (),
     progress: CheckProgress = lambda kind, done, total: None,
 ) -> Review:
     """The findings by kind, the most serious first. `tokens` counts what a text costs a model."""
-    with kb.engine.reading() as reader:
-        notes = _read_notes(kb, reader, now)
-        unknown = _unknown_names(kb, reader, notes)
-    recalled, degraded = _recalled(kb) if not only or {"orphan", "never-recalled"} & set(only) else (None, [])
+    with vault.engine.reading() as reader:
+        notes = _read_notes(vault, reader, now)
+        unknown = _unknown_names(vault, reader, notes)
+    recalled, degraded = _recalled(vault) if not only or {"orphan", "never-recalled"} & set(only) else (None, [])
     waiting: list[FacetRow] = []
     try:
-        waiting = proposals(kb) if not only or "proposed" in only else []
+        waiting = proposals(vault) if not only or "proposed" in only else []
     except ActivityUnavailableError as error:
         degraded.append(f"proposed was skipped: {error}")
     given = ReviewInput(
@@ -61,12 +61,12 @@ def review(
         recalled=recalled,
         now=now,
         tokens=tokens,
-        context_tokens=kb.settings.context_tokens,
-        always=[(note.ref, tokens(note.text)) for note in always_notes(kb).notes],
-        attachments=Attachments(kb.root),
-        related=kb.settings.knowledge_duplicate_threshold,
+        context_tokens=vault.settings.context_tokens,
+        always=[(note.ref, tokens(note.text)) for note in always_notes(vault).notes],
+        attachments=Attachments(vault.root),
+        related=vault.settings.knowledge_duplicate_threshold,
     )
-    known = Dismissals(kb.settings.data_dir, kb.root).keys()
+    known = Dismissals(vault.settings.data_dir, vault.root).keys()
     found: list[ReviewItem] = []
     for kind, check in CHECKS.items():
         if not only or kind in only:
@@ -101,8 +101,8 @@ class Dismissals:
         change_json(self._file, change)
 
 
-def _read_notes(kb: KnowledgeBase, reader: Reader, now: float) -> list[ReviewedNote]:
-    stored = sorted(kb.index.notes_here(), key=lambda note: (note.created, note.path))
+def _read_notes(vault: Vault, reader: Reader, now: float) -> list[ReviewedNote]:
+    stored = sorted(vault.index.notes.all(), key=lambda note: (note.created, note.path))
     ids = [note.id for note in stored]
     bodies: dict[int, list[str]] = {}
     for passage in reader.passages(notes=ids).values():
@@ -126,20 +126,20 @@ def _read_notes(kb: KnowledgeBase, reader: Reader, now: float) -> list[ReviewedN
     ]
 
 
-def _unknown_names(kb: KnowledgeBase, reader: Reader, notes: Sequence[ReviewedNote]) -> set[str]:
-    vault = reader.vault(kb.index.origin)
-    scope = Scope(tuple((vault.id, source) for source in OWN_SOURCES) if vault else ())
+def _unknown_names(vault: Vault, reader: Reader, notes: Sequence[ReviewedNote]) -> set[str]:
+    stored = reader.vault(vault.index.origin)
+    scope = Scope(tuple((stored.id, source) for source in OWN_SOURCES) if stored else ())
     named = {name for note in notes for key in ("supersedes", "superseded_by") for name in note.names(key)}
     return {name for name in named if not (fold_name(name) and reader.named(scope, fold_name(name)))}
 
 
-def _recalled(kb: KnowledgeBase) -> tuple[set[str] | None, list[str]]:
+def _recalled(vault: Vault) -> tuple[set[str] | None, list[str]]:
     """Which notes a search has returned, if activity.db can tell."""
     skipped = "orphan and never-recalled were skipped"
-    if not os.path.exists(kb.activity.database.path):
+    if not os.path.exists(vault.activity.database.path):
         return None, [f"{skipped}: no searches have been recorded"]
     try:
-        with kb.activity.written().reading() as connection:
-            return recalled_paths(connection, kb.root), []
+        with vault.activity.written().reading() as connection:
+            return recalled_paths(connection, vault.root), []
     except ActivityUnavailableError as error:
         return None, [f"{skipped}: {error}"]

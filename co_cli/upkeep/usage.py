@@ -19,8 +19,8 @@ from co_cli.activity.statistics import (
     count_turns,
 )
 from co_cli.errors import InvalidInputError
-from co_cli.knowledge_base import KnowledgeBase
 from co_cli.values import DAY, Filters, moment_text
+from co_cli.vault import Vault
 
 
 class Usage(NamedTuple):
@@ -68,22 +68,22 @@ def _use(note: NoteUse) -> dict[str, object]:
     return {**note._asdict(), **{name: None if at is None else moment_text(at) for name, at in moments}}
 
 
-def usage_of(kb: KnowledgeBase, days: int, limit: int) -> Usage:
+def usage_of(vault: Vault, days: int, limit: int) -> Usage:
     """Of the last days, today included. Raises ActivityUnavailableError."""
     if not 1 <= days <= MOST_DAYS:
         raise InvalidInputError(f"days must be between 1 and {MOST_DAYS}, not {days}")
     today = int(time.time() // DAY)
-    indexes = map(kb.index.of, (kb.index.origin, *kb.index.linked))
-    with kb.activity.written().reading() as connection:
-        searches = count_searches(connection, kb.root, today - days + 1, today, limit)
+    indexes = map(vault.index.of, (vault.index.origin, *vault.index.linked))
+    with vault.activity.written().reading() as connection:
+        searches = count_searches(connection, vault.root, today - days + 1, today, limit)
         since = (today - days + 1) * DAY
-        turns, saves = count_turns(connection, kb.root, since), count_saves(connection, kb.root, since)
-        extraction = cost(connection, kb.root, since)
-        notes = count_notes(connection, {index.root: index.notes_here() for index in indexes})
+        turns, saves = count_turns(connection, vault.root, since), count_saves(connection, vault.root, since)
+        extraction = cost(connection, vault.root, since)
+        notes = count_notes(connection, {index.root: index.notes.all() for index in indexes})
     return Usage(searches, turns, saves, notes, extraction, limit)
 
 
-def memories_by_day(kb: KnowledgeBase) -> dict[str, int]:
+def memories_by_day(vault: Vault) -> dict[str, int]:
     """How many memories were written on each day, as `2026-11-15`; days without one are left out."""
-    days = Counter(moment_text(note.created)[:10] for note in kb.index.docs(Filters(("memory",))))
+    days = Counter(moment_text(note.created)[:10] for note in vault.index.notes.docs(Filters(("memory",))))
     return dict(sorted(days.items()))

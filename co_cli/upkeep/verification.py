@@ -63,18 +63,18 @@ def verify(index: KnowledgeIndex, progress: Progress | None = None, cut_by_model
     """
     damage = index.engine.problem()
     found = _verify(index, damage, progress, cut_by_model)
-    if found.agrees or index.truth is None:
+    if found.agrees or index.context.authority is None:
         return found
-    with index.truth.lock():  # once more, while nobody on any server saves
+    with index.context.authority.lock():  # once more, while nobody on any server saves
         return _verify(index, damage, progress, cut_by_model)
 
 
 def _verify(index: KnowledgeIndex, damage: str | None, progress: Progress | None, cut_by_model: bool) -> Verified:
     try:
         origins = [compare(index.of(one), progress, cut_by_model) for one in (index.origin, *index.linked)]
-        if index.truth:
+        if index.context.authority:
             other = "differs from what was committed or saved"
-            astray = [Difference(path, other) for path in index.truth.differences()]
+            astray = [Difference(path, other) for path in index.context.authority.differences()]
             origins[0] = origins[0]._replace(differing=[*astray, *origins[0].differing])
         return Verified(origins, damage)
     except Exception as error:
@@ -92,7 +92,7 @@ def compare(index: KnowledgeIndex, progress: Progress | None = None, cut_by_mode
     except VaultError as error:
         return OriginCheck(origin.label, origin.path, str(error))
     with index.engine.reading() as reader:
-        notes = {note.path: note for note in index.notes_here()}
+        notes = {note.path: note for note in index.notes.all()}
         vault = reader.vault(origin)
         known = reader.files(vault.id) if vault else {}
         stored: dict[str, list[StoredPassage]] = {}

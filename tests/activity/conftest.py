@@ -55,13 +55,16 @@ def index(activity: Activity, *heads: Head, **changes: Any) -> None:
     assert not activity.dropped, activity.problem
 
 
+Tell = Callable[[str], None] | None
+
+
 @pytest.fixture
 def open_activity(data_dir: Path, vault: Vault) -> Opener:
     """Settings as keywords, such as `query_log="off"`."""
 
-    def opener(brief: bool = False, root: str | None = None, **settings: str) -> Activity:
+    def opener(brief: bool = False, root: str | None = None, tell: Tell = None, **settings: str) -> Activity:
         flags = load_settings({"vault": str(vault.root), "data_dir": str(data_dir)})._replace(**settings)
-        activity = Activity(flags, root or str(vault.root), brief=brief)
+        activity = Activity(flags, root or str(vault.root), brief=brief, on_set_aside=tell)
         activity.clock = lambda: NOON
         return activity
 

@@ -165,8 +165,7 @@ def test_a_process_that_stays_goes_on_in_a_new_file_and_loses_nothing_new(
     spoil_table(data_dir / "activity.db", "searches")
     messages: list[str] = []
 
-    with open_activity() as activity:
-        activity.on_set_aside = messages.append
+    with open_activity(tell=messages.append) as activity:
         activity.searched(answer(vault.root, "elms", "elm"))
         assert rows(activity, "select text from searches") == [("elms",)]
         assert activity.dropped == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,9 +14,11 @@ from co_cli.activity.feed import Entry, FeedQuery, Kind, read_feed
 from co_cli.activity.versions import move_vault
 from co_cli.agent import Knowledge
 from co_cli.knowledge_base import KnowledgeBase
+from co_cli.local import LocalKnowledgeBase
 from co_cli.mcp.server import VaultServer
 from co_cli.tools import Toolbox
 from co_cli.values import DAY
+from co_cli.vault import Opening
 from tests.activity.conftest import NOON, Opener, answer, rows
 from tests.agent.conftest import offline_and_patient as offline_and_patient
 from tests.agent.scripted import Script
@@ -136,8 +139,15 @@ def test_the_feed_continues_where_a_page_ended(activity: Activity, vault: Vault)
     assert sorted(filter(None, seen)) == [f"question {number}" for number in range(7)]
 
 
+@pytest.fixture
+def kb(vault: Vault, data_dir: Path, request: pytest.FixtureRequest) -> Iterator[LocalKnowledgeBase]:
+    """Opened by the front end that the test names."""
+    with KnowledgeBase.open(vault.root, data_dir, opening=Opening(getattr(request, "param", "python"))) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("kb", ["mcp"], indirect=True)
 def test_saves_name_their_front_end_and_changed_files_do_not(kb: KnowledgeBase, vault: Vault, co: Co) -> None:
-    kb.front_end = "mcp"
     vault.write("memories/yew.md", "Yews grow slowly.")
     kb.sync()
     kb.remember("Oaks live long.", "Oaks")
@@ -159,8 +169,8 @@ def feed_now(kb: KnowledgeBase) -> list[Entry]:
 
 
 @pytest.mark.usefixtures("profile")
+@pytest.mark.parametrize("kb", ["agent"], indirect=True)
 def test_an_agent_records_what_it_was_given_and_what_it_cites(kb: KnowledgeBase) -> None:
-    kb.front_end = "agent"
     kb.sync()
     script = Script("You are Mara [memory:profile].", "Hello again.")
     agent = Agent(script.model, capabilities=[Knowledge(knowledge_base=kb)])
@@ -175,9 +185,9 @@ def test_an_agent_records_what_it_was_given_and_what_it_cites(kb: KnowledgeBase)
 
 
 @pytest.mark.usefixtures("profile")
+@pytest.mark.parametrize("kb", ["mcp"], indirect=True)
 @pytest.mark.anyio
 async def test_the_context_prompt_of_mcp_records_what_it_gives(kb: KnowledgeBase, data_dir: Path) -> None:
-    kb.front_end = "mcp"
     server = VaultServer(Toolbox(kb))
 
     await server.get_prompt("context", {})

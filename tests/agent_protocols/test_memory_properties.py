@@ -128,7 +128,7 @@ class Files(RuleBasedStateMachine):
 
     @invariant()
     def the_index_knows_the_same_files(self) -> None:
-        paths = {row.path for row in self.kb.index.docs()}
+        paths = {row.path for row in self.kb.index.notes.docs()}
         assert paths == {f"memories/{name if name.endswith('.md') else name + '.md'}" for name in self.model}
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.settings import load_settings
+from co_cli.vault import Opening
 from tests.agent.conftest import offline_and_patient as offline_and_patient
 from tests.chat.conftest import server as server
 from tests.chat_server import Turn, calls
@@ -33,8 +34,8 @@ def open_vault(vault: Vault, data_dir: Path) -> Iterator[OpenVault]:
     """The vault, opened with these settings."""
     with ExitStack() as opened:
 
-        def open_with(**flags: Any) -> KnowledgeBase:
+        def open_with(opening: Opening | None = None, **flags: Any) -> KnowledgeBase:
             settings = load_settings({"vault": str(vault.root), "data_dir": str(data_dir), **flags})
-            return opened.enter_context(KnowledgeBase.open(settings=settings))
+            return opened.enter_context(KnowledgeBase.open(settings=settings, opening=opening))
 
         yield open_with

@@ -22,7 +22,7 @@ from co_cli.agent import Knowledge, facet_model
 from co_cli.chat.commands import HISTORY, handle, new_prompt
 from co_cli.chat.screen import Output
 from co_cli.chat.session import CONVERSATION, ChatSession
-from co_cli.conversations.capture import KeptSession, captures, keep_turns
+from co_cli.conversations.capture import KeptSession, keep_turns
 from co_cli.conversations.proposals import proposals
 from co_cli.errors import InvalidInputError, SettingsError
 from co_cli.knowledge_base import KnowledgeBase
@@ -30,6 +30,7 @@ from co_cli.mcp.server import VaultServer
 from co_cli.notes.transcripts import SpokenTurn, read_turns
 from co_cli.settings import load_settings
 from co_cli.tools import Toolbox
+from co_cli.vault import Opening
 from tests.agent.scripted import Script
 from tests.chat_server import CUT, ChatServer, fails, text
 from tests.command import Co
@@ -203,8 +204,7 @@ def test_a_client_of_co_mcp_hands_in_turns_which_a_search_finds(tmp_path: Path) 
 def test_a_conversation_handed_in_at_the_mcp_of_a_server_says_that_it_came_from_mcp(
     open_vault: OpenVault, vault: Vault
 ) -> None:
-    toolbox = Toolbox(open_vault(capture="keep"))
-    toolbox.kb.front_end = "web"
+    toolbox = Toolbox(open_vault(Opening("web"), capture="keep"))
 
     def hand_in() -> None:
         acting.set("mcp:mara")
@@ -230,7 +230,7 @@ def test_a_vault_on_a_server_keeps_no_conversations(monkeypatch: pytest.MonkeyPa
 
     kb = KnowledgeBase.connect("http://127.0.0.1:9", "token")
 
-    assert not captures(kb)
+    assert not kb.captures
     assert "save_conversation" not in [tool.name for tool in Toolbox(kb, with_skills=False).tools]
 
 
@@ -246,7 +246,7 @@ def test_a_checked_in_file_cannot_turn_capturing_on(home: Path) -> None:
 def test_a_conversation_that_would_be_too_large_continues_in_a_second_file(open_vault: OpenVault, vault: Vault) -> None:
     kb = open_vault(capture="keep", knowledge_max_note_bytes=1_000)
     for number in range(3):
-        keep_turns(kb, KeptSession("s"), [SpokenTurn("User", f"{number} " + "word " * 100)])
+        keep_turns(kb.vault, KeptSession("s"), [SpokenTurn("User", f"{number} " + "word " * 100)])
 
     assert len(vault.notes()) == 3
     assert all(vault.path(path).stat().st_size < 1_000 for path in vault.notes())
@@ -270,7 +270,7 @@ def test_old_conversations_go_to_the_trash_unless_they_are_needed(open_vault: Op
     kb = open_vault(capture="keep", capture_days=30)
     now = time.time()
     for name in ("old", "pinned", "source", "long", "young", "waiting"):
-        keep_turns(kb, KeptSession(name), [SpokenTurn("User", f"{name} talk", now)])
+        keep_turns(kb.vault, KeptSession(name), [SpokenTurn("User", f"{name} talk", now)])
     for name, days in (("old", 31), ("pinned", 31), ("source", 31), ("long", 31), ("young", 29), ("waiting", 31)):
         path = f"conversations/{name}-talk.md"
         moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(now - days * DAY))
@@ -288,7 +288,7 @@ def test_old_conversations_go_to_the_trash_unless_they_are_needed(open_vault: Op
 
     before = vault.notes()
 
-    keep_turns(kb, KeptSession("new"), [SpokenTurn("User", "new talk", now)])
+    keep_turns(kb.vault, KeptSession("new"), [SpokenTurn("User", "new talk", now)])
 
     assert {*before} - {*vault.notes()} == {"conversations/old-talk.md"}, "the user's own file is not ours to move"
     assert kb.restore("conversation:old-talk").outcome == "restored"
@@ -302,7 +302,10 @@ def test_turns_are_kept_in_one_file_where_activity_db_cannot_be_used(
     (data_dir / "activity.db").unlink(missing_ok=True)
     (data_dir / "activity.db").mkdir()
 
-    kept = [keep_turns(kb, KeptSession("s"), [SpokenTurn("User", text)]).added for text in ("Which pool?", "And then?")]
+    kept = [
+        keep_turns(kb.vault, KeptSession("s"), [SpokenTurn("User", text)]).added
+        for text in ("Which pool?", "And then?")
+    ]
 
     assert kept == [1, 1]
     assert said(kb) == [("User", "Which pool?"), ("User", "And then?")]
@@ -317,7 +320,7 @@ def test_a_chat_proposes_memories_when_it_ends(open_vault: OpenVault, server: Ch
     session.ask(line)
     session.remember(least=1)
 
-    assert [row.text for row in proposals(kb)] == [line]
+    assert [row.text for row in proposals(kb.vault)] == [line]
     session.private = True
     session.remember(least=1)
     assert len(server.requests) == 2

@@ -37,7 +37,7 @@ NOON = 1_700_000_000.0
 def talk(kb: KnowledgeBase, *said: tuple[str, str], session: str = "s-1", title: str = "Talk") -> dict[str, int]:
     """Keep these turns; returns the line on which each text begins."""
     turns = [SpokenTurn(who, what, NOON + number) for number, (who, what) in enumerate(said)]
-    kept = keep_turns(kb, KeptSession(session, title=title), turns)
+    kept = keep_turns(kb.vault, KeptSession(session, title=title), turns)
     note = kb.note(kept.ref)
     return {turn.text.split("\n")[0]: turn.line + 2 for turn in read_turns(note.body, note.body_line)}
 
@@ -73,9 +73,9 @@ def test_a_preference_is_proposed_with_its_lines_and_accepted_into_a_memory(
     assert found.tokens == 25
     assert [path for path in vault.notes() if path.startswith("memories/")] == []
     assert "I prefer green tea" in server.said("user")
-    first, second = proposals(kb)
-    saved = accept(kb, first.id)
-    accept(kb, second.id)
+    first, second = proposals(kb.vault)
+    saved = accept(kb.vault, first.id)
+    accept(kb.vault, second.id)
     note = kb.note(saved.ref)
     assert note.body.strip() == "The user prefers green tea over coffee in the morning."
     assert (note.category, note.provenance) == ("preference", "agent")
@@ -202,10 +202,10 @@ def test_what_is_known_is_not_proposed_and_what_changed_replaces_it(
     assert meeting.supersedes == ("memory:meeting",)
     assert kb.outdated(kb.note("memory:meeting")) == f"superseded by {meeting.ref}"
     assert "memory:code" in server.said("user", 1)
-    take_back(kb, found.saved[0].id)
+    take_back(kb.vault, found.saved[0].id)
     kb.sync()
     assert kb.outdated(kb.note("memory:meeting")) is None
-    assert [row.text for row in proposals(kb)] == [texts[1], texts[2], texts[4]]
+    assert [row.text for row in proposals(kb.vault)] == [texts[1], texts[2], texts[4]]
 
 
 def test_a_model_that_names_a_memory_it_was_not_shown_is_not_believed(
@@ -288,7 +288,7 @@ def test_a_missing_entity_does_not_stop_the_reading_of_what_is_said_about_a_pers
 
     (saved,) = read_conversations(kb).saved
 
-    assert len(kb.index.missing()) == 13
+    assert len(kb.index.notes.missing()) == 13
     assert (saved.text, kb.note(saved.ref).source) == ("Bex has a parrot.", "entity")
 
 
@@ -505,7 +505,7 @@ def test_a_model_that_does_not_answer_in_time_is_asked_later(open_vault: OpenVau
     lines = talk(kb, ("User", TEA))
     server.play(text(HOLD, "too late"))
 
-    late = extract(kb, FacetModel(load_model("ollama:qwen3"), seconds=0.1))
+    late = extract(kb.vault, FacetModel(load_model("ollama:qwen3"), seconds=0.1))
 
     assert "took longer than 0.1 s" in late.problem
     server.play(answers(facet("preference", TEA, lines[TEA])))
@@ -731,7 +731,7 @@ def test_a_memory_is_taken_back_also_after_its_file_was_moved(
 
     assert undone.out.startswith("memory:drinks/tea is in the trash")
     assert vault.notes() == ["conversations/talk.md", "memories/copied.md"]
-    assert [one.id for one in proposals(kb)] == [row.id]
+    assert [one.id for one in proposals(kb.vault)] == [row.id]
     assert (other.code, "was not saved from a conversation here" in other.err) == (2, True)
 
 
@@ -741,14 +741,14 @@ def test_a_dismissed_proposal_does_not_come_back(open_vault: OpenVault, server: 
     server.play(answers(facet("preference", TEA, lines[TEA])))
     (row,) = read_conversations(kb).proposed
 
-    dismiss(kb, row.id)
+    dismiss(kb.vault, row.id)
 
     path = "conversations/talk.md"
     vault.write(path, vault.read(path).replace("## User", "## User · 2020-01-01\n\nA turn before.\n\n## User", 1))
     server.play(answers(facet("preference", TEA, lines[TEA] + 4)))
-    assert (read_conversations(kb).requests, proposals(kb)) == (1, [])
-    take_back(kb, row.id)
-    assert [one.id for one in proposals(kb)] == [row.id]
+    assert (read_conversations(kb).requests, proposals(kb.vault)) == (1, [])
+    take_back(kb.vault, row.id)
+    assert [one.id for one in proposals(kb.vault)] == [row.id]
 
 
 def test_a_memory_that_a_killed_process_wrote_is_not_written_again(
@@ -777,7 +777,7 @@ def test_proposals_of_a_forgotten_conversation_are_gone_with_it(open_vault: Open
 
     kb.forget("conversation:talk")
 
-    assert proposals(kb) == []
+    assert proposals(kb.vault) == []
     read_conversations(kb)
     assert states(kb) == []
 
@@ -788,14 +788,14 @@ def test_a_conversation_that_goes_on_is_read_when_enough_was_said_or_it_is_over(
     kb = open_vault(capture="propose")
     now = time.time()
     for session, at in (("goes-on", now), ("over", now - 2 * extraction.OVER)):
-        keep_turns(kb, KeptSession(session, title=session), [SpokenTurn("User", f"It {session}.", at)])
+        keep_turns(kb.vault, KeptSession(session, title=session), [SpokenTurn("User", f"It {session}.", at)])
     server.play(answers(), answers())
 
     read_conversations(kb, least=2)
 
     assert len(server.requests) == 1
     assert "It over." in server.said("user")
-    keep_turns(kb, KeptSession("goes-on"), [SpokenTurn("User", "And on.", now)])
+    keep_turns(kb.vault, KeptSession("goes-on"), [SpokenTurn("User", "And on.", now)])
     read_conversations(kb, least=2)
     assert "And on." in server.said("user")
 

@@ -106,7 +106,7 @@ def test_what_did_we_discuss_last_week_finds_turns_of_that_week_only(
         SpokenTurn("User", "The harbour wall needs red paint instead.", now - 7 * DAY),
         SpokenTurn("User", "The harbour wall is dry now.", now),
     ]
-    kept = keep_turns(kb, KeptSession("s-1"), turns)
+    kept = keep_turns(kb.vault, KeptSession("s-1"), turns)
     vault.write("memories/wall.md", f"---\ncreated: {time.strftime('%Y-%m-%d', time.gmtime(now))}\n---\nHarbour wall.")
     kb.sync()
 

@@ -8,7 +8,6 @@ import pytest
 
 from co_cli.activity.judgements import LEARNED, change_learned
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.searching.requests import ranking_of
 from tests.command import Co
 from tests.feedback.conftest import Judge
 from tests.vault import Vault
@@ -24,7 +23,7 @@ def learned(co: Co, vault: Vault, data_dir: Path) -> dict[str, float]:
     vault.write("memories/elm.md", "Elms fall ill when beetles come.")
     co("index", "sync")
     with KnowledgeBase.open(vault.root, data_dir) as kb:
-        row = {"ranking": ranking_of(kb), "meaning": 0.8}
+        row = {"ranking": kb.vault.ranking.key, "meaning": 0.8}
         change_learned(str(data_dir), lambda known: known.update({kb.root: row}))
     return WEIGHTS
 

@@ -69,8 +69,8 @@ def test_any_json_value_is_imported_or_reported(
 ) -> None:
     path = write_json(tmp_path / "export.json", [{**more, SIGNATURES[origin]: inner}, value])
 
-    first = import_export(kb, ImportRequest(origin, [path], write=True))
-    again = import_export(kb, ImportRequest(origin, [path], write=True))
+    first = import_export(kb.vault, ImportRequest(origin, [path], write=True))
+    again = import_export(kb.vault, ImportRequest(origin, [path], write=True))
 
     assert [receipt for receipt in again if receipt.outcome in ("created", "updated")] == []
     assert all(receipt.origin and receipt.detail for receipt in first if receipt.outcome == "failed")
@@ -270,8 +270,8 @@ def test_any_file_is_identified_again_and_claims_nothing(
     data = end.join(["---", *lines, "---", "Words."]).encode() + body.replace(b"\0", b"")
     (tmp_path / "evil" / "x.md").write_bytes(data)
 
-    (first,) = import_export(kb, ImportRequest("obsidian", [str(tmp_path / "evil")], True, "overwrite"))
-    (again,) = import_export(kb, ImportRequest("obsidian", [str(tmp_path / "evil")], True, "overwrite"))
+    (first,) = import_export(kb.vault, ImportRequest("obsidian", [str(tmp_path / "evil")], True, "overwrite"))
+    (again,) = import_export(kb.vault, ImportRequest("obsidian", [str(tmp_path / "evil")], True, "overwrite"))
 
     assert (first.outcome in ("created", "updated", "unchanged"), again.outcome) == (True, "unchanged")
     note = kb.note("articles/evil/x.md")

@@ -117,4 +117,4 @@ def test_two_imports_at_once_write_each_note_once(co: Co, vault: Vault, tmp_path
 )
 def test_an_unknown_format_or_policy_is_refused(kb: KnowledgeBase, request_: ImportRequest, problem: str) -> None:
     with pytest.raises(InvalidInputError, match=problem):
-        import_export(kb, request_)
+        import_export(kb.vault, request_)

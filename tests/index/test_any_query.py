@@ -62,8 +62,8 @@ def test_hostile_queries_run_and_end_soon(trees: KnowledgeIndex) -> None:
 @given(text=st.text(st.characters(), max_size=20), key=st.text(st.characters(), max_size=10))
 def test_any_text_is_a_filter(trees: KnowledgeIndex, text: str, key: str) -> None:
     assert trees.search("oaks", tags=[text]) == []
-    assert trees.docs(Filters(tags=(text,), category=text, fields=((key, text),))) == []
-    assert trees.docs(Filters(tags=(text, "x"), any_tag=True)) == []
+    assert trees.notes.docs(Filters(tags=(text,), category=text, fields=((key, text),))) == []
+    assert trees.notes.docs(Filters(tags=(text, "x"), any_tag=True)) == []
 
 
 @settings(max_examples=100, deadline=None)

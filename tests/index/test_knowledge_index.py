@@ -10,7 +10,7 @@ import pytest
 
 from co_cli.errors import InvalidInputError, KnowledgeError, NoteFileError
 from co_cli.index.sqlite.connection import vector_extension
-from co_cli.knowledge_index import KnowledgeIndex
+from co_cli.knowledge_index import IndexContext, KnowledgeIndex
 from co_cli.sources.origin import Origin
 from co_cli.values import OWN_SOURCES, Filters
 from tests.vault import Vault
@@ -39,7 +39,7 @@ def found(index: KnowledgeIndex, query: str, source: str | None = None, tags: li
 
 def test_each_source_is_synced_and_counted_by_itself(vault: Vault, index: KnowledgeIndex) -> None:
     assert index.sync("memory") == 2
-    assert set(index.hashes()) == {"memories/oak.md", "memories/elm.md"}
+    assert set(index.notes.hashes()) == {"memories/oak.md", "memories/elm.md"}
     assert index.sync("memory") == 0
     assert index.sync("article") == 1
     assert index.sync() == 0
@@ -69,7 +69,7 @@ def test_remove_stale_forgets_the_notes_of_a_source_that_are_no_longer_there(
 
     assert index.remove_stale("memory", [vault.path("memories/oak.md"), "memories/never.md"]) == 1
     assert index.remove_stale("memory", {"memories/oak.md"}) == 0
-    assert sorted(index.hashes()) == ["articles/trees/guide.md", "memories/oak.md"]
+    assert sorted(index.notes.hashes()) == ["articles/trees/guide.md", "memories/oak.md"]
     assert index.remove_stale("article", []) == 1
     assert found(index, "plant", "article") == []
 
@@ -94,16 +94,16 @@ def test_wrong_arguments_say_what_is_wrong(vault: Vault, index: KnowledgeIndex, 
     with pytest.raises(NoteFileError, match=r"memories/never\.md"):
         index.index_file("memory", "memories/never.md")
     assert issubclass(InvalidInputError, KnowledgeError)
-    assert index.state().notes == 3
+    assert index.notes.state().notes == 3
 
 
 def test_a_text_is_embedded_once_and_then_taken_from_the_cache(index: KnowledgeIndex) -> None:
     vector = index.embed("Oaks live for centuries.")
-    _, before = index.vectors()
+    _, before = index.notes.vectors()
 
     again = index.embed("Oaks live for centuries.")
 
-    _, after = index.vectors()
+    _, after = index.notes.vectors()
     assert len(vector) == 256
     assert sum(number * number for number in vector) == pytest.approx(1, abs=1e-3)
     assert again == vector
@@ -145,14 +145,14 @@ SOURCES = {
 
 
 def test_a_search_sees_exactly_the_sources_it_asks_for(index: KnowledgeIndex) -> None:
-    index.linked = (YOURS, ZOO, BOOK)
+    index = index.within(IndexContext(linked=(YOURS, ZOO, BOOK)))
     with index.engine.writing() as writer:
         for origin in (index.origin, *index.linked):
             writer.add_vault(origin)
 
     with index.engine.reading() as reader:
         roots = {vault.id: vault.origin.root for vault in reader.vaults()}
-        views = {wanted: index.view(reader, Filters(sources=wanted)).scope.parts for wanted in SOURCES}
+        views = {wanted: index.notes.view(reader, Filters(sources=wanted)).scope.parts for wanted in SOURCES}
 
     seen = {
         wanted: " ".join(f"{Path(roots[vault]).name}/{source}" for vault, source in parts)

@@ -146,7 +146,7 @@ def test_a_transaction_spans_other_tables_and_is_joined_by_the_thread_that_opene
 
     with engine.transaction() as connection:
         assert connection.execute("select path from public.outbox").fetchall() == [("oak",)]
-    assert [note.ref for note in index.docs()] == ["memory:oak"]
+    assert [note.ref for note in index.notes.docs()] == ["memory:oak"]
     engine.close()
 
 
@@ -188,8 +188,8 @@ def test_writers_of_one_vault_wait_for_each_other_and_not_for_those_of_another(
             one.index_file(None, "memories/elm.md")
     one.index_file(None, "memories/elm.md")
 
-    assert [note.ref for note in one.docs()] == ["memory:elm"]
-    assert sorted(note.ref for note in two.docs()) == ["memory:elm", "memory:oak"]
+    assert [note.ref for note in one.notes.docs()] == ["memory:elm"]
+    assert sorted(note.ref for note in two.notes.docs()) == ["memory:elm", "memory:oak"]
     for engine in (first, second):
         engine.close()
 

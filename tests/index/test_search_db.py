@@ -19,6 +19,7 @@ from co_cli.knowledge_base import KnowledgeBase
 from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.settings import load_settings
 from co_cli.upkeep.verification import verify
+from co_cli.vault import Opening
 from tests.command import Co
 from tests.damage import spoil_table
 from tests.index.contents import contents, contents_from_scratch
@@ -92,7 +93,7 @@ def test_two_vaults_in_one_search_db_do_not_mix(index: KnowledgeIndex, tmp_path:
     index.sync()
     other.sync()
 
-    assert [doc.path for doc in other.docs()] == ["memories/oak.md"]
+    assert [doc.path for doc in other.notes.docs()] == ["memories/oak.md"]
     assert index.search("garden") == []
     garden.delete("memories/oak.md")
     other.sync()
@@ -105,7 +106,7 @@ def another_thread_can_write(index: KnowledgeIndex) -> bool:
     thread = threading.Thread(target=index.forget_files, args=(["memories/elm.md"],), daemon=True)
     thread.start()
     thread.join(60)
-    return index.state().notes == 2
+    return index.notes.state().notes == 2
 
 
 def test_a_transaction_that_sqlite_ended_itself_does_not_keep_the_lock(index: KnowledgeIndex) -> None:
@@ -174,8 +175,7 @@ def test_of_20_random_damages_none_stops_a_search_and_each_is_healed(sound: Path
         (data_dir / "search.db").write_bytes(damage)
         told: list[str] = []
         settings = load_settings({"vault": str(vault.root), "data_dir": str(data_dir)})
-        with KnowledgeBase(settings) as kb:
-            kb.engine.database.on_set_aside = told.append
+        with KnowledgeBase.open(settings=settings, opening=Opening(on_set_aside=told.append)) as kb:
             before = kb.search("oaks")  # from the index if it can, from the files if not
             kb.sync()
             after = kb.search("oaks")
@@ -257,7 +257,7 @@ def test_the_embedding_cache_of_a_readable_file_is_kept_and_that_of_a_damaged_on
 
         with KnowledgeBase.open(vault.root, data_dir) as kb:
             kb.sync()
-            _, cache = kb.index.vectors()
+            _, cache = kb.index.notes.vectors()
         assert (cache.entries, cache.misses) == (4, misses)
 
 

@@ -108,7 +108,7 @@ def test_weights_of_1_and_0_rank_by_words_alone_or_by_meaning_alone(notes: Knowl
 
     [vector] = embedder_of(notes).embed([query], "query")
     with notes.index.engine.reading() as reader:
-        view = notes.index.view(reader, Filters())
+        view = notes.index.notes.view(reader, Filters())
         matches = reader.words(view.scope, parse(query).words, 100)
         near = reader.nearest(view.scope, view.space, vector, 100) if view.space and vector else []
         by_words = paths_of(reader, [one.passage for one in matches])

@@ -12,7 +12,7 @@ from pydantic_ai import Agent
 from co_cli.agent import Knowledge
 from co_cli.errors import SettingsError
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.searching.context import MAX_ALWAYS, always_notes
+from co_cli.searching.context import MAX_ALWAYS
 from co_cli.settings import MAX_FILE_BYTES, SETTINGS, load_settings
 from tests.agent.scripted import Script
 from tests.command import Co
@@ -356,7 +356,7 @@ def test_a_clone_s_many_notes_do_not_crowd_out_the_person_s_own(clone: Path, hom
     with KnowledgeBase.open() as kb:
         kb.sync()
 
-        assert [note.ref for note in always_notes(kb).notes] == ["user:memory:english"]
+        assert [note.ref for note in kb.always_notes().notes] == ["user:memory:english"]
 
 
 def test_only_a_vault_or_a_project_can_be_trusted(clone: Path, home: Path, tmp_path: Path) -> None:

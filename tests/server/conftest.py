@@ -17,11 +17,13 @@ from starlette.testclient import TestClient
 
 from co_cli.http_server import listen, make_server
 from co_cli.knowledge_base import KnowledgeBase
+from co_cli.local import LocalKnowledgeBase
 from co_cli.paths import sample_vault
 from co_cli.server.access_tokens import AccessTokens
 from co_cli.server.app import OWNER, Access, Site
 from co_cli.server.team_site import TeamAccess, TeamSite
 from co_cli.values import Role
+from co_cli.vault import Opening
 from tests.server.browser import DESKTOP, PATIENCE, chromium, wait_for
 from tests.vault import Vault
 
@@ -70,7 +72,7 @@ class Server:
 
 def token(kb: KnowledgeBase, role: Role = "write", name: str = "mara") -> str:
     """A new token for the vault of a team."""
-    return AccessTokens.of(kb).create(role, name)[0]
+    return AccessTokens.of(kb.vault).create(role, name)[0]
 
 
 def client(server: Server, secret: str) -> httpx2.Client:
@@ -87,13 +89,18 @@ def signed_in(site: Site) -> TestClient:
 
 @contextmanager
 def serving(kb: KnowledgeBase, team: AccessTokens | None = None) -> Iterator[Server]:
-    kb.front_end = "web"
     server = Server(kb, team)
     server.start()
     try:
         yield server
     finally:
         server.close()
+
+
+@pytest.fixture
+def kb(vault: Vault, data_dir: Path) -> Iterator[LocalKnowledgeBase]:
+    with KnowledgeBase.open(vault.root, data_dir, opening=Opening("web")) as opened:
+        yield opened
 
 
 @pytest.fixture(scope="session")
@@ -116,8 +123,7 @@ def sample(tmp_path: Path, indexed_sample: Path) -> Iterator[KnowledgeBase]:
     shutil.rmtree(vault)
     shutil.copytree(sample_vault(), vault)
     shutil.copytree(indexed_sample / "data", data)
-    with KnowledgeBase.open(vault, data) as kb:
-        kb.front_end = "web"
+    with KnowledgeBase.open(vault, data, opening=Opening("web")) as kb:
         kb.sync()
         yield kb
 

@@ -28,7 +28,7 @@ def finished(api: TestClient) -> dict[str, Any]:
 
 
 def test_the_layout_keeps_neighbours_together_and_changes_little_when_a_note_is_added(sample: KnowledgeBase) -> None:
-    notes = sample.index.docs()
+    notes = sample.index.notes.docs()
     vectors = np.array(list(mean_vectors(sample, notes).values()))
 
     places = arrange(vectors)

@@ -211,8 +211,8 @@ class OneChange:
 @pytest.fixture
 def proposed(codes: Vault, kb: KnowledgeBase) -> KnowledgeBase:
     kb.sync()
-    keep_turns(kb, KeptSession("s"), [SpokenTurn("User", "By the way, the door code is 3333 now.")])
-    extract(kb, OneChange())
+    keep_turns(kb.vault, KeptSession("s"), [SpokenTurn("User", "By the way, the door code is 3333 now.")])
+    extract(kb.vault, OneChange())
     return kb
 
 

@@ -40,15 +40,14 @@ def team(vault: Vault, kb: KnowledgeBase) -> Iterator[Server]:
     vault.write("memories/oak.md", OAK)
     vault.write("memories/elm.md", "---\nloading: always\n---\nElms like water.\n")
     vault.write("articles/park.md", "# The park\n\n## Ponds\n\nThe pond has carps.\n")
-    kb.front_end = "web"
     kb.sync()
-    with serving(kb, AccessTokens.of(kb)) as server:
+    with serving(kb, AccessTokens.of(kb.vault)) as server:
         yield server
 
 
 @pytest.fixture
 def token(kb: KnowledgeBase) -> str:
-    return AccessTokens.of(kb).create("write", "mara")[0]
+    return AccessTokens.of(kb.vault).create("write", "mara")[0]
 
 
 @pytest.fixture
@@ -71,9 +70,9 @@ def test_it_answers_as_the_vault_itself_does(remote: KnowledgeBase, kb: Knowledg
     assert remote.tags() == kb.tags()
     assert remote.tags("article") == kb.tags("article") == {}
     assert remote.status()._replace(synced_at=None) == kb.status()._replace(synced_at=None)
-    assert always_notes(remote) == always_notes(kb)
+    assert always_notes(remote) == kb.always_notes()
     matching = matching_notes(remote, "Do oaks live long?", ())
-    assert matching == matching_notes(kb, "Do oaks live long?", ())
+    assert matching == kb.matching_notes("Do oaks live long?", ())
     assert [note.ref for note in matching.notes] == ["memory:oak"]
     assert matching_notes(remote, "Do oaks live long?", ["memory:oak"]).notes == []
 
@@ -139,7 +138,7 @@ def test_an_agent_uses_a_server_as_it_uses_a_folder(team: Server, token: str, kb
 
     assert "Elms like water." in str(seen[0]), "a note that is always added"
     (saved,) = kb.search("tea", sources=["memory"], backend="fts5").hits
-    assert note_history(kb, saved.ref, limit=1).changes[0].front_end == "web:mara"
+    assert note_history(kb.vault, saved.ref, limit=1).changes[0].front_end == "web:mara"
 
 
 def test_commands_work_over_a_server(
@@ -231,7 +230,7 @@ def test_what_needs_the_files_says_so(remote: KnowledgeBase) -> None:
     for use in (
         lambda: remote.store,
         lambda: remote.lookup.trashed(),
-        lambda: remote.index.state(),
+        lambda: remote.index.notes.state(),
         lambda: remote.engine,
         lambda: remote.skills.there(),
         lambda: remote.rebuild(),

@@ -33,10 +33,9 @@ from tests.vault import Vault
 
 @pytest.fixture
 def team(vault: Vault, kb: KnowledgeBase) -> Iterator[Server]:
-    kb.front_end = "web"
     vault.write("memories/oak.md", "Oaks live long.")
     kb.sync()
-    with serving(kb, AccessTokens.of(kb)) as server:
+    with serving(kb, AccessTokens.of(kb.vault)) as server:
         yield server
 
 
@@ -116,7 +115,7 @@ def test_a_token_opens_its_own_vault_only_and_nothing_once_it_is_revoked(
             assert stranger.get(path).status_code == 401
             assert asking.get(path).status_code == 200
         assert stranger.post("/mcp", json={}).status_code == 401
-        AccessTokens.of(kb).revoke("mara")
+        AccessTokens.of(kb.vault).revoke("mara")
         assert asking.get(f"{API}/session").status_code == 401
 
 
@@ -128,7 +127,7 @@ def test_a_page_that_listens_hears_nothing_more_once_its_token_is_revoked(
         assert next(lines) == ": connected"
         team.site.events.publish("changed", {"refs": ["memory:oak"]})
         assert next(line for line in lines if line) == "event: changed"
-        AccessTokens.of(kb).revoke("mara")
+        AccessTokens.of(kb.vault).revoke("mara")
         team.site.events.publish("changed", {"refs": ["memory:elm"]})
         assert "memory:elm" not in "".join(lines)
 
@@ -219,7 +218,7 @@ from co_cli.server.team_site import TeamAccess, TeamSite
 from co_cli.server.access_tokens import AccessTokens
 
 with KnowledgeBase.open(*sys.argv[1:]) as kb:
-    TeamSite(kb, TeamAccess(AccessTokens.of(kb)), [])
+    TeamSite(kb, TeamAccess(AccessTokens.of(kb.vault)), [])
 print([*logging.getLogger().handlers, *logging.getLogger("uvicorn.error").handlers])
 """
     command = [sys.executable, "-c", code, kb.root, kb.settings.data_dir]
@@ -322,7 +321,7 @@ def test_a_client_uses_a_server_behind_tls_if_it_trusts_the_certificate(
     vault.write("memories/oak.md", "Oaks live long.")
     file, secret = tmp_path / "notes.pem", token(kb)
     file.write_bytes(certificate("notes.example", "127.0.0.1"))
-    server = Server(kb, AccessTokens.of(kb))
+    server = Server(kb, AccessTokens.of(kb.vault))
     server.speak_tls(file)
     server.start()
     try:

@@ -38,7 +38,7 @@ def servers(team: Team, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Serve
     monkeypatch.setenv("CO_WEBHOOK_SECRET", SECRET)
     with ExitStack() as stack:
         one, two = (team.server(name) for name in ("one", "two"))
-        yield tuple(stack.enter_context(serving(kb, AccessTokens.of(kb))) for kb in (one, two))
+        yield tuple(stack.enter_context(serving(kb, AccessTokens.of(kb.vault))) for kb in (one, two))
 
 
 def gauges(server: Server) -> dict[str, float]:
@@ -214,7 +214,7 @@ def test_metrics_tell_that_a_replica_stopped_replaying_and_searches_find_what_it
         team = Team(tmp_path, address)
         stack.callback(team.close)
         team.replica = copy
-        server = stack.enter_context(serving(kb := team.server("one"), AccessTokens.of(kb)))
+        server = stack.enter_context(serving(kb := team.server("one"), AccessTokens.of(kb.vault)))
         asking = stack.enter_context(client(server, token(kb)))
         standby = stack.enter_context(psycopg.connect(copy, autocommit=True))
         wait_for(lambda: gauges(server)["co_replica_behind_bytes"] == 0)

@@ -11,7 +11,7 @@ import pytest
 
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.paths import sample_vault
-from co_cli.searching.context import always_notes, matching_notes
+from co_cli.searching.context import always_notes
 from co_cli.upkeep.feedback import judge
 from tests.service.everyday_prompts import HELD_OUT, TUNED_ON, with_chatter
 from tests.vault import Vault
@@ -27,7 +27,7 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KnowledgeBase]:
 
 
 def reasons(kb: KnowledgeBase, prompt: str) -> dict[str, str]:
-    return {note.ref.partition("#")[0]: note.why for note in matching_notes(kb, prompt, ()).notes}
+    return {note.ref.partition("#")[0]: note.why for note in kb.matching_notes(prompt, ()).notes}
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_always_notes_are_ordered_by_importance(kb: KnowledgeBase, vault: Vault)
         vault.write(f"memories/{name}.md", f"---\nloading: always\n{said}---\nA {name} matter.")
     kb.sync()
 
-    assert [note.title for note in always_notes(kb).notes] == ["Great", "Plain", "Small"]
+    assert [note.title for note in kb.always_notes().notes] == ["Great", "Plain", "Small"]
 
 
 def test_ratings_decide_between_notes_that_fit_alike(kb: KnowledgeBase, vault: Vault) -> None:
@@ -83,16 +83,16 @@ def test_ratings_decide_between_notes_that_fit_alike(kb: KnowledgeBase, vault: V
     kb.sync()
 
     def added() -> list[str]:
-        return [note.ref for note in matching_notes(kb, "Do oaks live for a thousand years in this forest?", ()).notes]
+        return [note.ref for note in kb.matching_notes("Do oaks live for a thousand years in this forest?", ()).notes]
 
     before = added()
     (left_out,) = {f"memory:{name}" for name in names} - {*before}
-    judge(kb, before[0], good=False)
-    judge(kb, left_out, good=True, how="heard")
-    judge(kb, "memory:always-second", good=False, how="heard")
+    judge(kb.vault, before[0], good=False)
+    judge(kb.vault, left_out, good=True, how="heard")
+    judge(kb.vault, "memory:always-second", good=False, how="heard")
 
     assert added() == [left_out, before[1]]
-    assert [note.ref for note in always_notes(kb).notes][-1] == "memory:always-second"
+    assert [note.ref for note in kb.always_notes().notes][-1] == "memory:always-second"
 
 
 def test_the_matching_section_of_a_contextual_article_is_added(kb: KnowledgeBase, vault: Vault) -> None:
@@ -102,7 +102,7 @@ def test_the_matching_section_of_a_contextual_article_is_added(kb: KnowledgeBase
     vault.write("articles/trees.md", f"---\nloading: contextual\n---\n# Trees\n\n{sections}\n")
     kb.sync()
 
-    (note,) = matching_notes(kb, "Tell me all about elms", ()).notes
+    (note,) = kb.matching_notes("Tell me all about elms", ()).notes
 
     assert note.why == "contextual"
     assert note.ref.startswith("article:trees#L")
@@ -114,7 +114,7 @@ def test_an_unmarked_article_is_not_added(kb: KnowledgeBase, vault: Vault) -> No
     vault.write("articles/oaks.md", "Oaks live for a thousand years.")
     kb.sync()
 
-    assert matching_notes(kb, "Do oaks live for a thousand years?", ()).notes == []
+    assert kb.matching_notes("Do oaks live for a thousand years?", ()).notes == []
 
 
 def test_a_vault_that_cannot_be_searched_gives_nothing_and_says_so(
@@ -125,5 +125,5 @@ def test_a_vault_that_cannot_be_searched_gives_nothing_and_says_so(
     data_dir.mkdir(exist_ok=True)
     (data_dir / "search.db").mkdir()
 
-    assert always_notes(kb).notes == matching_notes(kb, "Do oaks live long?", ()).notes == []
-    assert "search.db" in always_notes(kb).degraded[0]
+    assert kb.always_notes().notes == kb.matching_notes("Do oaks live long?", ()).notes == []
+    assert "search.db" in kb.always_notes().degraded[0]

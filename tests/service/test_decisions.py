@@ -27,7 +27,7 @@ def two_codes(vault: Vault) -> None:
 
 def findings(kb: KnowledgeBase) -> list[ReviewItem]:
     kb.sync()
-    return review(kb, time.time(), len).items
+    return review(kb.vault, time.time(), len).items
 
 
 @pytest.mark.parametrize("action", ACTIONS)
@@ -36,9 +36,9 @@ def test_undo_brings_back_the_finding_and_every_byte_of_its_notes(
 ) -> None:
     [finding] = findings(kb)
 
-    decision = decide(kb, finding, action, time.time())
+    decision = decide(kb.vault, finding, action, time.time())
     assert findings(kb) == []
-    undo(kb, decision)
+    undo(kb.vault, decision)
 
     assert findings(kb) == [finding]
     assert {path: vault.read(path) for path in vault.notes()} == {"memories/old.md": OLD, "memories/new.md": NEW}
@@ -46,10 +46,10 @@ def test_undo_brings_back_the_finding_and_every_byte_of_its_notes(
 
 def test_undo_of_a_supersession_keeps_what_was_written_since(kb: KnowledgeBase, vault: Vault) -> None:
     [finding] = findings(kb)
-    decision = decide(kb, finding, "supersede", time.time())
+    decision = decide(kb.vault, finding, "supersede", time.time())
     kb.update("memory:new", "The door code is 3333.")
 
-    undo(kb, decision)
+    undo(kb.vault, decision)
 
     assert kb.note("memory:new").body.strip() == "The door code is 3333."
     assert kb.note("memory:new").supersedes == ()
@@ -60,7 +60,7 @@ def test_a_finding_is_only_decided_in_a_way_that_it_offers(kb: KnowledgeBase, va
     [finding] = findings(kb)
 
     with pytest.raises(InvalidInputError, match="supersede is not possible"):
-        decide(kb, finding, "supersede", time.time())
+        decide(kb.vault, finding, "supersede", time.time())
 
 
 def test_findings_that_are_kept_at_the_same_time_are_all_remembered(kb: KnowledgeBase) -> None:

@@ -18,6 +18,7 @@ from co_cli.knowledge_base import KnowledgeBase
 from co_cli.server.app import Access, Site
 from co_cli.tools import Toolbox
 from co_cli.values import SearchResult
+from co_cli.vault import Opening
 from tests.command import Co
 from tests.mcp_server.talking import Place
 from tests.server.conftest import signed_in
@@ -41,8 +42,7 @@ def reading(vault: Vault, data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> Kn
     monkeypatch.delenv("CO_KNOWLEDGE_READER")
     for name, text in NOTES.items():
         vault.write(f"memories/{name}.md", text)
-    kb = KnowledgeBase.open(vault.root, data_dir)
-    kb.read_seconds = None
+    kb = KnowledgeBase.open(vault.root, data_dir, opening=Opening(read_all=True))
     kb.sync()
     return kb
 

@@ -29,7 +29,7 @@ def test_only_searches_that_ask_for_skills_find_them(co: Co, vault: Vault, mine:
 
 def test_changed_skills_are_seen_at_the_next_search(kb: KnowledgeBase, mine: SkillRoot) -> None:
     file = mine.write("knives", "Sharpens knives.")
-    assert [skill.name for skill, _ in kb.skills.search("knives")[0]] == ["knives"]
+    assert [skill.name for skill, _ in kb.search_skills("knives")[0]] == ["knives"]
 
     mine.write("knives", "Sharpens scissors and shears.")
     mine.write("bread", "Bakes bread.")
@@ -60,7 +60,7 @@ def test_the_skill_for_a_task_is_mostly_among_the_first_three(tmp_path: Path, ho
     wanted = tasks()[::8]
     with KnowledgeBase.open(settings=load_settings({**flags, "skill_folders": [str(tmp_path / "skills")]})) as kb:
         assert [skill.detail for skill in kb.skills.all() if skill.state != "offered"] == []
-        first = [{skill.name for skill, _ in kb.skills.search(task.task, 10)[0][:3]} for task in wanted]
+        first = [{skill.name for skill, _ in kb.search_skills(task.task, 10)[0][:3]} for task in wanted]
 
     found = sum(task.skill in names for task, names in zip(wanted, first, strict=True))
     assert found / len(wanted) >= 0.85

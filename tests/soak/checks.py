@@ -15,6 +15,7 @@ from co_cli.notes.frontmatter import read_frontmatter
 from co_cli.notes.store import TRASH
 from co_cli.settings import Settings, load_settings
 from co_cli.upkeep.verification import compare
+from co_cli.vault import Opening
 
 WORDS = (
     "anchor basil cedar dune ember fjord garnet heron ivory juniper kelp linden marsh nectar onyx pebble quartz raven "
@@ -44,10 +45,10 @@ def settings_of(place: Path, vault: str = "vault") -> Settings:
     return load_settings(flags, environ={"HOME": str(place), "CO_KNOWLEDGE_READER": "off"}, start=str(place))
 
 
-def open_vault(place: Path, vault: str = "vault") -> KnowledgeBase:
+def open_vault(place: Path, vault: str = "vault", opening: Opening | None = None) -> KnowledgeBase:
     """The vault in `place`, made if it is missing."""
     (place / vault).mkdir(parents=True, exist_ok=True)
-    return KnowledgeBase(settings_of(place, vault))
+    return KnowledgeBase.open(settings=settings_of(place, vault), opening=opening)
 
 
 def sealed_text(chance: random.Random, mark: str) -> str:

@@ -40,7 +40,7 @@ class EveryTurn:
 
 def open_saving(place: Path) -> KnowledgeBase:
     (place / "vault").mkdir(parents=True, exist_ok=True)
-    return KnowledgeBase(settings_of(place)._replace(capture="save"))
+    return KnowledgeBase.open(settings=settings_of(place)._replace(capture="save"))
 
 
 def kill(trial: Trial) -> None:
@@ -80,7 +80,7 @@ def kill(trial: Trial) -> None:
 def check(place: Path, kept: Sequence[str]) -> list[str]:
     """Read what is left, and compare turns, facets and memories."""
     with open_saving(place) as kb:
-        extract(kb, EveryTurn(), tokens=10**9)
+        extract(kb.vault, EveryTurn(), tokens=10**9)
         turns: Counter[str] = Counter()
         memories: Counter[str] = Counter()
         for file in Path(kb.root).rglob("*.md"):
@@ -108,10 +108,10 @@ def talk_until_killed(pipe: Connection, place: str, seed: int) -> None:
                 for number in range(TURNS):
                     text = f"{chance.randbytes(4).hex()} has {' '.join(chance.choices(WORDS, k=6))}."
                     turns = [SpokenTurn("User", text, time.time()), SpokenTurn("Assistant", "Noted.", time.time())]
-                    keep_turns(kb, KeptSession(f"s-{number % 2}"), turns)
+                    keep_turns(kb.vault, KeptSession(f"s-{number % 2}"), turns)
                     pipe.send(f"kept {text}")
                 pipe.send("reads")
-                extract(kb, EveryTurn(), tokens=10**9)
+                extract(kb.vault, EveryTurn(), tokens=10**9)
                 pipe.send("has read")
     except Exception as error:
         pipe.send(f"failed: {type(error).__name__}: {error}")

@@ -19,6 +19,7 @@ from co_cli.activity.events import SearchEvent
 from co_cli.index.sqlite.connection import Database, connect, fetch, vector_extension
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.store import NoteStore, content_hash
+from co_cli.vault import Opening
 from tests.soak.checks import Ledger, differences, mark_of, open_vault, sealed_text, settings_of, unsound
 from tests.soak.disk import Disk, FileSystem, Image, Request, listening
 from tests.soak.runner import Trial
@@ -95,9 +96,8 @@ class Load:
         self._cuts.append(Cut(image, self._verb, len(self.acknowledged)))
 
     def _open(self) -> KnowledgeBase:
-        kb = open_vault(self.place)
-        kb.short_lived = True  # no thread of its own: what happens is decided by the seed
-        kb.index.state()
+        kb = open_vault(self.place, opening=Opening(short_lived=True))  # no thread: the seed decides what happens
+        kb.index.notes.state()
         for database in (kb.engine.database, kb.activity.database):
             if self.synchronous:
                 connection = database.borrow()
@@ -206,7 +206,7 @@ class Load:
 
     def _heal(self, found: Path) -> list[str]:
         """The next process that opens them brings the tail back."""
-        with KnowledgeBase(settings_of(self.place)._replace(data_dir=str(found))) as kb:
+        with KnowledgeBase.open(settings=settings_of(self.place)._replace(data_dir=str(found))) as kb:
             try:
                 kb.sync()
                 return differences(kb) + (["search.db was set aside"] if kb.engine.database.set_aside else [])

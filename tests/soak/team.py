@@ -12,6 +12,7 @@ from pathlib import Path
 
 from co_cli.errors import KnowledgeError, NoteConflictError
 from co_cli.knowledge_base import KnowledgeBase
+from co_cli.server.access_tokens import team_of
 from co_cli.settings import load_settings
 from co_cli.upkeep.verification import verify
 from tests import postgres
@@ -111,12 +112,13 @@ class Crew:
         """What was acknowledged and never came to the remote, after the last round of a keeper."""
         self.close()
         with open_server(self.place / NAMES[1], self.address) as kb:
-            assert kb.team
+            team = team_of(kb.vault)
+            assert team
             stop = threading.Event()
-            keeper = threading.Thread(target=kb.team.keeper, args=(stop,))
+            keeper = threading.Thread(target=team.keeper, args=(stop,))
             keeper.start()
             end = time.monotonic() + PATIENCE
-            while kb.team.state().outbox and time.monotonic() < end:
+            while team.state().outbox and time.monotonic() < end:
                 time.sleep(0.05)
             stop.set()
             keeper.join()
@@ -135,7 +137,7 @@ class Crew:
 
     def _keeper(self) -> int | None:
         with open_server(self.place / NAMES[0], self.address) as kb:
-            keeper = kb.team.state().keeper if kb.team else None
+            keeper = team.state().keeper if (team := team_of(kb.vault)) else None
         return int(keeper.rpartition(":")[2]) if keeper else None
 
     def _hear(self, said: tuple[str, str]) -> None:
@@ -157,8 +159,9 @@ def save_until_killed(pipe: Connection, folder: str, address: str, name: str) ->
     """A server: a keeper in a thread of its own, and one save after another. Says what was acknowledged."""
     logging.disable()  # it would tell of every kill
     kb = open_server(Path(folder), address)
-    assert kb.team
-    threading.Thread(target=kb.team.keeper, args=(threading.Event(),), daemon=True).start()
+    team = team_of(kb.vault)
+    assert team
+    threading.Thread(target=team.keeper, args=(threading.Event(),), daemon=True).start()
     number = 0
     while True:
         number += 1

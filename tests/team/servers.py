@@ -9,6 +9,7 @@ from pathlib import Path
 import psycopg
 
 from co_cli.knowledge_base import KnowledgeBase
+from co_cli.server.access_tokens import team_of as server_team_of
 from co_cli.settings import load_settings
 from co_cli.team.keeper import Keeper
 from co_cli.team.team_vault import TeamVault
@@ -82,8 +83,9 @@ class Team:
 
 
 def team_of(kb: KnowledgeBase) -> TeamVault:
-    assert kb.team
-    return kb.team
+    team = server_team_of(kb.vault)
+    assert team
+    return team
 
 
 def kept_texts(folder: Path) -> list[str]:

@@ -487,7 +487,7 @@ def test_a_server_that_does_not_keep_the_vault_follows_the_one_that_does(team: T
             other.join(PATIENCE)
 
     assert git(team.place / "two", "status", "--short") == ""
-    commits = [change.what for change in note_history(two, ref, limit=10).changes if change.source == "git"]
+    commits = [change.what for change in note_history(two.vault, ref, limit=10).changes if change.source == "git"]
     assert commits == ["Save memories/elms-like-water.md"]
     assert two.search("elms", as_of="2099-01-01").hits[0].ref == ref, "the files as they were committed"
 

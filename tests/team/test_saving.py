@@ -354,7 +354,7 @@ def test_a_plain_folder_on_postgres_is_no_team_vault(team: Team) -> None:
     (plain / "memories").mkdir(parents=True)
     kb = team.open(plain)
 
-    assert kb.team is None
+    assert kb.vault.authority is None
     assert kb.remember("Elms like water.").seq is None
 
 

@@ -98,8 +98,8 @@ def test_a_vault_that_is_unmounted_during_a_sync_keeps_its_rows(
         mount("--bind", str(drive), str(place))
         try:
             kb.sync()
-            assert kb.index.missing() == []
-            assert kb.index.state().notes == len(TREES) + 30
+            assert kb.index.notes.missing() == []
+            assert kb.index.notes.state().notes == len(TREES) + 30
         finally:
             unmount(place)
 
@@ -119,7 +119,7 @@ def test_most_notes_gone_at_once_are_kept_until_somebody_says_so(co: Co, vault: 
     assert found(kb, "tree03") == ["memory:tree03"]
     plant(vault, TREES[:5])
     assert kb.sync().removed == []
-    assert len(kb.index.missing()) == 10
+    assert len(kb.index.notes.missing()) == 10
     dropped = co("index", "sync", "--drop-missing", "--json").json
     assert sorted(dropped["removed"]) == [f"memories/{name}.md" for name in TREES[5:15]]
     assert found(kb, "tree07") == []

@@ -243,4 +243,4 @@ def test_nothing_is_left_behind_when_it_is_closed_even_during_a_sync(vault: Vaul
 
     assert set(threading.enumerate()) <= threads
     kb.sync()
-    assert kb.index.state().notes == 600
+    assert kb.index.notes.state().notes == 600

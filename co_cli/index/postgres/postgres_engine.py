@@ -167,7 +167,6 @@ class PostgresEngine:
             self._reader.sight = self.sight
             self.replica = Replica(self._position, self._reader._position)
         self.set_aside: str | None = None  # it has no file
-        self.on_set_aside: Callable[[str], None] | None = None
 
     @contextlib.contextmanager
     def reading(self) -> Generator[Reader]:

@@ -64,14 +64,16 @@ class Database:
     derived = True
     """Whether everything in it comes back from the files."""
 
-    def __init__(self, path: str, extension: str | None = None) -> None:
+    def __init__(
+        self, path: str, extension: str | None = None, on_set_aside: Callable[[str], None] | None = None
+    ) -> None:
         """`extension` is the path of sqlite-vec's library; None does without."""
         if apsw.SQLITE_VERSION_NUMBER < OLDEST_SQLITE:
             raise IndexUnavailableError(f"SQLite {apsw.sqlite_lib_version()} can lose writes: `pip install -U apsw`")
         self.path, self.extension = path, extension
         self.set_aside: str | None = None
         """Where an unusable file was moved, if one was found."""
-        self.on_set_aside: Callable[[str], None] | None = None
+        self.on_set_aside = on_set_aside
         """Called with one line of text when that happens; it is always logged."""
         self._writer = threading.RLock()
         self._idle: list[FileConnection] = []

@@ -62,15 +62,22 @@ class SqliteWriter(SqliteStatements, WordReader, WordWriter, VectorWriter):
 class SqliteEngine:
     """One search.db."""
 
-    def __init__(self, path: str, extension: str | None = None) -> None:
-        self.database = Database(path, extension)
+    def __init__(
+        self,
+        path: str,
+        extension: str | None = None,
+        on_set_aside: Callable[[str], None] | None = None,
+        database: Database | None = None,
+    ) -> None:
+        """`on_set_aside` is called with one line of text when an unusable file was moved aside."""
+        self.database = database or Database(path, extension, on_set_aside)
         self.path = path
         self._open = threading.local()
         self._resident = ResidentVectors()
 
     @classmethod
-    def at(cls, path: str) -> SqliteEngine:
-        return cls(path, vector_extension())
+    def at(cls, path: str, on_set_aside: Callable[[str], None] | None = None) -> SqliteEngine:
+        return cls(path, vector_extension(), on_set_aside)
 
     @contextlib.contextmanager
     def reading(self) -> Generator[Reader]:
@@ -93,9 +100,7 @@ class SqliteEngine:
     def rebuild(self, fill: Callable[[Engine], None], catch_up: Callable[[Engine], None]) -> None:
         def on_engine(step: Callable[[Engine], None]) -> Callable[[Database], None]:
             def take(fresh: Database) -> None:
-                engine = SqliteEngine(fresh.path, fresh.extension)
-                engine.database = fresh
-                step(engine)
+                step(SqliteEngine(fresh.path, fresh.extension, database=fresh))
 
             return take
 
@@ -104,14 +109,6 @@ class SqliteEngine:
     @property
     def set_aside(self) -> str | None:
         return self.database.set_aside
-
-    @property
-    def on_set_aside(self) -> Callable[[str], None] | None:
-        return self.database.on_set_aside
-
-    @on_set_aside.setter
-    def on_set_aside(self, tell: Callable[[str], None] | None) -> None:
-        self.database.on_set_aside = tell
 
     def size(self) -> int:
         return os.path.getsize(self.path)
