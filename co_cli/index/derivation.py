@@ -6,7 +6,6 @@ The same for every engine.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -39,7 +38,8 @@ OWN_COLUMN = frozenset(
     """.split()
 )
 """Frontmatter that is searched elsewhere, or says nothing that people search for."""
-CUT_WORD = re.compile(r"^\w+\W*")
+LONGEST_WORD = 40
+"""A longer run of letters and digits may be cut."""
 ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str)
 
 Row = dict[str, Any]
@@ -86,20 +86,23 @@ def field_text(key: str, value: str) -> str:
     return f"{key}\t{value}"
 
 
-def embedding_text(place: str, title: str, heading: str, body: str, tags: str, aliases: str, context: str = "") -> str:
-    """What is embedded of a passage: its words, what its note says about itself, and where it is.
+def embedding_text(title: str, heading: str, body: str, tags: str, aliases: str, context: str = "") -> str:
+    """What is embedded of a passage: its words and what its note says about itself.
 
-    Of the context no more than the passage is long, and its end rather than its beginning: it must not outweigh it.
+    Of the context no more than the passage is long, up to a whole word, and its end rather than its beginning: it must
+    not outweigh it.
     """
-    parts = title, heading, body, tags, aliases, _last_words(context, len(body)), f"Source: {place}"
+    parts = title, heading, body, tags, aliases, _last_words(context, len(body))
     return "\n".join(part for part in parts if part)
 
 
 def _last_words(text: str, size: int) -> str:
-    """The end of a text, at most so many characters, without the rest of a word that does not fit."""
-    end = text[-size:]
-    cuts = len(end) < len(text) and text[-size - 1].isalnum() and not RUN.match(end)
-    return CUT_WORD.sub("", end) if cuts else end
+    """The end of a text, so many characters and the rest of the word that they begin in."""
+    start = max(0, len(text) - size) if size else 0
+    least = max(0, start - LONGEST_WORD)
+    while start > least and text[start - 1].isalnum() and text[start].isalnum() and not RUN.match(text, start):
+        start -= 1
+    return text[start:]
 
 
 def _note_columns(file: IndexedFile, note: Note) -> Row:

@@ -1,4 +1,4 @@
-"""A text is embedded once: restored, rebuilt or in another vault, its vector is there."""
+"""A text is embedded once: renamed, restored, rebuilt or copied, its vector is there."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_what_was_embedded_before_is_not_embedded_again(
 ) -> None:
     vault.write("memories/oak.md", OAK)
     index.sync()
-    assert embedders.counting.texts == ["Oaks\nOaks live for centuries.\nSource: memory:/memories/oak.md"]
+    assert embedders.counting.texts == ["Oaks\nOaks live for centuries."]
     before = {*inside.vectors(COUNTED).values()}
 
     def check(what: str) -> None:
@@ -77,11 +77,17 @@ def test_what_was_embedded_before_is_not_embedded_again(
     vault.write("memories/oak.md", OAK.replace("importance: 0.2", "importance: 0.9\nreviewed: yes"))
     index.sync()
     check("a field that is not searched")
-    vault.delete("memories/oak.md")
+    vault.path("memories/oak.md").rename(vault.path("memories/trees.md"))
+    index.sync()
+    check("a rename")
+    vault.delete("memories/trees.md")
     index.sync()
     vault.write("memories/oak.md", OAK)
     index.sync()
     check("a deleted note that is restored")
+    vault.write("memories/twin.md", OAK)
+    index.sync()
+    check("a copy")
     index.rebuild()
     check("a rebuild")
     index.reembed()
@@ -102,20 +108,15 @@ def test_what_is_embedded_is_embedded_again_when_it_changes(
 
         assert len(embedders.counting.texts) == number, change
         seen |= {*inside.vectors(COUNTED).values()}
-    vault.path("memories/oak.md").rename(vault.path("memories/old trees.md"))
-    index.sync()
-    seen |= {*inside.vectors(COUNTED).values()}
-    assert len(seen) == 6, "its path is part of what is embedded"
+    assert len(seen) == 5
 
 
-def test_what_is_around_a_passage_is_cut_between_words_and_its_source_comes_last(
+def test_what_is_around_a_passage_is_cut_between_words(
     vault: Vault, index: KnowledgeIndex, embedders: CountingEmbedders
 ) -> None:
     around = "context: Green follows after ten minutes"
     vault.write("memories/blue.md", f"---\ntitle: Deploys\ntags: [ops]\n{around}\n---\nBlue takes traffic.\n")
-    vault.write(
-        "articles/long/name.md", f"---\ntitle: Names\n{around}\n---\nA body longer than the context around it.\n"
-    )
+    vault.write("articles/name.md", f"---\ntitle: Names\n{around}\n---\nA body longer than the context around it.\n")
     vault.write(
         "memories/china.md", "---\ntitle: Pool\ncontext: \u84dd\u6c60\u5148\u63a5\u6d41\u91cf\n---\n\u5148\u84dd\n"
     )
@@ -123,8 +124,7 @@ def test_what_is_around_a_passage_is_cut_between_words_and_its_source_comes_last
     index.sync()
 
     assert sorted(embedders.counting.texts) == [
-        "Deploys\nBlue takes traffic.\nops\nafter ten minutes\nSource: memory:/memories/blue.md",
-        "Names\nA body longer than the context around it.\nGreen follows after ten minutes"
-        "\nSource: article:/articles/long/name.md",
-        "Pool\n\u5148\u84dd\n\u6d41\u91cf\nSource: memory:/memories/china.md",
+        "Deploys\nBlue takes traffic.\nops\nfollows after ten minutes",
+        "Names\nA body longer than the context around it.\nGreen follows after ten minutes",
+        "Pool\n\u5148\u84dd\n\u6d41\u91cf",
     ]

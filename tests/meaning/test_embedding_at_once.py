@@ -125,8 +125,7 @@ def test_a_note_that_changes_while_it_is_embedded_never_gets_the_old_texts_vecto
         index.sync()
         index.sync()
 
-        text = "Oak\nInvoices are due in thirty days.\nSource: memory:/memories/oak.md"
-        [right] = embedders.model.embed([text], "document")
+        [right] = embedders.model.embed(["Oak\nInvoices are due in thirty days."], "document")
         assert right is not None
         assert inside.vectors() == {"memories/oak.md": packed(right)}
         assert inside.waiting == 0

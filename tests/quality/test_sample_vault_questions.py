@@ -20,7 +20,7 @@ from co_cli.paths import sample_vault
 
 SHORT_NOTES = Path(__file__).parents[2] / "benchmarks" / "quality" / "short_notes"
 FLOORS = {"all": 0.68, "words": 0.94, "paraphrase": 0.41}
-RECALL_AT_5_WORDS, RECALL_AT_5_PARAPHRASE = 0.98, 0.58
+RECALL_AT_5_WORDS, RECALL_AT_5_PARAPHRASE = 0.98, 0.6
 SHORT_NOTES_FLOOR, SHORT_NOTES_RECALL_AT_10 = 0.49, 0.74
 SHORT_NOTES_READ = 0.72
 """The recall@5 of the small reader there: .77 was measured, and .57 without it."""

@@ -276,5 +276,5 @@ def vectors_table(space: int) -> str:
 def _to_embed(row: Any) -> WaitingPassage:
     title, heading, body, tags, *rest = row[5:]
     title = "" if row[1] == "conversation" else title  # what was said first is not what this turn is about
-    text = embedding_text(f"{row[1]}:/{row[2]}", title, heading, body, " ".join(json.loads(tags)), *rest)
+    text = embedding_text(title, heading, body, " ".join(json.loads(tags)), *rest)
     return WaitingPassage(row[0], row[1], text, tuple(row[2:5]))
