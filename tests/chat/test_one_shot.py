@@ -13,7 +13,7 @@ import pytest
 
 from tests.chat_server import CUT, HOLD, ChatServer, calls, fails, text
 from tests.command import Co
-from tests.service.test_reading import ANSWER, NOTES, QUESTION
+from tests.searching.test_reading import ANSWER, NOTES, QUESTION
 from tests.vault import Vault
 
 

@@ -18,7 +18,7 @@ from co_cli.knowledge_index import KnowledgeIndex
 from tests.command import run_together
 from tests.meaning.conftest import Open
 from tests.meaning.inside import Inside
-from tests.service.test_parallel import run_all
+from tests.test_parallel import run_all
 from tests.vault import Vault
 
 QUESTION = "who approved the late refund"

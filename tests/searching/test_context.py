@@ -13,7 +13,7 @@ from co_cli.knowledge_base import KnowledgeBase
 from co_cli.paths import sample_vault
 from co_cli.searching.context import always_notes
 from co_cli.upkeep.feedback import judge
-from tests.service.everyday_prompts import HELD_OUT, TUNED_ON, with_chatter
+from tests.searching.everyday_prompts import HELD_OUT, TUNED_ON, with_chatter
 from tests.vault import Vault
 
 
