@@ -32,7 +32,7 @@ from co_cli.local import LocalKnowledgeBase, open_local
 from co_cli.paths import sample_vault
 from co_cli.server import (
     activity_api,
-    given_api,
+    context_api,
     health_api,
     map_api,
     note_api,
@@ -46,7 +46,7 @@ from co_cli.values import Role, Token
 from co_cli.vault import Opening
 from co_cli.vaults import SAMPLE_QUESTIONS
 
-MODULES = (activity_api, given_api, health_api, map_api, note_api, review_api, search_api)
+MODULES = (activity_api, context_api, health_api, map_api, note_api, review_api, search_api)
 """They register their routes when they are imported."""
 OWNER = Token("", "admin", "")
 """The person who started the server."""

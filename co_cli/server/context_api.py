@@ -15,7 +15,7 @@ from co_cli.tools import Toolbox, ToolResult
 from co_cli.tools.toolbox import EVERY_TOOL, RESULT_TOKENS
 
 
-class GivenFor(BaseModel):
+class WorkingSetFor(BaseModel):
     """A prompt, and how much room there is."""
 
     prompt: str = ""
@@ -44,7 +44,7 @@ class ToolCall(BaseModel):
 
 @lru_cache(4)  # it remembers when it last looked for changed files
 def toolbox_of(kb: LocalKnowledgeBase, may_write: bool) -> Toolbox:
-    return Toolbox(kb, names=[one.name for one in EVERY_TOOL], read_only=not may_write, with_skills=True)
+    return Toolbox(kb, names=[tool.name for tool in EVERY_TOOL], read_only=not may_write, with_skills=True)
 
 
 @route("POST", "/tools/{name}", role="read")
@@ -60,10 +60,10 @@ def choose_notes(kb: LocalKnowledgeBase, asked: ContextFor) -> Context:
 
 
 @route("POST", "/given", role="read")
-def show_given(kb: LocalKnowledgeBase, asked: GivenFor) -> WorkingSet:
+def show_given(kb: LocalKnowledgeBase, asked: WorkingSetFor) -> WorkingSet:
     """Show exactly what an agent would be given for a prompt, and why. No model is called; nothing is recorded."""
     from co_cli.agent.capability import working_set  # imports pydantic-ai, which `co web` does not wait for
 
-    given = working_set(kb, asked.prompt.strip(), asked.tokens)
-    given.report["warnings"] += kb.untrusted_vaults(given.report["degraded"])
-    return given
+    found = working_set(kb, asked.prompt.strip(), asked.tokens)
+    found.report["warnings"] += kb.untrusted_vaults(found.report["degraded"])
+    return found
