@@ -275,9 +275,7 @@ class LocalKnowledgeBase:
 
     def outdated(self, note: Note) -> str | None:
         """Why a note is not valid now, such as `superseded by memory:new`; None if it is valid."""
-        from co_cli.saving.lookup import outdated as why_outdated  # slow to import
-
-        return why_outdated(note, self.working_index())
+        return self.lookup.outdated(note)
 
     def links(self, ref: str, targets: Sequence[str] | None = None) -> tuple[list[Link], list[Backlink]]:
         """The links of a note and the links to it, resolved by Obsidian's rules.
@@ -288,9 +286,7 @@ class LocalKnowledgeBase:
 
     def file_of(self, ref: str) -> str:
         """The path of a note's file, which is not read."""
-        from co_cli.saving.lookup import file_of  # slow to import
-
-        return file_of(self.vault, ref)
+        return self.lookup.file_of(ref)
 
     def view(self, ref: str, note: Note) -> NoteView:
         """Everything about a note, or the lines of it that the ref names."""

@@ -113,6 +113,15 @@ class Lookup:
         except NotTextError as error:
             raise InvalidInputError(f"{path} is not a note: {error}") from None
 
+    def file_of(self, ref: str) -> str:
+        """The path of a note's file, which is not read."""
+        origin, path = self.locate(ref)
+        return os.path.join(origin.root, *path.split("/"))
+
+    def outdated(self, note: Note) -> str | None:
+        """Why a note is not valid now; None if it is valid."""
+        return outdated(note, self.index)
+
     def open_own(self, ref: str, action: str) -> Note:
         """A note of this vault. Files of linked sources are never written."""
         origin, note = self.open(ref)
@@ -294,8 +303,7 @@ def open_note(vault: Vault, ref: str) -> Note:
 
 def file_of(vault: Vault, ref: str) -> str:
     """The path of a note's file, which is not read."""
-    origin, path = Lookup(vault).locate(ref)
-    return os.path.join(origin.root, *path.split("/"))
+    return Lookup(vault).file_of(ref)
 
 
 def locate_checkpoint(root: str, name: str) -> tuple[Origin, str]:
