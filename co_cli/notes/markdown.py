@@ -24,12 +24,10 @@ LINK = re.compile(r"\]\(\s*<?([^)\s>]{1,500}+)>?(?:\s+[\"'][^\n]*?)?\s*\)")
 TAG = re.compile(r"#(?<![^\s(,;]#)([^\W\d_][\w/-]*|\d[\w/-]*[^\W\d][\w/-]*)")
 
 COLOUR = re.compile(r"[0-9a-f]{3,4}|[0-9a-f]{6}|[0-9a-f]{8}", re.I)
-SHOWN = re.compile(
-    r"!?\[((?:[^\[\]]|\[[^\[\]]*\])*)\](?:\([^()\s]*(?:\([^()]*\)[^()\s]*)*(?:\s[^()]*)?\)|\[[^\[\]]*\])"
-)
-"""A picture or a link, and the text that is shown for it."""
-WIKI = re.compile(r"!?\[\[(?:[^\[\]|]+\|)?([^\[\]|]+)\]\]")
-EMPHASIS = re.compile(r"(?<![\w*`_])(\*{1,3}|_{1,3}|`+)(?=\S)(.+?)(?<=\S)\1(?![\w*`_]|\.\w)")
+SHOWN = r"!?\[((?:[^\[\]]|\[[^\[\]]*\])*)\](?:\([^()\s]*(?:\([^()]*\)[^()\s]*)*(?:\s[^()]*)?\)|\[[^\[\]]*\])"
+"""A picture or a link, and the text that is shown for it. These three are compiled when they are first used."""
+WIKI = r"!?\[\[(?:[^\[\]|]+\|)?([^\[\]|]+)\]\]"
+EMPHASIS = r"(?<![\w*`_])(\*{1,3}|_{1,3}|`+)(?=\S)(.+?)(?<=\S)\1(?![\w*`_]|\.\w)"
 LONGEST_LINE = 1_000
 """Characters of a line that `plain_text` looks at."""
 
@@ -210,7 +208,7 @@ def plain_text(line: str) -> str:
     """A line as Markdown shows it: the text of links and pictures, without marks of emphasis and code."""
     if len(line) > LONGEST_LINE or not re.search(r"[\[*_`]", line):
         return line
-    line = WIKI.sub(r"\1", line)
+    line = re.sub(WIKI, r"\1", line)
     for pattern, part in ((SHOWN, r"\1"), (SHOWN, r"\1"), (EMPHASIS, r"\2"), (EMPHASIS, r"\2")):
-        line = pattern.sub(part, line)  # twice: a picture may be in a link, and bold in italics
+        line = re.sub(pattern, part, line)  # twice: a picture may be in a link, and bold in italics
     return line
