@@ -36,7 +36,7 @@ CODE_START = re.compile(r"--|\$\(|[A-Za-z]:\\|\\\\")
 """An option, a command or a file of Windows."""
 CODE_SIGN = re.compile(r"[()\[\]{}\\|]")
 CALL = re.compile(r"([A-Za-z_$][\w.$]*)[(\[{]")
-NAMES = re.compile(r"\W*(?:(?:[A-Za-z_]+\d*|\d+)\b\W*)*")
+NAMES = re.compile(r"\W*(?:(?:[^\W\d]+\d*|\d+)\b\W*)*")
 """Nothing but words and numbers between signs."""
 TEMPLATE = re.compile(r"\{\w*\}|%\(|%s")
 NO_SECRET = (
@@ -196,11 +196,13 @@ def _is_code(match: re.Match[str], text: str) -> bool:
         return True
     if not CODE_SIGN.search(text):
         return False
+    balanced = all(text.count(opened) == text.count(closed) for opened, closed in ("()", "[]", "{}"))
+    ended = match.string[match.end("secret") :][:1] in ("", "\n") and not text.endswith(("(", "[", "{"))
     call = CALL.match(text)
     if call is None or NAMES.fullmatch(text):
-        return bool(NAMES.fullmatch(text))
-    balanced = all(text.count(opened) == text.count(closed) for opened, closed in ("()", "[]", "{}"))
-    ended = match.string[match.end("secret") :][:1] in ("", "\n")
+        words = re.findall(r"[A-Za-z]{4,}", text)
+        spoken = all(word.islower() or word.isupper() or CAPITAL_WORDS.fullmatch(word) for word in words)
+        return bool(NAMES.fullmatch(text)) and (balanced or not ended) and spoken
     changes = len(re.findall(CHANGE, call[1]))
     return (balanced or not ended) and (changes < MIN_CHANGES or 3 * changes < len(call[1]))
 
@@ -226,10 +228,10 @@ def _is_password(match: re.Match[str], name: str, secret: str) -> bool:
     word = secret.lstrip("@#~$")
     letters = any(map(str.islower, word)) or any(map(str.isupper, word))
     digits, signs = any(map(str.isdigit, word)), any(sign in word for sign in "!@#$%^&*?~+")
-    mixed = (
-        (digits and letters) or (signs and (digits or letters)) or (not WEAK_NAME.search(name) and _is_scrambled(word))
-    )
-    return (mixed or _is_random(match, secret)) and entropy(secret) >= MIN_PASSWORD_ENTROPY
+    mixed = (digits and letters) or (signs and (digits or letters))
+    if not WEAK_NAME.search(name):  # what is not quoted and has a bracket was taken for no code
+        mixed = mixed or _is_scrambled(word) or (not match.groupdict().get("quote") and CODE_SIGN.search(word))
+    return bool(mixed or _is_random(match, secret)) and entropy(secret) >= MIN_PASSWORD_ENTROPY
 
 
 def _is_marked(match: re.Match[str], name: str, secret: str) -> bool:
