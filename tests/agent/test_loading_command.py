@@ -70,7 +70,8 @@ def test_a_document_behind_a_tool_is_added_found_and_refreshed(
         "add", f"{LIBRARY}/Mooring", oaks, f"{LIBRARY}/Nowhere", "--tag", "boats", "--prompt-addition", "Be quick."
     )
 
-    assert ran.out == f"{LIBRARY}/Mooring  created article:mooring\n{oaks}  created article:oaks\n"
+    added = f"in the vault {vault.root}\n"
+    assert ran.out == f"{LIBRARY}/Mooring  created article:mooring\n{oaks}  created article:oaks\n{added}"
     assert ran.err.splitlines()[-1] == f"failed: {LIBRARY}/Nowhere: the library says 404; {fix}"
     assert ran.code == 3
     note = vault.read("articles/mooring.md")
@@ -108,7 +109,7 @@ def test_plain_http_replaces_a_broken_loading_agent_and_says_so(
 
     assert ran.code == 0
     assert ran.out.startswith(f"{oaks}  created article:oaks: by plain HTTP, because the loading agent failed: ")
-    assert ran.out.count("\n") == 1
+    assert ran.out.count("\n") == 2, "one line for it, and the vault"
 
     (settings / "servers.json").write_text('{"mcpServers": {"docs": {"command": "/nowhere/docs-mcp"}}}')
     row = co("add", elms, "--json").json[0]

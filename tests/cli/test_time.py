@@ -134,7 +134,7 @@ def test_as_of_works_before_the_first_commit(co: Co, vault: Vault) -> None:
 def test_old_checkouts_of_as_of_searches_are_removed(
     co: Co, kept_in_git: Vault, data_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("co_cli.saving.history.KEPT", 1)
+    monkeypatch.setattr("co_cli.searching.as_of.KEPT", 1)
     assert "memory:parking" in refs(co, "where is the office", "--as-of", "2024-06-01")
     [old] = [folder for folder in (data_dir / "as-of").iterdir() if folder.is_dir()]
     os.utime(old, (1, 1))  # asked for long ago, so nobody has it in hand

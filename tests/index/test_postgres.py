@@ -73,10 +73,10 @@ def first_tens(engine: str, data_dir: Path) -> tuple[dict[str, list[str]], Marks
 
     settings = load_settings({"vault": str(VAULT), "data_dir": str(data_dir)}, {"CO_ENGINE": engine})
     with KnowledgeBase.open(settings=settings) as kb:
-        [run] = Evaluation(settings, "").ask(read_vault(str(VAULT)), {"co": recorded}, kb)
+        [run] = Evaluation(settings, "").ask(read_vault(str(VAULT)), {"co": recorded}, kb.vault)
         assert kb.engine.problem() is None
         for query in QUERIES:
-            recorded(Desk(kb), query)
+            recorded(Desk(kb.vault), query)
     return found, mean_marks([marks for _, marks, _ in run.answers])
 
 

@@ -11,7 +11,6 @@ import pytest
 
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.paths import sample_vault
-from co_cli.searching.context import always_notes
 from co_cli.upkeep.feedback import judge
 from tests.searching.everyday_prompts import HELD_OUT, TUNED_ON, with_chatter
 from tests.vault import Vault
@@ -47,7 +46,7 @@ def test_most_questions_in_a_memorys_own_words_add_it(sample: KnowledgeBase) -> 
     lines = (Path(sample_vault()) / "questions.jsonl").read_text("utf-8").splitlines()
     asked = [question for question in map(json.loads, lines) if question["kind"] == "words"]
     asked = [question for question in asked if any(ref.startswith("memory:") for ref in question["answers"])]
-    always = {note.ref for note in always_notes(sample).notes}
+    always = {note.ref for note in sample.always_notes().notes}
 
     answered = [
         question for question in asked if {*reasons(sample, question["question"]), *always} & set(question["answers"])

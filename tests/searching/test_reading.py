@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
@@ -185,7 +186,7 @@ def test_without_its_file_the_search_answers_in_the_order_without_it(
         weights = bytearray(Path(FOLDER, "reader-small.bin").read_bytes())
         weights[-1_000] ^= 1
         (folder / "reader-small.bin").write_bytes(weights[:1_000_000] if damage == "cut short" else weights)
-    reading.reader = PassageReader(SMALL, str(folder))
+    reading.vault = replace(reading.vault, reader=PassageReader(SMALL, str(folder)))
 
     found = reading.search(QUESTION)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from co_cli.embedding.embedders import Embedders
 from co_cli.embedding.space import Embedder, VectorSpace
 from co_cli.knowledge_base import KnowledgeBase
+from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.retrieval.results import ABSENT
 from co_cli.tools import Toolbox
 from co_cli.values import worth_showing
@@ -171,7 +173,8 @@ class Faulty(Embedders):
 def test_a_programming_error_is_raised_and_not_hidden_by_a_fallback(vault: Vault, kb: KnowledgeBase) -> None:
     vault.write("memories/oak.md", "Oaks live long.")
     kb.sync()
-    kb.index.embedders = Faulty("static")
+    index = KnowledgeIndex(kb.engine, kb.index.origin, embedders=Faulty("static"), context=kb.index.context)
+    kb.vault = replace(kb.vault, index=index)
 
     with pytest.raises(ZeroDivisionError):
         kb.search("oaks")
