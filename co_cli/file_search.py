@@ -11,7 +11,7 @@ from co_cli.index.engine import EXPIRED, WordQuery
 from co_cli.index.grep import Needles, Place, grep
 from co_cli.retrieval.query import parse
 from co_cli.retrieval.request import SearchRequest
-from co_cli.retrieval.results import expired_answer, make_snippet, unsearched_text
+from co_cli.retrieval.results import expired_answer, make_snippet, shown_heading, unsearched_text
 from co_cli.values import Hit, Searched, SearchResult, State, moment_text
 
 
@@ -50,7 +50,7 @@ def search_files(
                 tags=note.tags,
                 created=moment_text(match.created),
                 marks=snippet.marks,
-                heading=match.passage.heading,
+                heading=shown_heading(match.passage.heading, note.title, note.source, note.path),
                 category=note.category,
             )
         )

@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 from co_cli.index.engine import EXPIRED, StoredPassage, WordQuery
 from co_cli.index.tokens import spans, tokens
+from co_cli.notes.markdown import plain_text
+from co_cli.notes.refs import ENDINGS
 from co_cli.retrieval.candidates import Candidates
 from co_cli.retrieval.score import Scored
 from co_cli.values import Hit, moment_text
@@ -77,11 +79,19 @@ def make_hit(one: Scored, passage: StoredPassage, words: WordQuery, prefix: str,
         tags=passage.tags,
         created=moment_text(passage.created),
         marks=snippet.marks,
-        heading=passage.heading,
+        heading=shown_heading(passage.heading, passage.title, passage.source, passage.path),
         missing=passage.missing is not None,
         category=passage.category,
         weak=weak,
     )
+
+
+def shown_heading(heading: str, title: str, source: str, path: str) -> str:
+    """Headings of Markdown as plain text, without the first one if that is the title."""
+    if source == "conversation" or not path.lower().endswith(ENDINGS):  # a speaker, a name of code
+        return heading
+    shown = plain_text(heading)
+    return shown.removeprefix(title).removeprefix(" > ") if f"{shown} > ".startswith(f"{title} > ") else shown
 
 
 def make_snippet(body: str, words: WordQuery) -> Snippet:

@@ -60,6 +60,16 @@ def test_a_snippet_keeps_the_lines_of_code(co: Co, vault: Vault) -> None:
     assert "   Saw planks like this:\n   for log in logs:\n       saw(log)\n   Then rest.\n" in out
 
 
+@pytest.mark.parametrize("backend", ["hybrid", "grep"])
+def test_titles_and_headings_of_results_are_plain_text(co: Co, vault: Vault, backend: str) -> None:
+    vault.write("articles/tor.md", "# [Tor](https://tor.example)\n\nOnions.\n\n## See **[bridges](b.md)**\n\nSnowflakes.")
+
+    found = [co("search", word, "--backend", backend, "--json").json["hits"][0] for word in ("onions", "snowflakes")]
+
+    assert [(hit["title"], hit["heading"]) for hit in found] == [("Tor", ""), ("Tor", "See bridges")]
+    assert co("search", "tor.example").out.splitlines()[0].startswith("1. Tor  article:tor"), "the address is searched"
+
+
 def test_paths_of_results_are_printed_for_pipes(co: Co, vault: Vault) -> None:
     files = [str(vault.path(f"memories/{name}.md")) for name in ("elm", "oak")]
     chosen = ("search", "park", "--tag", "tree", "--backend", "fts5")
