@@ -62,7 +62,8 @@ def test_a_snippet_keeps_the_lines_of_code(co: Co, vault: Vault) -> None:
 
 @pytest.mark.parametrize("backend", ["hybrid", "grep"])
 def test_titles_and_headings_of_results_are_plain_text(co: Co, vault: Vault, backend: str) -> None:
-    vault.write("articles/tor.md", "# [Tor](https://tor.example)\n\nOnions.\n\n## See **[bridges](b.md)**\n\nSnowflakes.")
+    text = "# [Tor](https://tor.example)\n\nOnions.\n\n## See **[bridges](b.md)**\n\nSnowflakes."
+    vault.write("articles/tor.md", text)
 
     found = [co("search", word, "--backend", backend, "--json").json["hits"][0] for word in ("onions", "snowflakes")]
 
