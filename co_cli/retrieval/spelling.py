@@ -71,12 +71,13 @@ def _closest(reader: Reader, scope: Scope, word: str, term: Term) -> str | None:
     close = dict.fromkeys(
         one for text in (term, word) for one in get_close_matches(text, sorted(stems), MOST_STEMS, CLOSE_STEMS)
     )
-    found = [spelled for stem in close for spelled in _spellings(reader, scope, stem)]
-    words = [spelled.lower() for spelled in found if len(word) >= LONG or spelled.islower()]
+    found = [(stem, spelled) for stem in close for spelled in _spellings(reader, scope, stem)]
+    kept = [(stem, spelled.lower()) for stem, spelled in found if len(word) >= LONG or spelled.islower()]
+    words = {stem: spelled for stem, spelled in kept if spelled == f"{stem}s"}  # `tokn` where notes have only `tokens`
+    words |= {spelled: spelled for _, spelled in kept}
     swapped = {word[:n] + word[n + 1] + word[n] + word[n + 2 :] for n in range(len(word) - 1)}
-    return next((one for one in words if one in swapped), None) or next(
-        iter(get_close_matches(word, words, 1, CLOSE_WORDS)), None
-    )
+    meant = [one for one in words if one in swapped] or get_close_matches(word, words, 1, CLOSE_WORDS)
+    return words[meant[0]] if meant else None
 
 
 def _spellings(reader: Reader, scope: Scope, term: Term) -> list[str]:

@@ -68,5 +68,8 @@ def test_each_misspelled_word_is_corrected_on_its_own(co: Co, vault: Vault) -> N
         found = co("search", query, "--json").json
         assert found["understood"] == [f'no note has "{one}": searched for "{other}"' for one, other in meant.items()]
         assert found["hits"][0]["ref"] == ("memory:bus" if "bus" in query else "memory:pat")
+    vault.write("memories/pat.md", "Create personal access tokens in the settings of your account.")
+    found = co("search", "acess tokn", "--json").json["understood"]
+    assert found == ['no note has "acess": searched for "access"', 'no note has "tokn": searched for "tokens"']
     for query in ("karl", "maik", "grpc", "toll"):  # another name, another word
         assert "searched for" not in co("search", query).out, query
