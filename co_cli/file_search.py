@@ -27,7 +27,7 @@ def search_files(
     understood: list[str] = []
     if not filters.outdated:
         now = time.time() if filters.as_of is None else filters.as_of
-        problems = [succession.standing(one.origin.root, one.note, now).problem(now) for one in matches]
+        problems = [succession.validity(one.origin.root, one.note, now).problem(now) for one in matches]
         if problems[:1] == [EXPIRED] and filters.as_of is None:
             understood.append(expired_answer(matches[0].note.ref))
         matches = [one for one, problem in zip(matches, problems, strict=True) if not problem]

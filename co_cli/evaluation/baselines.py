@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 
 from co_cli.embedding.space import Vector
-from co_cli.index.engine import Reader, Scope, StoredSpace, WordQuery
+from co_cli.index.engine import ReadTransaction, Scope, StoredSpace, WordQuery
 from co_cli.index.grep import read_origin
 from co_cli.retrieval.query import Query, parse
 from co_cli.sources.origin import kind_of
@@ -40,7 +40,7 @@ class Desk:
         return parse(re.sub(r'["#:-]', " ", text))
 
     @contextmanager
-    def _reading(self) -> Generator[tuple[Reader, Scope, StoredSpace | None]]:
+    def _reading(self) -> Generator[tuple[ReadTransaction, Scope, StoredSpace | None]]:
         with self.vault.engine.reading() as reader:
             state = self.vault.index.notes.state()
             sources = kind_of(state.origin).sources

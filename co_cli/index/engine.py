@@ -148,7 +148,7 @@ FULL_STRENGTH = 0.75
 EXPIRED = "no longer valid"
 
 
-class Standing(NamedTuple):
+class Validity(NamedTuple):
     """When a note is valid."""
 
     created: float
@@ -276,7 +276,7 @@ class CacheState(NamedTuple):
         return self.hits / total if total else None
 
 
-class Reader(Protocol):
+class ReadTransaction(Protocol):
     """One read transaction: every method sees the same moment, whatever others write meanwhile.
 
     Unknown ids, names and paths are no error; what they would give is left out of the answer.
@@ -351,7 +351,7 @@ class Reader(Protocol):
         """Those of these notes that are conversations: each of their passages is a hit of its own."""
         ...
 
-    def standings(self, notes: Sequence[int], now: float) -> dict[int, Standing]:
+    def validities(self, notes: Sequence[int], now: float) -> dict[int, Validity]:
         """When these notes are valid; empty if no note of their vaults ever ends.
 
         A note is superseded once the newer note exists and is valid. Of two that supersede each other, the newer wins.
@@ -382,7 +382,7 @@ class Reader(Protocol):
     def cache_state(self) -> CacheState: ...
 
 
-class Writer(Reader, Protocol):
+class WriteTransaction(ReadTransaction, Protocol):
     """One write transaction: all of it happens, or nothing. One writer at a time; others wait."""
 
     def add_vault(self, origin: Origin) -> int:
@@ -447,11 +447,11 @@ class Engine(Protocol):
         """Where an unusable file was moved, if one was found."""
         ...
 
-    def reading(self) -> AbstractContextManager[Reader]:
+    def reading(self) -> AbstractContextManager[ReadTransaction]:
         """A read transaction; inside another one of the same thread, that one."""
         ...
 
-    def writing(self) -> AbstractContextManager[Writer]: ...
+    def writing(self) -> AbstractContextManager[WriteTransaction]: ...
 
     def rebuild(self, fill: Callable[[Engine], None], catch_up: Callable[[Engine], None]) -> None:
         """Fill a new store and put it in place of this one. Readers keep the old one, and the cache is kept.

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from co_cli.errors import VaultError
 from co_cli.index.changes import hides_text
-from co_cli.index.engine import Standing
+from co_cli.index.engine import Validity
 from co_cli.index.indexed_notes import name_in
 from co_cli.index.names import fold_name, names_of
 from co_cli.index.tokens import fold
@@ -63,12 +63,12 @@ class Succession:
         for name in {fold_name(target) for target in note.supersedes}:
             self._takers.setdefault((root, name), []).append(known)
 
-    def standing(self, root: str, note: Note, now: float) -> Standing:
+    def validity(self, root: str, note: Note, now: float) -> Validity:
         """When a note is valid, once all are added."""
         old = self._by_ref[root, note.ref]
         newer = [one for one in self._takers_of(old) if one.begun(now) and not self._takes_back(old, one)]
         by = max(newer, key=lambda one: one.created).ref if newer else self._named(root, note, now)
-        return Standing(old.created, *note.valid, by)
+        return Validity(old.created, *note.valid, by)
 
     def _takers_of(self, old: _Known) -> list[_Known]:
         return [one for name in old.names for one in self._takers.get(name, ()) if one is not old]

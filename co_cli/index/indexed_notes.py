@@ -20,7 +20,7 @@ from co_cli.index.engine import (
     CacheState,
     Engine,
     NoteKey,
-    Reader,
+    ReadTransaction,
     Scope,
     SourceCount,
     StoredNote,
@@ -177,7 +177,7 @@ class IndexedNotes:
 
     # -- with those searched together ----------------------------------------------------------------------------------
 
-    def view(self, reader: Reader, filters: Filters) -> View:
+    def view(self, reader: ReadTransaction, filters: Filters) -> View:
         """What a search with these filters sees."""
         own = reader.vault(self.origin)
         vaults = [one for one in self._vaults(reader) if not filters.roots or one.origin.root in filters.roots]
@@ -248,21 +248,21 @@ class IndexedNotes:
                 if vault.origin.tier != (tier if prefix else ""):
                     continue
                 for note in reader.find_notes(vault.id, "ref", [to_utf8(rest if prefix else ref)]):
-                    standing = reader.standings([note.id], now).get(note.id)
-                    if standing and standing.superseded_by:
-                        return prefix + standing.superseded_by
+                    validity = reader.validities([note.id], now).get(note.id)
+                    if validity and validity.superseded_by:
+                        return prefix + validity.superseded_by
                     return None if note.superseded_by else named
         return named
 
     # -- inside --------------------------------------------------------------------------------------------------------
 
-    def read(self, read: Callable[[Reader, int], T], nothing: T) -> T:
+    def read(self, read: Callable[[ReadTransaction, int], T], nothing: T) -> T:
         """What can be read of this origin; `nothing` if it was never synced."""
         with self.engine.reading() as reader:
             vault = reader.vault(self.origin)
             return nothing if vault is None else read(reader, vault.id)
 
-    def _vaults(self, reader: Reader) -> list[StoredVault]:
+    def _vaults(self, reader: ReadTransaction) -> list[StoredVault]:
         """This origin and those searched with it, as far as they were ever synced."""
         found = [vault for origin in (self.origin, *self.linked) if (vault := reader.vault(origin))]
         return list({vault.id: vault for vault in found}.values())

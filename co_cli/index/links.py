@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from co_cli.index.engine import Reader, Scope, StoredNote, WordQuery
+from co_cli.index.engine import ReadTransaction, Scope, StoredNote, WordQuery
 from co_cli.index.names import fold_name
 from co_cli.index.tokens import tokens
 from co_cli.notes.wikilinks import LinkTargets, link_key
@@ -36,7 +36,7 @@ class Backlink(NamedTuple):
 class Targets:
     """Resolves the links of a vault's notes."""
 
-    def __init__(self, reader: Reader, vault: int, targets: Iterable[str]) -> None:
+    def __init__(self, reader: ReadTransaction, vault: int, targets: Iterable[str]) -> None:
         texts = {text for target in targets for text in (link_key(to_utf8(target)), to_utf8(target).partition("#")[0])}
         names = {name for text in texts if (name := fold_name(text))}
         self._notes = {note.path: note for note in reader.find_notes(vault, "name", names)}
@@ -60,7 +60,7 @@ def _link_keys(note: StoredNote) -> set[str]:
     return {link_key(to_utf8(name)) for name in (note.path, note.title, *aliases_of(note))}
 
 
-def links_from(reader: Reader, vault: int, path: str, targets: Sequence[str] | None = None) -> list[Link]:
+def links_from(reader: ReadTransaction, vault: int, path: str, targets: Sequence[str] | None = None) -> list[Link]:
     """What a note links to. `targets` are the links of its file, if the index may not know them yet."""
     if targets is None:
         targets = [target for note in reader.find_notes(vault, "path", [path]) for target in note.links]
@@ -69,7 +69,7 @@ def links_from(reader: Reader, vault: int, path: str, targets: Sequence[str] | N
     return [Link(target, note.ref if note else None) for target, note in found]
 
 
-def links_to(reader: Reader, vault: int, path: str) -> list[Backlink]:
+def links_to(reader: ReadTransaction, vault: int, path: str) -> list[Backlink]:
     """The notes that link to one, each once. A link to itself does not count."""
     keys = {key for note in reader.find_notes(vault, "path", [path]) for key in _link_keys(note)}
     sources = reader.find_notes(vault, "link", keys)
@@ -82,7 +82,7 @@ def links_to(reader: Reader, vault: int, path: str) -> list[Backlink]:
     return found
 
 
-def naming(reader: Reader, entity: StoredNote) -> set[int]:
+def naming(reader: ReadTransaction, entity: StoredNote) -> set[int]:
     """The other notes of its vault that have the title or an alias of an entity."""
     scope = Scope(tuple((entity.vault, source) for source in OWN_SOURCES))
     phrases = {tuple(tokens(name)) for name in (entity.title, *aliases_of(entity))} - {()}
@@ -90,7 +90,7 @@ def naming(reader: Reader, entity: StoredNote) -> set[int]:
     return {match.note for matches in found for match in matches} - {entity.id}
 
 
-def links_around(reader: Reader, notes: Mapping[int, StoredNote]) -> list[tuple[int, int]]:
+def links_around(reader: ReadTransaction, notes: Mapping[int, StoredNote]) -> list[tuple[int, int]]:
     """Links of which one end is among these notes, as pairs of note ids: from, to. Naming an entity links to it."""
     found: set[tuple[int, int]] = set()
     for vault in {note.vault for note in notes.values()}:

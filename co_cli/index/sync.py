@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from co_cli.index.changes import RACY_SECONDS, Changes, reported, settled
-from co_cli.index.engine import Engine, IndexedFile, Reader, StoredFile, SyncState
+from co_cli.index.engine import Engine, IndexedFile, ReadTransaction, StoredFile, SyncState
 from co_cli.notes.files import is_empty_folder
 from co_cli.notes.note import NotTextError
 from co_cli.notes.store import content_hash
@@ -251,7 +251,7 @@ def _by_folder(paths: Collection[str]) -> dict[str, list[str]]:
     return found
 
 
-def _vanished(reader: Reader, vault: int, origin: Origin, lost: Sequence[str]) -> bool:
+def _vanished(reader: ReadTransaction, vault: int, origin: Origin, lost: Sequence[str]) -> bool:
     """Whether more of an origin is gone at once than a person deletes, for example because its drive is not mounted.
 
     Then the rows stay, marked as missing, until their files are back or the user drops them.
@@ -269,6 +269,6 @@ def _vanished(reader: Reader, vault: int, origin: Origin, lost: Sequence[str]) -
     return gone > 1 and (gone == len(there) or (gone >= few and gone * 2 > len(there)))
 
 
-def _is_synced(reader: Reader, origin: Origin) -> bool:
+def _is_synced(reader: ReadTransaction, origin: Origin) -> bool:
     vault = reader.vault(origin)
     return vault is not None and vault.synced_at is not None

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from math import log
 
 from co_cli.embedding.space import Vector
-from co_cli.index.engine import Match, Named, Reader, Scope, StoredSpace, Term, WordQuery
+from co_cli.index.engine import Match, Named, ReadTransaction, Scope, StoredSpace, Term, WordQuery
 from co_cli.index.names import fold_name, numbers_of
 from co_cli.retrieval.query import Query
 
@@ -62,7 +62,7 @@ class Candidates:
         return max(map(len, self.having.values()), default=0)
 
 
-def gather(reader: Reader, ask: Ask, space: StoredSpace | None, vector: Vector | None) -> Candidates:
+def gather(reader: ReadTransaction, ask: Ask, space: StoredSpace | None, vector: Vector | None) -> Candidates:
     """Everything that is proposed, each with its cosine if there are vectors."""
     query, scope = ask.query, ask.scope
     matches = reader.words(scope, query.words, ask.depth) if ask.words else []
@@ -85,7 +85,7 @@ def gather(reader: Reader, ask: Ask, space: StoredSpace | None, vector: Vector |
     return Candidates(matches, near, named, notes, cosines, idf, having, unknown)
 
 
-def _named(reader: Reader, ask: Ask) -> list[Named]:
+def _named(reader: ReadTransaction, ask: Ask) -> list[Named]:
     """Notes that are called what was asked for; else those whose name begins with the number that was asked for."""
     name = fold_name(ask.query.text)
     found = reader.named(ask.scope, name)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from co_cli.embedding.space import Vector, VectorSpace
 from co_cli.errors import EmbeddingError, SettingsError
-from co_cli.index.engine import EXPIRED, Reader, Standing, StoredNote, StoredPassage, WordQuery
+from co_cli.index.engine import EXPIRED, ReadTransaction, StoredNote, StoredPassage, Validity, WordQuery
 from co_cli.index.indexed_notes import IndexedNotes, View
 from co_cli.index.links import links_around
 from co_cli.notes.similarity import fingerprint
@@ -144,7 +144,7 @@ class _Work:
         profile = request.profile
         half_life = profile.half_life or request.half_life
         self.material = Material(asked, self.now, half_life, use_renews=profile.use_renews)
-        self.standings: Mapping[int, Standing] = {}
+        self.validities: Mapping[int, Validity] = {}
         self.left: dict[int, str] = {}
         self.conversations: set[int] = set()
         self.sure: float | None = None
@@ -155,7 +155,7 @@ class _Work:
         """The best of the first candidates that has expired."""
         self.suggestions: tuple[str, ...] = ()
 
-    def read(self, reader: Reader) -> None:
+    def read(self, reader: ReadTransaction) -> None:
         """Everything that the transaction is needed for."""
         if self.attempt.listing:
             self._read_listing(reader)
@@ -179,7 +179,7 @@ class _Work:
         if not notes or (self.sure is not None and self.sure < self._least_confidence()):
             self.suggestions = suggest(reader, self.view.scope, self.attempt.query)
 
-    def _read_listing(self, reader: Reader) -> None:
+    def _read_listing(self, reader: ReadTransaction) -> None:
         """The newest notes that pass the filters and are valid, each by its first passage."""
         scope, words = self.view.scope, self.attempt.query.words
         for needle in words.excluded:
@@ -187,7 +187,7 @@ class _Work:
             self.left |= {one.note: "it has a word that the query excludes" for one in refused}
         daily = {one.note for one in reader.named(scope, self.attempt.day, longer=True)}
         notes = sorted(reader.list_notes(scope), key=lambda note: note.id not in daily)
-        self.standings = reader.standings([note.id for note in notes], self.now)
+        self.validities = reader.validities([note.id for note in notes], self.now)
         listed = [Scored(0, note.id, {}) for note in notes if self._is_valid(note.id)]
         if len(self.view.tiers) > 1:
             facts = {note.id: note for note in notes}
@@ -199,7 +199,7 @@ class _Work:
         self.ranked = [Scored(first[note].id, note, {}) for note in chosen if note in first]
         self.passages = {passage.id: passage for passage in first.values()}
 
-    def _read_candidates(self, reader: Reader, depth: int) -> None:
+    def _read_candidates(self, reader: ReadTransaction, depth: int) -> None:
         """Candidates with their scores, and what signals and validity need to know of their notes."""
         words = self.request.words and self.request.weights.get("words", 0.0) > 0
         ask = Ask(self.attempt.query, self.view.scope, depth, words or self.vector is None)
@@ -216,10 +216,10 @@ class _Work:
             uses=self.index.uses(facts) if asked & self._need_uses() else {},
             tiers=self._tiers_of(facts),
         )
-        self.standings = reader.standings(notes, self.now)
+        self.validities = reader.validities(notes, self.now)
         self.conversations |= reader.conversations(notes)
 
-    def _read_deeper(self, reader: Reader) -> list[Scored]:
+    def _read_deeper(self, reader: ReadTransaction) -> list[Scored]:
         """More candidates for a large limit. They come after the others: a limit only truncates."""
         first, candidates, scored = self.ranked, self.candidates, self.scored
         self._read_candidates(reader, self.limit * PASSAGES_PER_NOTE)
@@ -260,7 +260,7 @@ class _Work:
         return best_of_each_note(ranked, self.conversations)
 
     def _is_valid(self, note: int) -> bool:
-        problem = self.standings[note].problem(self.now) if note in self.standings else None
+        problem = self.validities[note].problem(self.now) if note in self.validities else None
         if problem and not self.attempt.filters.outdated:
             self.left[note] = problem
         return note not in self.left

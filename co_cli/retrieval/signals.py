@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from math import isfinite, log1p, nan
 
-from co_cli.index.engine import Standing, StoredNote
+from co_cli.index.engine import StoredNote, Validity
 from co_cli.notes.dates import read_moment
 from co_cli.retrieval.score import Scored, best_first
 from co_cli.values import DAY, UseCount, members_of
@@ -68,7 +68,7 @@ def _recency(material: Material, ranked: Sequence[Scored]) -> dict[int, float]:
 
 def _freshness(facts: StoredNote, material: Material, use: UseCount | None) -> float:
     if facts.valid_until is not None:
-        return Standing(facts.created, facts.valid_from, facts.valid_until, None).strength(material.now)
+        return Validity(facts.created, facts.valid_from, facts.valid_until, None).strength(material.now)
     if facts.frontmatter.get("decay_protected") in (True, "true", "yes"):
         return 1.0
     updated = read_moment(facts.frontmatter.get("updated") or facts.frontmatter.get("modified"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from co_cli.embedding.space import VOCABULARY
-from co_cli.index.engine import Reader, Scope, Term, WordQuery
+from co_cli.index.engine import ReadTransaction, Scope, Term, WordQuery
 from co_cli.index.tokens import spans, tokens
 from co_cli.retrieval.query import Query
 from co_cli.retrieval.results import searched_text
@@ -25,7 +25,7 @@ WORD = re.compile(r"[\w-]+")
 NUMBER = re.compile(r"\b([^\W\d_]{1,10})[ -]?(\d{1,9})\b")
 
 
-def respell(reader: Reader, scope: Scope, text: str, unknown: frozenset[Term]) -> dict[str, str]:
+def respell(reader: ReadTransaction, scope: Scope, text: str, unknown: frozenset[Term]) -> dict[str, str]:
     """For words of a text with these unknown terms, as typed: what notes have instead."""
     found: dict[str, str] = {}
     if len(text) > LONGEST:
@@ -43,7 +43,7 @@ def respell(reader: Reader, scope: Scope, text: str, unknown: frozenset[Term]) -
     return found
 
 
-def suggest(reader: Reader, scope: Scope, query: Query) -> tuple[str, ...]:
+def suggest(reader: ReadTransaction, scope: Scope, query: Query) -> tuple[str, ...]:
     """Words of these vaults that are spelled nearly like those of the query."""
     if not query.words.terms:
         return ()
@@ -63,7 +63,7 @@ def _is_english(word: str) -> bool:
         return f"\n{word}\n" in pieces.read()
 
 
-def _closest(reader: Reader, scope: Scope, word: str, term: Term) -> str | None:
+def _closest(reader: ReadTransaction, scope: Scope, word: str, term: Term) -> str | None:
     from difflib import get_close_matches  # only for a word that no note has
 
     stems = reader.term_counts(scope.vaults, start=term[:SAME_START])[1]
@@ -80,7 +80,7 @@ def _closest(reader: Reader, scope: Scope, word: str, term: Term) -> str | None:
     return words[meant[0]] if meant else None
 
 
-def _spellings(reader: Reader, scope: Scope, term: Term) -> list[str]:
+def _spellings(reader: ReadTransaction, scope: Scope, term: Term) -> list[str]:
     """How some passages spell the words of a token."""
     matches = reader.words(scope, WordQuery(terms=(term,)), MOST_PASSAGES)
     texts = map(searched_text, reader.passages([match.passage for match in matches]).values())

@@ -21,7 +21,7 @@ from co_cli.errors import (
     UnknownRefError,
     VaultError,
 )
-from co_cli.index.engine import Standing
+from co_cli.index.engine import Validity
 from co_cli.index.links import Backlink, Link
 from co_cli.index.names import fold_name, names_of
 from co_cli.index.tokens import fold
@@ -83,7 +83,8 @@ class Lookup:
         now = time.time()
         with self._vault.engine.reading() as reader:
             rows = self._vault.index.notes.docs(filters, limit)
-            outdated = {note: one.problem(now) for note, one in reader.standings([row.id for row in rows], now).items()}
+            validities = reader.validities([row.id for row in rows], now)
+        outdated = {note: validity.problem(now) for note, validity in validities.items()}
         return [
             NoteSummary(
                 row.ref,
@@ -322,7 +323,7 @@ def outdated(note: Note, index: KnowledgeIndex | None) -> str | None:
     """Why a note is not valid now, such as `superseded by memory:new`; None if it is valid."""
     now = time.time()
     by = index.notes.successor(note.ref, note.superseded_by, now) if index else note.superseded_by
-    return Standing(now, *note.valid, by).problem(now)
+    return Validity(now, *note.valid, by).problem(now)
 
 
 def _names_in(store: NoteStore, trash: str, path: str) -> Collection[str]:

@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple
 
 from co_cli.embedding.space import Embedder, Vector
 from co_cli.errors import EmbeddingError, KnowledgeError, SettingsError
-from co_cli.index.engine import Reader, StoredSpace, WordQuery
+from co_cli.index.engine import ReadTransaction, StoredSpace, WordQuery
 from co_cli.index.names import fold_name
 from co_cli.index.tokens import tokens
 from co_cli.notes.note import Note, excerpt
@@ -185,7 +185,7 @@ def _compare(vault: Vault, sentences: list[str]) -> tuple[_Comparison, list[str]
 class _Matcher:
     """Finds the notes that a prompt is about, in one snapshot of the index."""
 
-    def __init__(self, vault: Vault, reader: Reader, comparison: _Comparison) -> None:
+    def __init__(self, vault: Vault, reader: ReadTransaction, comparison: _Comparison) -> None:
         self._vault, self._reader, self._comparison = vault, reader, comparison
 
     def named(

@@ -15,7 +15,7 @@ from co_cli.activity.extracted import FacetRow
 from co_cli.activity.statistics import recalled_paths
 from co_cli.conversations.proposals import proposals
 from co_cli.errors import ActivityUnavailableError
-from co_cli.index.engine import Reader, Scope
+from co_cli.index.engine import ReadTransaction, Scope
 from co_cli.index.names import fold_name
 from co_cli.notes.files import change_json, read_json
 from co_cli.notes.wikilinks import Attachments
@@ -101,13 +101,13 @@ class Dismissals:
         change_json(self._file, change)
 
 
-def _read_notes(vault: Vault, reader: Reader, now: float) -> list[ReviewedNote]:
+def _read_notes(vault: Vault, reader: ReadTransaction, now: float) -> list[ReviewedNote]:
     stored = sorted(vault.index.notes.all(), key=lambda note: (note.created, note.path))
     ids = [note.id for note in stored]
     bodies: dict[int, list[str]] = {}
     for passage in reader.passages(notes=ids).values():
         bodies.setdefault(passage.note, []).append(passage.body)
-    standings = reader.standings(ids, now)
+    validities = reader.validities(ids, now)
     return [
         ReviewedNote(
             note.ref,
@@ -117,7 +117,7 @@ def _read_notes(vault: Vault, reader: Reader, now: float) -> list[ReviewedNote]:
             note.created,
             note.fingerprint,
             note.valid_until,
-            bool(note.id in standings and standings[note.id].superseded_by),
+            bool(note.id in validities and validities[note.id].superseded_by),
             "\n\n".join(bodies.get(note.id, ())),
             note.frontmatter,
             note.links,
@@ -126,7 +126,7 @@ def _read_notes(vault: Vault, reader: Reader, now: float) -> list[ReviewedNote]:
     ]
 
 
-def _unknown_names(vault: Vault, reader: Reader, notes: Sequence[ReviewedNote]) -> set[str]:
+def _unknown_names(vault: Vault, reader: ReadTransaction, notes: Sequence[ReviewedNote]) -> set[str]:
     stored = reader.vault(vault.index.origin)
     scope = Scope(tuple((stored.id, source) for source in OWN_SOURCES) if stored else ())
     named = {name for note in notes for key in ("supersedes", "superseded_by") for name in note.names(key)}

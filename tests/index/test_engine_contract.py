@@ -17,7 +17,7 @@ from co_cli.embedding.space import Vector, VectorSpace
 from co_cli.index.engine import (
     Engine,
     IndexedFile,
-    Reader,
+    ReadTransaction,
     Scope,
     StoredFile,
     StoredNote,
@@ -25,7 +25,7 @@ from co_cli.index.engine import (
     StoredSpace,
     SyncState,
     WordQuery,
-    Writer,
+    WriteTransaction,
 )
 from co_cli.index.postgres.postgres_engine import PostgresEngine
 from co_cli.index.sqlite.connection import vector_extension
@@ -112,7 +112,7 @@ def words(text: str = "", phrase: str = "", excluded: str = "", prefix: str = ""
     )
 
 
-def found(reader: Reader, scope: Scope, query: WordQuery, limit: int = 10) -> list[str]:
+def found(reader: ReadTransaction, scope: Scope, query: WordQuery, limit: int = 10) -> list[str]:
     """The bodies of the passages that have the words, best first."""
     matches = reader.words(scope, query, limit)
     assert [one.score for one in matches] == sorted((one.score for one in matches), reverse=True)
@@ -125,11 +125,11 @@ def paths(notes: Sequence[StoredNote]) -> list[str]:
     return [note.path for note in notes]
 
 
-def passages_in(reader: Reader, vault: int) -> dict[int, StoredPassage]:
+def passages_in(reader: ReadTransaction, vault: int) -> dict[int, StoredPassage]:
     return reader.passages(notes=[note.id for note in reader.list_notes(scope_of(vault))])
 
 
-def counted(reader: Reader, vault: int) -> tuple[int, int]:
+def counted(reader: ReadTransaction, vault: int) -> tuple[int, int]:
     """How many notes and passages a vault has."""
     (stored,) = [one for one in reader.vaults() if one.id == vault]
     return stored.notes, stored.passages
@@ -156,13 +156,13 @@ def random_unit(chance: np.random.Generator, dimensions: int) -> Vector:
     return unit(chance.normal(size=dimensions).tolist())
 
 
-def active_space(writer: Writer, vault: int, space: VectorSpace = FLOATS) -> StoredSpace:
+def active_space(writer: WriteTransaction, vault: int, space: VectorSpace = FLOATS) -> StoredSpace:
     found = writer.begin_space(vault, space).active
     assert found
     return found
 
 
-def embed_all(writer: Writer, vault: int, space: StoredSpace, vectors: Callable[[str], Vector | None]) -> int:
+def embed_all(writer: WriteTransaction, vault: int, space: StoredSpace, vectors: Callable[[str], Vector | None]) -> int:
     _, waiting = writer.waiting(vault, space, 1_000)
     return writer.put_vectors(vault, space, [(one, vectors(one.text)) for one in waiting])
 
@@ -519,13 +519,13 @@ def test_filters_narrow_every_kind_of_search_alike(engine: Engine) -> None:
 # -- names, links and validity -----------------------------------------------------------------------------------------
 
 
-def standing(engine: Engine, now: float, **notes: str) -> dict[str, str | None]:
+def validity(engine: Engine, now: float, **notes: str) -> dict[str, str | None]:
     """Why each of these notes is not valid at a moment; None if it is."""
     created = {name: (number + 1) * DAY for number, name in enumerate(notes)}
     vault = put(engine, *(file(f"memories/{name}.md", f"---\n{notes[name]}\n---\nx", created[name]) for name in notes))
     with engine.reading() as reader:
         ids = {note.id: note.path[9:-3] for note in reader.list_notes(scope_of(vault))}
-        found = reader.standings(list(ids), now)
+        found = reader.validities(list(ids), now)
         return {name: found[number].problem(now) if found else None for number, name in ids.items()}
 
 
@@ -565,7 +565,7 @@ def test_a_superseded_note_is_not_valid(open_engine: Open) -> None:
     for case, (notes, said) in SUPERSESSIONS.items():
         with engine.writing() as writer:
             writer.drop_files(writer.add_vault(VAULT), None)
-        problems = standing(engine, 100 * DAY, **notes)
+        problems = validity(engine, 100 * DAY, **notes)
         if problems != (said or {"old": None, "new": "not valid yet"}):
             wrong.append((case, problems))
     assert wrong == []

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from co_cli.embedding.space import Embedder
-from co_cli.index.engine import Reader
+from co_cli.index.engine import ReadTransaction
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.retrieval.profiles import PROFILES
 from co_cli.retrieval.query import parse
@@ -125,7 +125,7 @@ def embedder_of(kb: KnowledgeBase) -> Embedder:
     return embedder
 
 
-def paths_of(reader: Reader, passages: list[int]) -> list[str]:
+def paths_of(reader: ReadTransaction, passages: list[int]) -> list[str]:
     """The note of each passage, each once, in order."""
     stored = reader.passages(passages)
     return list(dict.fromkeys(f"{stored[one].root}/{stored[one].path}" for one in passages))

@@ -20,8 +20,8 @@ import psycopg
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from co_cli.errors import IndexUnavailableError
-from co_cli.index.engine import DERIVATION, Engine, IndexedFile, Reader, Writer
-from co_cli.index.postgres.postgres_statements import FEW, ROLE, Connection, Sight, fetch
+from co_cli.index.engine import DERIVATION, Engine, IndexedFile, ReadTransaction, WriteTransaction
+from co_cli.index.postgres.postgres_statements import FEW, ROLE, Connection, VisibleVaults, fetch
 from co_cli.index.postgres.replica import Replica
 from co_cli.index.postgres.vector_tables import EXACT, OF_VISIBLE, PROTECT, VectorTables, VectorTableWriter
 from co_cli.index.postgres.word_tables import WordTables, WordTableWriter
@@ -106,15 +106,15 @@ create index concurrently {table}_hnsw on {table} using hnsw ({embedding} halfve
 class PostgresReader(WordTables, VectorTables):
     """One read transaction of a store."""
 
-    def __init__(self, connection: Connection, sight: Sight) -> None:
-        self.connection, self.sight, self.known = connection, sight, {}
+    def __init__(self, connection: Connection, visible: VisibleVaults) -> None:
+        self.connection, self.visible, self.known = connection, visible, {}
 
 
 class PostgresWriter(WordTableWriter, VectorTableWriter):
     """One write transaction of a store."""
 
-    def __init__(self, connection: Connection, sight: Sight) -> None:
-        self.connection, self.sight, self.locked = connection, sight, set()
+    def __init__(self, connection: Connection, visible: VisibleVaults) -> None:
+        self.connection, self.visible, self.locked = connection, visible, set()
 
     def put_files(self, vault: int, files: Sequence[IndexedFile]) -> None:
         super().put_files(vault, files)
@@ -153,7 +153,7 @@ class PostgresEngine:
         of a server that answers searches.
         """
         self.address, self.path, self.roots = address, masked(address), roots or {}
-        self.sight = Sight(self.roots)
+        self.visible = VisibleVaults(self.roots)
         self._fixed = store
         self._last: str | None = None
         self._open = OpenTransactions()
@@ -164,26 +164,26 @@ class PostgresEngine:
         """Whether the replica keeps up."""
         if replica:
             self._reader = PostgresEngine(replica, roots=roots)
-            self._reader.sight = self.sight
+            self._reader.visible = self.visible
             self.replica = Replica(self._position, self._reader._position)
         self.set_aside: str | None = None  # it has no file
 
     @contextlib.contextmanager
-    def reading(self) -> Generator[Reader]:
+    def reading(self) -> Generator[ReadTransaction]:
         if current := self._open.writer or self._open.reader:
             yield current
             return
         reader = self._reader if self.replica and self.replica.keeps_up() else self
         with reader._connection() as connection:
             reader._begin(connection, READ_ONLY, "lock table vaults in access share mode")
-            self._open.reader = PostgresReader(connection, self.sight)
+            self._open.reader = PostgresReader(connection, self.visible)
             try:
                 yield self._open.reader
             finally:
                 self._open.reader = None
 
     @contextlib.contextmanager
-    def writing(self) -> Generator[Writer]:
+    def writing(self) -> Generator[WriteTransaction]:
         """Inside `transaction()` of the same thread, a part of it, which fails alone."""
         if current := self._open.writer:
             try:
@@ -195,7 +195,7 @@ class PostgresEngine:
             return
         with self._connection() as connection:
             self._begin(connection, "", f"select pg_advisory_xact_lock_shared({STORE_LOCK})")
-            yield PostgresWriter(connection, self.sight)
+            yield PostgresWriter(connection, self.visible)
         if self.replica:
             self.replica.expect()
 
@@ -337,7 +337,7 @@ class PostgresEngine:
             return self._pool
 
     def _configure(self, connection: Connection) -> None:
-        fetch(connection, f"{CONFIGURE}; set role {ROLE}; set co_cli.roots = {_literal(self.sight.setting)}")
+        fetch(connection, f"{CONFIGURE}; set role {ROLE}; set co_cli.roots = {_literal(self.visible.setting)}")
 
     def _prepare(self, connection: Connection) -> None:
         """Make what is not there: the schema, pgvector, and a first store."""
@@ -366,7 +366,7 @@ class PostgresEngine:
         while True:
             store = self._fixed or self._last or self._store(connection)
             lock = "select 1" if self._fixed and not how else lock
-            seen = f"set local co_cli.roots = {_literal(self.sight.setting)}"
+            seen = f"set local co_cli.roots = {_literal(self.visible.setting)}"
             begin = f"begin {how}; set local search_path = {store}, public; {seen}; {lock}; "
             begin += STORE % {"version": VERSION}
             try:

@@ -29,7 +29,7 @@ DIFFERENCES = (
 """What PostgreSQL says otherwise than SQLite."""
 
 
-class Sight:
+class VisibleVaults:
     """Which vaults an engine sees: those that it was asked for, by their stored names."""
 
     def __init__(self, roots: Mapping[str, str]) -> None:
@@ -45,7 +45,7 @@ class PostgresStatements(SpaceReader):
     """Statements of one transaction."""
 
     connection: Connection
-    sight: Sight
+    visible: VisibleVaults
     locked: set[int]
     """The vaults that nobody else can write to until this transaction ends."""
 
@@ -85,14 +85,14 @@ class PostgresStatements(SpaceReader):
             self.locked.add(vault)
 
     def stored_root(self, root: str) -> str:
-        stored = self.sight.stored.get(root, root)
-        if stored not in self.sight.seen:
-            self.sight.seen.add(stored)
-            self.fetch("select set_config('co_cli.roots', :roots, true)", {"roots": self.sight.setting})
+        stored = self.visible.stored.get(root, root)
+        if stored not in self.visible.seen:
+            self.visible.seen.add(stored)
+            self.fetch("select set_config('co_cli.roots', :roots, true)", {"roots": self.visible.setting})
         return stored
 
     def local_root(self, stored: str) -> str:
-        return self.sight.local.get(stored, stored)
+        return self.visible.local.get(stored, stored)
 
 
 def fetch(connection: Connection, statement: str, values: Mapping[str, Any] | None = None) -> list[Any]:

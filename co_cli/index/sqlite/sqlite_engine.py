@@ -14,7 +14,7 @@ import apsw
 
 from co_cli.errors import IndexDamagedError, IndexUnavailableError
 from co_cli.index.derivation import Row, stored_json
-from co_cli.index.engine import Engine, Reader, Writer
+from co_cli.index.engine import Engine, ReadTransaction, WriteTransaction
 from co_cli.index.sqlite.connection import OLDEST_SQLITE, Database, fetch, vector_extension
 from co_cli.index.sqlite.database_files import inode_of
 from co_cli.index.sqlite.resident import ResidentVectors
@@ -80,7 +80,7 @@ class SqliteEngine:
         return cls(path, vector_extension(), on_set_aside)
 
     @contextlib.contextmanager
-    def reading(self) -> Generator[Reader]:
+    def reading(self) -> Generator[ReadTransaction]:
         current: SqliteReader | None = getattr(self._open, "reader", None)
         if current is not None:
             yield current
@@ -93,7 +93,7 @@ class SqliteEngine:
                 self._open.reader = None
 
     @contextlib.contextmanager
-    def writing(self) -> Generator[Writer]:
+    def writing(self) -> Generator[WriteTransaction]:
         with self.database.writing() as connection:
             yield SqliteWriter(connection, self._resident, self.database.extension is not None)
 

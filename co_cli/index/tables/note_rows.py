@@ -14,11 +14,11 @@ from co_cli.index.engine import (
     NoteKey,
     Scope,
     SourceCount,
-    Standing,
     StoredFile,
     StoredNote,
     StoredPassage,
     SyncState,
+    Validity,
     WordQuery,
 )
 from co_cli.index.names import fold_name
@@ -68,7 +68,7 @@ select exists (select 1 from docs indexed by docs_with_an_end where vault_id amo
     or exists (select 1 from supersessions where vault_id among (:vaults))
 """
 # a note is superseded from the moment on at which the newer one is there and valid
-STANDINGS = f"""
+VALIDITIES = f"""
 select docs.id, docs.created, docs.valid_from, docs.valid_until, (
     select newer.ref from names
     cross join supersessions on supersessions.vault_id = names.vault_id and supersessions.name = names.name
@@ -196,16 +196,16 @@ class NoteReader(SpaceReader):
     def conversations(self, notes: Sequence[int]) -> set[int]:
         return {note for (note,) in self.fetch(CONVERSATIONS, {"ids": list(notes)})}
 
-    def standings(self, notes: Sequence[int], now: float) -> dict[int, Standing]:
+    def validities(self, notes: Sequence[int], now: float) -> dict[int, Validity]:
         bound = {"ids": list(notes), "now": now, "now_day": local_day(now)}
         vaults = [vault for (vault,) in self.fetch(VAULTS_OF, bound)]
         if not self.fetch(ANY_ENDING, {"vaults": vaults})[0][0]:
             return {}
-        found: dict[int, Standing] = {}
-        for note, created, first, last, newer, named, vault in self.fetch(STANDINGS, bound):
+        found: dict[int, Validity] = {}
+        for note, created, first, last, newer, named, vault in self.fetch(VALIDITIES, bound):
             if newer is None and named is not None:
                 newer = self._successor(vault, note, named, now)
-            found[note] = Standing(created, first, last, newer)
+            found[note] = Validity(created, first, last, newer)
         return found
 
     def _successor(self, vault: int, note: int, named: str, now: float) -> str | None:
