@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from co_cli.version import __version__
+
 if TYPE_CHECKING:
     from co_cli.errors import KnowledgeError as KnowledgeError
     from co_cli.knowledge_base import KnowledgeBase as KnowledgeBase
@@ -12,7 +14,6 @@ if TYPE_CHECKING:
     from co_cli.values import SearchResult as SearchResult
     from co_cli.values import SyncReport as SyncReport
 
-__version__ = "0.1.0"
 __all__ = ["Hit", "KnowledgeBase", "KnowledgeError", "Saved", "SearchResult", "SyncReport", "__version__"]
 
 _HOMES = {

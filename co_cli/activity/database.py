@@ -25,7 +25,6 @@ from co_cli.index.sqlite.database_files import (
     inode_of,
     is_ours,
     no_room,
-    put_aside,
 )
 from co_cli.notes.files import locked, make_folders
 
@@ -143,7 +142,7 @@ class ActivityDatabase(Database):
                 connection = _connect(self.path)  # another process may have created it
                 if connection is None:
                     if not is_ours(self.path, APPLICATION, or_empty=True):
-                        put_aside(self, "is damaged, or was not created by co-cli")
+                        self.put_aside("is damaged, or was not created by co-cli")
                     create_activity(self.path)
                     connection = _connect(self.path)
         if connection is None:

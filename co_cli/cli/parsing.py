@@ -13,8 +13,8 @@ from importlib import import_module
 from inspect import cleandoc
 from typing import Any, NamedTuple, NoReturn, TextIO
 
-from co_cli import __version__
 from co_cli.cli.terminal import printable, terminal_width
+from co_cli.version import __version__
 
 
 class Command(NamedTuple):

@@ -6,23 +6,18 @@ says what is wrong. An unknown provider, or a model that the provider cannot hav
 
 from __future__ import annotations
 
-import contextlib
 import os
 import threading
-import time
 
 from co_cli.embedding import static
 from co_cli.embedding.minilm import MiniLMEmbedder
 from co_cli.embedding.reader import MODELS, PassageReader
-from co_cli.embedding.remote import RemoteEmbedder, remote_space
+from co_cli.embedding.remote import Outage, RemoteEmbedder, remote_space
 from co_cli.embedding.space import MINILM, Embedder, VectorSpace
 from co_cli.errors import EmbeddingError, SettingsError
-from co_cli.notes.files import change_json, read_json
 
 LOCAL_SPACES = {space.provider: space for space in (static.SPACE, MINILM)}
 """Providers with one model, which need no server."""
-REST_SECONDS = 300.0
-"""How long searches and saves do without a server that cannot be reached. `co index sync` asks it again."""
 
 
 def space_of(provider: str, model: str | None = None) -> VectorSpace | None:
@@ -44,31 +39,6 @@ def reader_named(name: str) -> PassageReader | None:
     if name == "off":
         return None
     return PassageReader(MODELS[name])
-
-
-class Outage:
-    """A provider's server that cannot be reached, noted in a file, so that only one of many processes waits for it."""
-
-    def __init__(self, file: str | None, provider: str, host: str | None) -> None:
-        own = os.environ.get("OLLAMA_HOST") if provider == "ollama" else None
-        address = (host or own or "default").rpartition("@")[2]  # without a password
-        self._file, self._server = file, f"{provider} {address}"
-
-    @property
-    def problem(self) -> str | None:
-        """What was wrong a moment ago; None if the server was not asked lately, or answered."""
-        at, problem = (read_json(self._file).get(self._server) if self._file else None) or (0.0, "")
-        if not 0 <= time.time() - at < REST_SECONDS:
-            return None
-        return f"{problem}; it is asked again after {REST_SECONDS / 60:.0f} minutes, or by `co index sync`"
-
-    def note(self, problem: str | None) -> None:
-        """None: the server answered."""
-        if self._file is None or (problem is None and not os.path.exists(self._file)):
-            return
-        noted = {self._server: (time.time(), problem)} if problem else {}
-        with contextlib.suppress(OSError):
-            change_json(self._file, lambda state: (state.pop(self._server, None), state.update(noted)))
 
 
 class Embedders:

@@ -7,6 +7,7 @@ use the network; importing them is part of the time that a query may take.
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 import re
@@ -21,11 +22,10 @@ from typing import TYPE_CHECKING, Any
 from co_cli.embedding.space import EmbedKind, OutOfTimeError, Vector, VectorSpace
 from co_cli.errors import EmbeddingError, KnowledgeError, ModelMissingError, SettingsError
 from co_cli.event_loop import run_async
+from co_cli.notes.files import change_json, read_json
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
-
-    from co_cli.embedding.embedders import Outage
 
 DEFAULT_MODELS = {
     "ollama": "embeddinggemma",
@@ -58,6 +58,8 @@ SECONDS: dict[EmbedKind, float] = {"query": 5.0, "document": 120.0}
 PAUSES = (1.0, 4.0)
 """Seconds before each further try with documents, unless the provider asks for more."""
 MAX_WAIT = 60.0
+REST_SECONDS = 300.0
+"""How long searches and saves do without a server that cannot be reached. `co index sync` asks it again."""
 BATCH_TEXTS = 32
 MAX_TEXT = 8_000
 """Characters of a text that are embedded. Providers accept that many in nearly any script."""
@@ -89,6 +91,31 @@ def remote_space(provider: str, model: str | None = None) -> VectorSpace:
         )
     fixed = (size for size, models in FIXED_DIMENSIONS.items() if _plain_name(name) in models.split())
     return VectorSpace(provider, name, next(fixed, DIMENSIONS))
+
+
+class Outage:
+    """A provider's server that cannot be reached, noted in a file, so that only one of many processes waits for it."""
+
+    def __init__(self, file: str | None, provider: str, host: str | None) -> None:
+        own = os.environ.get("OLLAMA_HOST") if provider == "ollama" else None
+        address = (host or own or "default").rpartition("@")[2]  # without a password
+        self._file, self._server = file, f"{provider} {address}"
+
+    @property
+    def problem(self) -> str | None:
+        """What was wrong a moment ago; None if the server was not asked lately, or answered."""
+        at, problem = (read_json(self._file).get(self._server) if self._file else None) or (0.0, "")
+        if not 0 <= time.time() - at < REST_SECONDS:
+            return None
+        return f"{problem}; it is asked again after {REST_SECONDS / 60:.0f} minutes, or by `co index sync`"
+
+    def note(self, problem: str | None) -> None:
+        """None: the server answered."""
+        if self._file is None or (problem is None and not os.path.exists(self._file)):
+            return
+        noted = {self._server: (time.time(), problem)} if problem else {}
+        with contextlib.suppress(OSError):
+            change_json(self._file, lambda state: (state.pop(self._server, None), state.update(noted)))
 
 
 class RemoteEmbedder:

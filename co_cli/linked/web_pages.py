@@ -16,7 +16,6 @@ from contextlib import suppress
 from fnmatch import fnmatch
 from typing import Literal, NamedTuple, Protocol
 
-from co_cli import __version__
 from co_cli.errors import (
     InvalidInputError,
     KnowledgeError,
@@ -41,6 +40,7 @@ from co_cli.sources.web.extract import Page, read_page
 from co_cli.sources.web.fetch import Fetched, Fetcher, Limits, Validators
 from co_cli.values import ON_CONFLICT, moment_text
 from co_cli.vault import Vault
+from co_cli.version import __version__
 
 PageOutcome = Literal["created", "updated", "unchanged", "skipped", "missing", "failed"]
 

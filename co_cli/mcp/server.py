@@ -23,7 +23,6 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp.shared.exceptions import MCPError
 from pydantic import Field
 
-from co_cli import __version__
 from co_cli.agent.facet_model import background
 from co_cli.errors import KnowledgeError, UnknownRefError
 from co_cli.logbook import in_log, logger
@@ -35,6 +34,7 @@ from co_cli.tools.fencing import GUIDE, clean, one_line, plain_ref
 from co_cli.tools.guidance import instructions
 from co_cli.tools.prompt_notes import render_notes
 from co_cli.values import OWN_SOURCES, NoteSummary
+from co_cli.version import __version__
 
 SCHEME = "co://"
 TEMPLATES = {source: f"{SCHEME}{source}/{{+path}}" for source in OWN_SOURCES}

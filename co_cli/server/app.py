@@ -24,7 +24,6 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import Message, Receive, Scope, Send
 
-from co_cli import __version__
 from co_cli.activity import acting
 from co_cli.errors import KnowledgeError
 from co_cli.http_server import REQUESTS, Bodies, TokenGuard, has_token
@@ -45,6 +44,7 @@ from co_cli.server.routes import API, CALLER, ApiError, ErrorAnswer, error_answe
 from co_cli.values import Role, Token
 from co_cli.vault import Opening
 from co_cli.vaults import SAMPLE_QUESTIONS
+from co_cli.version import __version__
 
 MODULES = (activity_api, context_api, health_api, map_api, note_api, review_api, search_api)
 """They register their routes when they are imported."""

@@ -9,7 +9,6 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel
 
-from co_cli import __version__
 from co_cli.embedding.embedders import reader_named
 from co_cli.embedding.reader import PassageReader
 from co_cli.errors import VaultError
@@ -23,6 +22,7 @@ from co_cli.server.routes import route
 from co_cli.settings import SETTINGS
 from co_cli.upkeep.doctor import Finding, examine
 from co_cli.values import Backend, SearchResult, Status
+from co_cli.version import __version__
 
 
 class ShownSetting(NamedTuple):

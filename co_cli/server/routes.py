@@ -24,7 +24,6 @@ from pydantic_core import core_schema, to_jsonable_python
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from co_cli import __version__
 from co_cli.errors import (
     IndexUnavailableError,
     InvalidInputError,
@@ -36,6 +35,7 @@ from co_cli.errors import (
 from co_cli.local import LocalKnowledgeBase
 from co_cli.logbook import crashed
 from co_cli.values import Role, Token, plain
+from co_cli.version import __version__
 
 API = "/api/v1"
 ROUTES: list[Route] = []

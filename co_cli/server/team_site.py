@@ -136,8 +136,10 @@ class TeamSite(Site):
                 await stack.enter_async_context(one.router.lifespan_context(one))
             async with super()._lifespan(app):
                 if self._team:
+                    from co_cli.team.keeper import Keeper  # PostgreSQL's packages are an extra
+
                     stop = threading.Event()
-                    keeper = threading.Thread(target=self._team.keeper, args=(stop,), name="co-keeper")
+                    keeper = threading.Thread(target=Keeper(self._team).run, args=(stop,), name="co-keeper")
                     stack.push_async_callback(to_thread.run_sync, keeper.join)
                     stack.callback(stop.set)
                     keeper.start()

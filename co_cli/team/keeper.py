@@ -15,7 +15,7 @@ import threading
 import time
 from collections.abc import Collection, Generator
 from itertools import groupby
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import psycopg
 
@@ -27,11 +27,9 @@ from co_cli.logbook import logger
 from co_cli.notes.editing import set_fields
 from co_cli.notes.refs import ENDINGS, slugify, source_ref
 from co_cli.team.schema import CHANNEL
+from co_cli.team.team_vault import TeamVault
 from co_cli.team.vault_copy import LARGE_FILE
 from co_cli.values import DAY
-
-if TYPE_CHECKING:
-    from co_cli.team.team_vault import TeamVault
 
 LEASE_LOCK = 716_506_475
 """Advisory locks with this number and the vault's."""

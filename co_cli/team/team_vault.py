@@ -31,7 +31,6 @@ from co_cli.notes.files import locked
 from co_cli.notes.refs import ENDINGS
 from co_cli.notes.store import NoteStore, content_hash, reporting
 from co_cli.sources.origin import GIT_FILE, IGNORE_FILE
-from co_cli.team.keeper import Keeper
 from co_cli.team.schema import CHANNEL, connect_team
 from co_cli.team.team_tokens import TeamTokens
 from co_cli.team.vault_copy import LARGE_FILE, Position, VaultCopy
@@ -215,10 +214,6 @@ class TeamVault:
     def wake(self) -> None:
         """Let the keeper look at the outbox and at the remote now, wherever it runs."""
         self._ask(NOTIFY, channel=CHANNEL)
-
-    def keeper(self, stop: threading.Event) -> None:
-        """Commit, push and take over what others pushed, whenever this server is the one to do it, until `stop`."""
-        Keeper(self).run(stop)
 
     # -- the folder follows the truth ----------------------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ from co_cli.errors import KnowledgeError, NoteConflictError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.server.access_tokens import team_of
 from co_cli.settings import load_settings
+from co_cli.team.keeper import Keeper
 from co_cli.upkeep.verification import verify
 from tests import postgres
 from tests.soak.runner import PATIENCE, Process, Trial
@@ -115,7 +116,7 @@ class Crew:
             team = team_of(kb.vault)
             assert team
             stop = threading.Event()
-            keeper = threading.Thread(target=team.keeper, args=(stop,))
+            keeper = threading.Thread(target=Keeper(team).run, args=(stop,))
             keeper.start()
             end = time.monotonic() + PATIENCE
             while team.state().outbox and time.monotonic() < end:
@@ -161,7 +162,7 @@ def save_until_killed(pipe: Connection, folder: str, address: str, name: str) ->
     kb = open_server(Path(folder), address)
     team = team_of(kb.vault)
     assert team
-    threading.Thread(target=team.keeper, args=(threading.Event(),), daemon=True).start()
+    threading.Thread(target=Keeper(team).run, args=(threading.Event(),), daemon=True).start()
     number = 0
     while True:
         number += 1

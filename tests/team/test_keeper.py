@@ -27,6 +27,7 @@ from tests.soak.runner import Process
 from tests.soak.team import open_server
 from tests.team.servers import Team, commit, git, keep, kept_texts, team_of
 
+pytestmark = pytest.mark.postgres
 LINES = "One\n\nTwo\n\nThree\n"
 
 
@@ -93,7 +94,7 @@ def test_texts_that_do_not_merge_are_both_kept_and_shown_for_review(team: Team) 
     assert one.note("memory:oak").body == "Oaks live for five hundred years.\n"
     assert "thousand" in one.note(copy).body
     assert "thousand" in team.pushed(f"memories/{copy.removeprefix('memory:')}.md")
-    found = review(one, 0.0, len, only=["conflict"]).items
+    found = review(one.vault, 0.0, len, only=["conflict"]).items
     assert [(item.kind, item.refs) for item in found] == [("conflict", (copy, "memory:oak"))]
     assert team_of(one).receipt(seq or 0).pushed
 
@@ -268,7 +269,7 @@ def test_a_keeper_that_lost_its_lease_while_it_paused_writes_nothing(
 
 def test_the_keeper_runs_until_it_is_stopped_and_wakes_for_every_save(team: Team) -> None:
     one, two, stop = team.server("one"), team.server("two"), threading.Event()
-    running = threading.Thread(target=team_of(one).keeper, args=(stop,))
+    running = threading.Thread(target=Keeper(team_of(one)).run, args=(stop,))
     running.start()
     try:
         for number in range(2):
@@ -474,7 +475,7 @@ def test_a_push_on_top_of_one_that_its_keeper_could_not_write_down_is_no_conflic
 
 def test_a_server_that_does_not_keep_the_vault_follows_the_one_that_does(team: Team) -> None:
     one, two, stop = team.server("one"), team.server("two"), threading.Event()
-    keeper, other = Keeper(team_of(one)), threading.Thread(target=team_of(two).keeper, args=(stop,))
+    keeper, other = Keeper(team_of(one)), threading.Thread(target=Keeper(team_of(two)).run, args=(stop,))
     with keeper.lease() as lease:
         assert lease
         ref = one.remember("Elms like water.").ref
@@ -587,7 +588,7 @@ def test_whatever_a_commit_contains_the_rest_is_taken_over_and_the_state_names_w
     state = team_of(one).state()
     assert (state.problem, state.outbox, state.skipped) == (None, 0, skipped)
     (path,) = skipped
-    found = {finding.check: finding for finding in examine(one, fix=False)}
+    found = {finding.check: finding for finding in examine(one.vault, fix=False)}
     assert f"{path[:100]}: {skipped[path]}" in found["team files"].text
     assert found["team files"].level == ("warning" if "." in path else "ok")
 

@@ -29,9 +29,10 @@ from co_cli.index.sqlite.database_files import (
     is_ours,
     keep_cache,
     opening,
-    put_aside,
     remove_database,
+    remove_old_copies,
     remove_unfinished,
+    set_aside,
     swap,
     sweep_unfinished,
 )
@@ -85,6 +86,22 @@ class Database:
             idle, self._idle = self._idle, []
         for connection in idle:
             connection.close()
+
+    def put_aside(self, why: str) -> str | None:
+        """Move the file aside, and log it once."""
+        kept = set_aside(self.path)
+        if kept is None:
+            return None
+        self.set_aside = kept
+        message = f"{self.path} {why}: it is kept as {kept}, and a new one takes its place"
+        if self.on_set_aside:
+            self.on_set_aside(message)
+        from co_cli.logbook import logger  # imports logging, 20 ms, which a search does not need
+
+        logger("index").warning(message)
+        if self.derived:
+            remove_old_copies(self.path)
+        return kept
 
     @contextlib.contextmanager
     def reading(self) -> Generator[FileConnection]:
@@ -191,7 +208,7 @@ class Database:
         why = " ".join((str(failure) or type(failure).__name__).split())[:200]
         try:
             with opening(self.path):
-                kept = put_aside(self, f"is damaged ({why})") if inode_of(self.path) == inode else None
+                kept = self.put_aside(f"is damaged ({why})") if inode_of(self.path) == inode else None
         except IndexUnavailableError as error:  # the folder cannot be written, or another program holds the file
             return IndexDamagedError(f"{self.path} is damaged ({why}) and cannot be moved aside: {error}")
         where = f"it is kept as {kept}" if kept else "it was moved aside"
@@ -234,7 +251,7 @@ class Database:
             if connection is not None:
                 return connection  # another process made it while we waited
             if not is_ours(self.path, APPLICATION):
-                put_aside(self, "was not created by co-cli")
+                self.put_aside("was not created by co-cli")
             swap(_make_fresh(self.path), self.path)
             connection = self._connect()
         if connection is None:

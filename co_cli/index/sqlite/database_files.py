@@ -10,16 +10,12 @@ import os
 import re
 import time
 from collections.abc import Generator, Iterable
-from typing import TYPE_CHECKING
 
 import apsw
 
 from co_cli.errors import IndexUnavailableError
 from co_cli.notes.files import locked, make_folders, sync_folder
 from co_cli.paths import NO_ROOM, permission_cure
-
-if TYPE_CHECKING:
-    from co_cli.index.sqlite.connection import Database
 
 BUSY_MS = 10_000
 WRONG_FILE = (apsw.NotADBError, apsw.CorruptError)
@@ -127,26 +123,14 @@ def set_aside(path: str) -> str | None:
     return kept
 
 
-def put_aside(database: Database, why: str) -> str | None:
-    """Move the file of a database aside, and log it once."""
-    path, kept = database.path, set_aside(database.path)
-    if kept is None:
-        return None
-    database.set_aside = kept
-    message = f"{path} {why}: it is kept as {kept}, and a new one takes its place"
-    if database.on_set_aside:
-        database.on_set_aside(message)
-    from co_cli.logbook import logger  # imports logging, 20 ms, which a search does not need
-
-    logger("index").warning(message)
-    if database.derived:  # keep the newest few; a readable database that is not ours is never removed
-        headers = {copy: _header(copy) for copy in set_aside_before(path)}
-        ours = [copy for copy, header in headers.items() if header.endswith(MARK)]
-        nobodys = [copy for copy, header in headers.items() if copy not in ours and not IS_DATABASE.match(header)]
-        for older in (*ours[:-KEPT], *nobodys[:-1]):
-            with contextlib.suppress(OSError):
-                remove_database(older)
-    return kept
+def remove_old_copies(path: str) -> None:
+    """Keep the newest few of the files that were moved aside. A readable database that is not ours is never removed."""
+    headers = {copy: _header(copy) for copy in set_aside_before(path)}
+    ours = [copy for copy, header in headers.items() if header.endswith(MARK)]
+    nobodys = [copy for copy, header in headers.items() if copy not in ours and not IS_DATABASE.match(header)]
+    for older in (*ours[:-KEPT], *nobodys[:-1]):
+        with contextlib.suppress(OSError):
+            remove_database(older)
 
 
 def set_aside_before(path: str) -> list[str]:

@@ -1,0 +1,3 @@
+"""The version of co-cli."""
+
+__version__ = "0.1.0"
