@@ -22,10 +22,10 @@ from benchmarks.measuring import BenchRow
 from benchmarks.vaults import Bar
 from co_cli.evaluation.running import Evaluation, auroc
 from co_cli.evaluation.sets import Question, QuestionSet, read_set
-from co_cli.knowledge_base import KnowledgeBase
 from co_cli.retrieval.request import SearchRequest
 from co_cli.settings import load_settings
 from co_cli.values import Filters
+from co_cli.vault import Vault
 
 ANSWERED, FOREIGN = 120, 100
 """Questions asked of each set's vaults."""
@@ -86,17 +86,17 @@ def _ask(found: QuestionSet, foreign: Sequence[Question]) -> Iterator[Asked]:
             own = [question for question in found.questions if question.group == group]
             others = [one for one in found.questions if one.group == groups[place - 1] and len(groups) > 1]
             mixed = [one for pair in zip_longest(others, foreign) for one in pair if one]
-            with evaluation.vault_of(found, group) as kb:
+            with evaluation.vault_of(found, group) as vault:
                 for questions, most, answerable in ((own, ANSWERED, True), (mixed, FOREIGN, False)):
                     for question in questions[:: -(-len(questions) * len(groups) // most)]:
-                        yield _one(kb, found.name, question.text, answerable)
+                        yield _one(vault, found.name, question.text, answerable)
 
 
-def _one(kb: KnowledgeBase, name: str, text: str, answerable: bool) -> Asked:
-    request = SearchRequest(text, filters=Filters(outdated=True), reader=kb.vault.reader, read_seconds=None)
-    result, trace = kb.index.find(request)
+def _one(vault: Vault, name: str, text: str, answerable: bool) -> Asked:
+    request = SearchRequest(text, filters=Filters(outdated=True), reader=vault.reader, read_seconds=None)
+    result, trace = vault.index.find(request)
     nearest = max(trace.candidates.cosines.values(), default=0.0)
-    read = (max(trace.read.values(), default=0.0),) if kb.vault.reader else ()
+    read = (max(trace.read.values(), default=0.0),) if vault.reader else ()
     return Asked(name, answerable, nearest, trace.candidates.best_coverage, result.searched.passages, read)
 
 

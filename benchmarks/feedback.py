@@ -74,7 +74,7 @@ def rate(kb: KnowledgeBase, questions: Sequence[Question]) -> tuple[list[Compari
             if place == 0 or ref in question.answers:
                 rated[ref] = Judgement(ref, question.text, ref in question.answers)
         if any(one.good for one in rated.values()):
-            found.append(compare(kb, rated))
+            found.append(compare(kb.vault, rated))
             count += len(rated)
     return found, count
 

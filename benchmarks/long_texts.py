@@ -99,7 +99,7 @@ def measure_cut(
     for group in dict.fromkeys(question.group for question in questions):
         vault = tempfile.mkdtemp(dir=settings.data_dir)
         with KnowledgeBase.open(settings=settings._replace(vault=vault, data_dir=f"{vault}-data")) as kb:
-            desk = CutDesk(kb)
+            desk = CutDesk(kb.vault)
             shelf: dict[str, Shelved] = {}
             for number, text in enumerate(text for text in texts if text.group == group):
                 note, passages = desk.put(number, text, cutter)
@@ -133,7 +133,7 @@ class CutDesk(Desk):
     def put(self, number: int, text: LongText, cutter: Cutter) -> tuple[Note, list[Passage]]:
         """Write a text as a note and index it; the next sync finds it done and adds vectors."""
         path = f"articles/{number}.md"
-        full = os.path.join(self.kb.root, path)
+        full = os.path.join(self.vault.root, path)
         os.makedirs(os.path.dirname(full), exist_ok=True)
         data = render_note({"title": text.title}, text.text).encode("utf-8", "replace")
         with open(full, "wb") as stream:
@@ -141,13 +141,13 @@ class CutDesk(Desk):
         note = read_note(path, data)
         passages = cutter(text, note)
         file = IndexedFile(path, content_hash(data), os.path.getmtime(full), note, passages)
-        with self.kb.engine.writing() as writer:
-            writer.put_files(writer.add_vault(self.kb.index.origin), [file])
+        with self.vault.engine.writing() as writer:
+            writer.put_files(writer.add_vault(self.vault.index.origin), [file])
         return note, passages
 
     def stored(self, passages: Iterable[int]) -> dict[int, tuple[str, int, str]]:
         """The ref, first line and text of each passage."""
-        with self.kb.engine.reading() as reader:
+        with self.vault.engine.reading() as reader:
             found = reader.passages(list(passages))
         return {number: (passage.ref, passage.first_line, passage.body) for number, passage in found.items()}
 

@@ -14,7 +14,7 @@ GOAL = 1.3
 
 def bench_search(notes: int, bar: Bar | None = None) -> list[BenchRow]:
     with bench_vault(notes, bar) as vault, vault.open() as kb:
-        desk, asked = Desk(kb), questions(QUERIES)
+        desk, asked = Desk(kb.vault), questions(QUERIES)
         turns = {name: iter(asked * 2) for name in ("simple", "co")}
 
         def simple() -> None:

@@ -190,9 +190,9 @@ class Recorder:
         self.asked: list[tuple[str, list[tuple[str, float, str]]]] = []
 
     def __call__(self, desk: Desk, question: str) -> list[str]:
-        request = read_request(desk.kb, question, Options(limit=CANDIDATES, outdated=True, read=False))
-        best = best_of_each_note(desk.kb.index.find(request)[1].ranked)[:CANDIDATES]
-        with desk.kb.engine.reading() as reader:
+        request = read_request(desk.vault, question, Options(limit=CANDIDATES, outdated=True, read=False))
+        best = best_of_each_note(desk.vault.index.find(request)[1].ranked)[:CANDIDATES]
+        with desk.vault.engine.reading() as reader:
             passages = reader.passages([one.passage for one in best])
         found: list[tuple[str, float, str]] = []
         for one in best:
@@ -215,7 +215,7 @@ def candidate_lists(found: QuestionSet, most: int, vault: Path | None = None) ->
         if vault:
             shutil.copytree(vault, f"{work}/vault")
             with KnowledgeBase.open(settings=settings) as kb:
-                runs = Evaluation(settings, work).ask(found, {"co": recorder}, kb)
+                runs = Evaluation(settings, work).ask(found, {"co": recorder}, kb.vault)
         else:
             runs = Evaluation(settings, work).ask(found, {"co": recorder})
     tokenize, numbers = tokenizer(), dict[str, int]()

@@ -260,7 +260,7 @@ def test_turns_that_are_handed_in_at_once_are_in_one_file(open_vault: OpenVault,
     with ThreadPoolExecutor(8) as threads:
         for session in map(KeptSession, "abcd"):
             turns = [[SpokenTurn("User", f"{n} {'word ' * 200}")] for n in range(4)]  # indexing one takes a moment
-            list(threads.map(partial(keep_turns, kb, session), turns))
+            list(threads.map(partial(keep_turns, kb.vault, session), turns))
 
     assert len(vault.notes()) == 4
     assert all(vault.read(path).count("## User") == 4 for path in vault.notes())

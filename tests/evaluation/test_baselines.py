@@ -21,7 +21,7 @@ def trees(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
     vault.write("articles/sea.md", "# Harbour\n\nBoats rest near the river.\n\n# Ice\n\nThe river freezes.\n")
     with KnowledgeBase.open(vault.root, folder / "data") as kb:
         kb.sync()
-        yield Desk(kb)
+        yield Desk(kb.vault)
 
 
 def refs(desk: Desk, name: str, text: str) -> list[str]:

@@ -75,12 +75,12 @@ def test_in_your_vault_one_right_note_is_enough_and_absent_questions_do_not_coun
     vault.write("memories/elm.md", "Elms stand in the park.")
     asked = [Question("1", "centuries", {"memory:oak": 1, "memory:elm": 1}), Question("2", "who?", {}, "absent")]
 
-    [run] = evaluation.ask(QuestionSet("vault", asked), {"co:fts5": method("co:fts5")}, kb)
+    [run] = evaluation.ask(QuestionSet("vault", asked), {"co:fts5": method("co:fts5")}, kb.vault)
 
     assert [(question.id, marks.recall5) for question, marks, _ in run.answers] == [("1", 1.0)]
     missing = QuestionSet("vault", [Question("7", "who?", {"memory:moon": 1})])
     with pytest.raises(InvalidInputError, match="question 7: this vault has no note memory:moon"):
-        evaluation.ask(missing, EVERY, kb)
+        evaluation.ask(missing, EVERY, kb.vault)
 
 
 def test_a_ranking_has_marks() -> None:

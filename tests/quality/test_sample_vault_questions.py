@@ -46,7 +46,7 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KnowledgeBase]:
 
 
 def scores(kb: KnowledgeBase, questions: QuestionSet, name: str) -> dict[str, Marks]:
-    [run] = Evaluation(kb.settings, "").ask(questions, {name: method(name)}, kb)
+    [run] = Evaluation(kb.settings, "").ask(questions, {name: method(name)}, kb.vault)
     kinds = {"all", *(question.kind for question, _, _ in run.answers)}
     return {
         kind: mean_marks([marks for question, marks, _ in run.answers if kind in ("all", question.kind)])
@@ -82,7 +82,7 @@ def test_meaning_costs_questions_by_words_nothing_and_answers_what_words_cannot(
 
 
 def test_confidence_is_higher_where_something_answers(sample: KnowledgeBase, questions: QuestionSet) -> None:
-    found = Evaluation(sample.settings, "").abstain(questions, sample)
+    found = Evaluation(sample.settings, "").abstain(questions, sample.vault)
 
     assert found["auroc"] >= AUROC, found
     assert found["absent_wrongly"] <= WRONGLY, found

@@ -16,7 +16,6 @@ from co_cli.agent import Knowledge
 from co_cli.errors import InvalidInputError, NoteConflictError, ServerUnavailableError, UnknownRefError
 from co_cli.http_server import listen
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.searching.context import always_notes, matching_notes
 from co_cli.searching.note_details import note_history
 from co_cli.server.access_tokens import AccessTokens
 from co_cli.tools import Toolbox
@@ -70,11 +69,11 @@ def test_it_answers_as_the_vault_itself_does(remote: KnowledgeBase, kb: Knowledg
     assert remote.tags() == kb.tags()
     assert remote.tags("article") == kb.tags("article") == {}
     assert remote.status()._replace(synced_at=None) == kb.status()._replace(synced_at=None)
-    assert always_notes(remote) == kb.always_notes()
-    matching = matching_notes(remote, "Do oaks live long?", ())
+    assert remote.always_notes() == kb.always_notes()
+    matching = remote.matching_notes("Do oaks live long?", ())
     assert matching == kb.matching_notes("Do oaks live long?", ())
     assert [note.ref for note in matching.notes] == ["memory:oak"]
-    assert matching_notes(remote, "Do oaks live long?", ["memory:oak"]).notes == []
+    assert remote.matching_notes("Do oaks live long?", ["memory:oak"]).notes == []
 
 
 def test_it_saves_changes_forgets_and_restores(remote: KnowledgeBase, kb: KnowledgeBase, vault: Vault) -> None:

@@ -375,7 +375,7 @@ def test_a_project_s_vault_is_served_until_ctrl_c_without_what_is_yours_alone(
 
 def test_the_page_of_a_reader_has_no_button_that_writes(sample: KnowledgeBase, open_page: Callable[[str], Any]) -> None:
     found = "/?q=who+decides+what+ships"
-    with serving(sample, AccessTokens.of(sample)) as team:
+    with serving(sample, AccessTokens.of(sample.vault)) as team:
         for role in ("write", "read"):
             page = open_page(f"{team.url}{found}")
             page.fill("#token", token(sample, role, role))
