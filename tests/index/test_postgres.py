@@ -32,6 +32,7 @@ from tests.server.browser import wait_for
 from tests.test_sample_vault import VAULT
 from tests.vault import Vault
 
+pytestmark = pytest.mark.postgres
 ODD = " words" * 2_000 + "\0 and much more text"
 ADDRESSES_WITH_PASSWORDS = [
     "postgresql://me:s3/cret@db/notes",

@@ -19,7 +19,7 @@ from tests.postgres import new_database
 Open = Callable[[str], AccessTokens]
 
 
-@pytest.fixture(params=["file", "database"])
+@pytest.fixture(params=["file", pytest.param("database", marks=pytest.mark.postgres)])
 def open_tokens(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Open]:
     """The tokens of a vault by its name, each time as another server opens them."""
     address = new_database() if request.param == "database" else ""

@@ -25,6 +25,7 @@ from tests.team.servers import Team, git, keep
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 pytestmark = [
+    pytest.mark.postgres,
     pytest.mark.skipif(not DEPLOY.exists(), reason="an installed package has no deploy folder"),
     pytest.mark.skipif(sys.platform == "win32", reason="deploy/start is a shell script"),
 ]
@@ -51,7 +52,7 @@ class Service:
 
 def test_a_backup_of_the_schema_team_has_tokens_the_audit_and_saves_that_git_does_not_have(team: Team) -> None:
     one = team.server("one")
-    secret, token = AccessTokens.of(one).create("read", "mara")
+    secret, token = AccessTokens.of(one.vault).create("read", "mara")
     saved = one.remember("Elms like water.")
     audit = team.ask("select who, action, path from team.audit")
     assert [path for _, _, path in audit] == ["memories/elms-like-water.md"]
@@ -63,7 +64,7 @@ def test_a_backup_of_the_schema_team_has_tokens_the_audit_and_saves_that_git_doe
     two = team.server("two")
     assert two.search("what do elms like").hits[0].ref == saved.ref
     assert {note.ref for note in two.notes()} == {saved.ref, "memory:oak"}
-    assert AccessTokens.of(two).find(secret) == token
+    assert AccessTokens.of(two.vault).find(secret) == token
     keep(two)
     assert "Elms like water." in git(team.remote, "show", "HEAD:memories/elms-like-water.md")
 

@@ -30,6 +30,7 @@ from tests.server.conftest import Server, client, serving, token
 from tests.team.conftest import team as team
 from tests.team.servers import Team, git
 
+pytestmark = pytest.mark.postgres
 SECRET = "a secret of sixteen letters".replace(" ", "-")
 
 
@@ -65,7 +66,7 @@ def test_what_is_saved_on_one_server_is_found_on_the_other_at_once(servers: tupl
             changed = asking.put(f"{API}/notes/{saved['ref']}", json={"content": f"{text} Yes."}).json()
             assert saving.get(f"{API}/notes/{saved['ref']}").json()["body"].strip() == f"{text} Yes."
             assert changed["seq"] > saved["seq"]
-    AccessTokens.of(two.kb).revoke("mara")
+    AccessTokens.of(two.kb.vault).revoke("mara")
     with client(one, secret) as asking:
         assert asking.get(f"{API}/session").status_code == 401
 
@@ -257,7 +258,7 @@ def test_a_token_of_one_vault_sees_nothing_of_another_in_the_same_database(
     diary.remember("The zebra is a secret of the diary.", tags=["zebra"])
     handbook, _ = servers
     mine, foreign = token(handbook.kb), token(diary)
-    with serving(diary, AccessTokens.of(diary)) as server:
+    with serving(diary, AccessTokens.of(diary.vault)) as server:
         for secret, place in ((mine, server), (foreign, handbook)):
             with client(place, secret) as stranger:
                 for one in ROUTES:

@@ -42,6 +42,7 @@ def test_kills_lose_nothing_and_the_next_process_repairs_the_index(tmp_path: Pat
     assert trial.counts["in the middle of something"] > 6, "the kills came too late to prove anything"
 
 
+@pytest.mark.postgres
 def test_five_kills_of_a_teams_database_lose_no_acknowledged_save(tmp_path: Path) -> None:
     trial = Trial("team", tmp_path, seed=9, rounds=5)
     team.faults(trial, kinds=("database",))

@@ -28,6 +28,8 @@ from tests.soak.runner import Process
 from tests.soak.team import open_server
 from tests.team.servers import Team, commit, git, keep, kept_texts, team_of
 
+pytestmark = pytest.mark.postgres
+
 
 def test_a_save_on_one_server_is_read_on_another_at_once(team: Team) -> None:
     one, two = team.server("one"), team.server("two")
@@ -248,7 +250,7 @@ def test_a_rebuild_and_another_version_make_an_index_of_their_own_and_keep_saves
     team: Team, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one = team.server("one")
-    secret, token = AccessTokens.of(one).create("read", "mara")
+    secret, token = AccessTokens.of(one.vault).create("read", "mara")
     saved = one.remember("Elms like water.")
     kept = [team.ask(f"select * from team.{table}") for table in ("changes", "tokens", "audit")]
     assert secret not in str(kept)
@@ -259,7 +261,7 @@ def test_a_rebuild_and_another_version_make_an_index_of_their_own_and_keep_saves
             later.setattr(module, "VERSION", version)
         two = team.server("two")
         assert two.search("what do elms like").hits[0].ref == saved.ref
-        assert AccessTokens.of(two).find(secret) == token
+        assert AccessTokens.of(two.vault).find(secret) == token
 
     assert len(team.ask("select distinct store from co_cli.stores")) == 2
     assert [team.ask(f"select * from team.{table}") for table in ("changes", "tokens", "audit")] == kept
@@ -367,7 +369,7 @@ def test_what_agents_and_importers_write_is_saved_and_found_too(team: Team, tmp_
         assert files.move("memories/trees", "memories/plants")
     export = tmp_path / "mem0.json"
     export.write_text(json.dumps([{"id": "1", "memory": "Ashes burn well."}]))
-    import_export(one, ImportRequest("mem0", [str(export)], write=True))
+    import_export(one.vault, ImportRequest("mem0", [str(export)], write=True))
 
     assert two.search("water").hits[0].ref == "memory:plants/elm"
     assert two.search("burn").hits[0].ref.startswith("memory:ashes")
