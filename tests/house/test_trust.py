@@ -11,6 +11,7 @@ from tests.soak.__main__ import SOAKS
 
 PAGE = REPOSITORY / "docs" / "concepts" / "trust.md"
 TEST = re.compile(r"`(test_\w+)`")
+MOST_TESTS, LONGEST_ROW = 3, 370
 HEAD = re.compile(r"\| (?:promise|fault|attack|---)")
 
 pytestmark = pytest.mark.skipif(not PAGE.exists(), reason="an installed package has no docs")
@@ -24,8 +25,8 @@ def test_every_promise_names_a_test_on_a_page_that_can_be_read_at_once() -> None
     rows = [line for line in text().splitlines() if line.startswith("| ") and not HEAD.match(line)]
 
     assert len(rows) > 60
-    assert [row for row in rows if not TEST.search(row)] == []
-    assert len(text().splitlines()) <= 130
+    assert [row for row in rows if not 1 <= len(TEST.findall(row)) <= MOST_TESTS or len(row) > LONGEST_ROW] == []
+    assert len(text().splitlines()) <= 165
 
 
 def test_every_test_that_is_named_exists() -> None:
