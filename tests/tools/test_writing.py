@@ -152,6 +152,10 @@ class Meddled:
     def __getattr__(self, name: str) -> object:
         return getattr(self.kb, name)
 
+    @property
+    def local(self) -> object:
+        return self
+
     def update(self, *arguments: object, **named: object) -> object:
         saved = self.kb.update(*arguments, **named)  # type: ignore[arg-type]
         self.meddle()
