@@ -24,7 +24,6 @@ from co_cli.cli.opening import (
     open_anywhere,
     open_anywhere_synced,
     open_knowledge_base,
-    open_synced,
     print_json,
     print_result,
     read_stdin,
@@ -159,7 +158,7 @@ def run_list(options: argparse.Namespace) -> int:
         return _list_trash(options)
     if options.server and options.sort == "changed":
         raise InvalidInputError("--sort changed needs the files, which the server has: choose another order")
-    with open_synced(options) as kb:
+    with open_anywhere_synced(options) as kb:
         wanted = [*filter(None, [options.source]), *(options.kind or ())] or SOURCES
         notes = kb.notes(wanted, limit=None if options.sort else options.limit, **filters_of(options))
         filters = filters_text(options)
@@ -181,8 +180,8 @@ def run_list(options: argparse.Namespace) -> int:
 def _list_trash(options: argparse.Namespace) -> int:
     if filters := filters_text(options) or options.source or (options.sort and "--sort"):
         raise InvalidInputError(f"--trash lists everything that was forgotten; leave out {filters}")
-    with open_knowledge_base(options) as kb:
-        trashed = kb.lookup.trashed()[: options.limit]
+    with open_anywhere(options) as kb:
+        trashed = kb.local.lookup.trashed()[: options.limit]
     now = time.time()
     lines = [
         f"{one.ref}  {one.title}  {'copy kept' if one.copy else 'forgotten'} {age(one.forgotten, now)}  ({one.trash})"

@@ -223,19 +223,14 @@ def test_what_goes_wrong_with_a_server_is_one_line_with_the_fix(
     ran = co("--server", f"{team.url}/another/page", "list")
     assert ran.code == 3
     assert "answered 200: is this the address of a `co serve`?" in ran.err
+    assert "not available over a server" in co("--server", team.url, "list", "--trash").err
 
 
 def test_what_needs_the_files_says_so(remote: KnowledgeBase) -> None:
     for use in (
-        lambda: remote.store,
-        lambda: remote.lookup.trashed(),
-        lambda: remote.index.notes.state(),
-        lambda: remote.engine,
-        lambda: remote.skills.there(),
-        lambda: remote.rebuild(),
-        lambda: remote.why("oaks", "memory:oak"),
-        lambda: remote.sources.all(),
-        lambda: remote.web_pages(),
+        lambda: remote.local.store,
+        lambda: remote.local.rebuild(),
+        lambda: remote.local.why("oaks", "memory:oak"),
         lambda: remote.remember("x", tier="user"),
         lambda: remote.search("x", reranker=object()),
     ):
