@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from statistics import mean
 from typing import NamedTuple
 
@@ -98,7 +99,7 @@ def measure_cut(
     marks: list[tuple[Marks, Marks, float]] = []
     for group in dict.fromkeys(question.group for question in questions):
         vault = tempfile.mkdtemp(dir=settings.data_dir)
-        with KnowledgeBase.open(settings=settings._replace(vault=vault, data_dir=f"{vault}-data")) as kb:
+        with KnowledgeBase.open(settings=replace(settings, vault=vault, data_dir=f"{vault}-data")) as kb:
             desk = CutDesk(kb.vault)
             shelf: dict[str, Shelved] = {}
             for number, text in enumerate(text for text in texts if text.group == group):

@@ -10,6 +10,7 @@ import os
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from random import Random
 from typing import Any, NamedTuple
 
@@ -222,7 +223,7 @@ def live_a_year(
         vault = os.path.join(work, "linked" if linked else "silent")
         os.makedirs(vault)
         write_year(vault, year, end, linked)
-        with KnowledgeBase.open(settings=settings._replace(vault=vault, data_dir=f"{vault}-data")) as kb:
+        with KnowledgeBase.open(settings=replace(settings, vault=vault, data_dir=f"{vault}-data")) as kb:
             kb.sync()
             for way, options in WAYS.items():
                 right: dict[bool, list[bool]] = {True: [], False: []}

@@ -413,7 +413,7 @@ def open_local(
     with suppress(OSError):  # what needs the folder says why it cannot be made
         make_folders(settings.data_dir, private=True)
     if not os.path.exists(settings.vault):
-        origin, own = settings.origins["vault"], is_own_vault(os.path.realpath(settings.vault))
+        origin, own = settings.set_by["vault"], is_own_vault(os.path.realpath(settings.vault))
         if create or own or origin in ("default", "project"):
             make_vault(settings.vault, private=own or origin == "default")
     return LocalKnowledgeBase(settings, opening)

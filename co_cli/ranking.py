@@ -54,7 +54,7 @@ def weights_in_use(ranking: RankingSettings, profile: Profile, given: Mapping[st
 def settings_weights(settings: Settings) -> dict[str, float] | None:
     """The weights from the settings; None if they are the defaults."""
     names = ("knowledge_hybrid_vector_weight", "knowledge_hybrid_text_weight")
-    if all(settings.origins[name] == "default" for name in names):
+    if all(settings.set_by[name] == "default" for name in names):
         return None
     weights = {"meaning": settings.knowledge_hybrid_vector_weight, "words": settings.knowledge_hybrid_text_weight}
     return check_weights(weights)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
     ]
     Value = str | float | int | tuple[str, ...] | None
 
+META = "setting"
+"""In the metadata of a field."""
 MAX_FILE_BYTES = 1_000_000
 NUMERIC_LABEL = re.compile(r"(?:0[xX][0-9A-Fa-f]*|[0-9]+)\Z")
 HOST = re.compile(r"(?=.{1,253}\Z)[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*")
@@ -66,17 +69,19 @@ class Setting(NamedTuple):
 
 
 def _setting(kind: Kind, default: Value, help: str, **rules: Any) -> Any:
-    return Setting(kind, default, help, **rules)
+    """A field with its default value; how it is read is its metadata."""
+    return field(default=default, metadata={META: Setting(kind, default, help, **rules)})
 
 
 def _own(kind: Kind, default: Value, help: str) -> Any:
     """A setting that a project's file may not set."""
-    return Setting(kind, default, help, project_may=False)
+    return _setting(kind, default, help, project_may=False)
 
 
-def _choice(choices: str, default: str, help: str, project: str = "") -> Any:
+def _choice(choices: str, default: str, help: str, project: str = "", project_may: bool = True) -> Any:
     """One of these words; `project` are those that a project's file may choose, if not all."""
-    return Setting("choice", default, help, tuple(choices.split()), project_choices=tuple(project.split()))
+    words, allowed = tuple(choices.split()), tuple(project.split())
+    return _setting("choice", default, help, choices=words, project_choices=allowed, project_may=project_may)
 
 
 def _switch(help: str) -> Any:
@@ -84,8 +89,9 @@ def _switch(help: str) -> Any:
     return _choice("on off", "on", f"{help}: on or off", project="off")
 
 
-class Settings(NamedTuple):
-    """Every value, typed. The defaults here describe the settings; `load_settings` replaces them with values."""
+@dataclass(frozen=True)
+class Settings:
+    """Every value, typed. `load_settings` fills it; `SETTINGS` says how each is read."""
 
     vault: str = _setting("path", None, "the folder of notes")
     data_dir: str = _own("path", None, "where search.db lives")
@@ -96,7 +102,7 @@ class Settings(NamedTuple):
     tier_user: float = _own("share", 1.0, "weight of your own notes, 0 to 1")
     tier_project: float = _own("share", 0.8, "weight of the project's notes, 0 to 1")
     tier_team: float = _own("share", 0.6, "weight of the team's notes, 0 to 1")
-    knowledge_search_backend: Backend = _choice(
+    knowledge_search_backend: Backend = _choice(  # noqa: RUF009 - it makes a field
         "grep fts5 hybrid", "hybrid", "how to search: substrings from files, words, or words and meaning"
     )
     knowledge_profile: str = _choice(
@@ -163,7 +169,8 @@ class Settings(NamedTuple):
         "off error warning info debug",
         "warning",
         "what is written to co.log in the data folder: error, warning, info (each command), debug, or off",
-    )._replace(project_may=False)
+        project_may=False,
+    )
     learn: Literal["on", "off", "ask"] = _choice(
         "on off ask",
         "ask",
@@ -188,12 +195,12 @@ class Settings(NamedTuple):
     skill_folders: tuple[str, ...] = _setting(
         "paths", (), "more folders of skills, besides .agents/skills and .claude/skills in the project and your home"
     )
-    origins: dict[str, str] = {}  # noqa: RUF012
+    set_by: dict[str, str] = field(default_factory=dict[str, str])
     """Where each value came from: `default`, `project`, a flag, a variable, or file:line."""
 
 
 SETTINGS: tuple[Setting, ...] = tuple(
-    default._replace(name=name) for name, default in Settings._field_defaults.items() if isinstance(default, Setting)
+    described.metadata[META]._replace(name=described.name) for described in fields(Settings) if described.metadata
 )
 BY_NAME = {setting.name: setting for setting in SETTINGS}
 
@@ -227,7 +234,7 @@ def load_settings(
     environ = os.environ if environ is None else environ
     start = _current_folder() if start is None else start
     values: dict[str, Any] = {setting.name: setting.default for setting in SETTINGS}
-    origins = dict.fromkeys(values, "default")
+    set_by = dict.fromkeys(values, "default")
 
     def take(name: str, raw: object, origin: str, base: str, project: str | None = None) -> None:
         setting = BY_NAME.get(name)
@@ -238,7 +245,7 @@ def load_settings(
         value = _checked(setting, raw, origin, base)
         if project:
             refuse_unsafe(setting, value, origin, project)
-        values[name], origins[name] = value, origin
+        values[name], set_by[name] = value, origin
 
     own = user_settings_file(environ)
     for name, raw, origin in _read_file(own, None) if own else ():
@@ -260,12 +267,12 @@ def load_settings(
 
     values["data_dir"] = values["data_dir"] or user_data_dir(environ)
     if values["vault"] is None and project:
-        values["vault"], origins["vault"] = _own_vault(project), "project"
+        values["vault"], set_by["vault"] = _own_vault(project), "project"
     elif values["vault"] is None:
         values["vault"] = os.path.join(user_data_dir(environ), "knowledge")
     for name in ("vault", "data_dir"):
-        _refuse_undecodable(name, values[name], origins[name])
-    return Settings(**values, origins=origins)
+        _refuse_undecodable(name, values[name], set_by[name])
+    return Settings(**values, set_by=set_by)
 
 
 def unknown_setting(name: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, cast, get_args
 
 Source = Literal["memory", "article", "conversation", "entity", "resource", "folder", "obsidian", "skill", "checkpoint"]
@@ -161,45 +162,28 @@ def without_weak(hits: Sequence[Hit]) -> list[Hit]:
     return [hit for hit in hits if hit.score >= least]
 
 
-class SyncReport(int):
-    """The result of a sync; as a number, how many notes it indexed. Paths are relative to the vault."""
+@dataclass(frozen=True)
+class SyncReport:
+    """The result of a sync. Paths are relative to the vault. `int(report)` is how many notes it indexed."""
 
-    added: list[str]
-    changed: list[str]
-    moved: list[tuple[str, str]]
-    removed: list[str]
-    unchanged: int
-    skipped: list[tuple[str, str]]
+    added: list[str] = field(default_factory=list[str])
+    changed: list[str] = field(default_factory=list[str])
+    moved: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    removed: list[str] = field(default_factory=list[str])
+    unchanged: int = 0
+    skipped: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     """Files that are not indexed, each with the reason."""
-    problems: list[tuple[str, str]]
+    problems: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     """Notes that are indexed although something is wrong, each with the problem."""
-    linked: tuple[tuple[str, SyncReport], ...]
+    linked: tuple[tuple[str, SyncReport], ...] = ()
     """The reports of sources searched together with the vault, each with its label, such as `folder:handbook`."""
-    kept: tuple[str, ...]
+    kept: tuple[str, ...] = ()
     """Notes that stay in the index although most files of the vault are gone at once, as on an unmounted drive."""
-    excluded: tuple[str, ...]
+    excluded: tuple[str, ...] = ()
     """Of `removed`: those whose files exist and are excluded now."""
 
-    def __new__(
-        cls,
-        added: Sequence[str] = (),
-        changed: Sequence[str] = (),
-        moved: Sequence[tuple[str, str]] = (),
-        removed: Sequence[str] = (),
-        **more: Any,
-    ) -> SyncReport:
-        self = super().__new__(cls, len(added) + len(changed) + len(moved))
-        self.added, self.changed, self.moved = list(added), list(changed), list(moved)
-        self.removed, self.unchanged = list(removed), more.pop("unchanged", 0)
-        self.skipped, self.problems = list(more.pop("skipped", ())), list(more.pop("problems", ()))
-        self.linked, self.kept = tuple(more.pop("linked", ())), tuple(more.pop("kept", ()))
-        self.excluded = tuple(more.pop("excluded", ()))
-        if more:
-            raise TypeError(f"SyncReport has no {', '.join(more)}")
-        return self
-
-    def replaced(self, **changes: Any) -> SyncReport:
-        return SyncReport(**{**vars(self), **changes})
+    def __int__(self) -> int:
+        return len(self.added) + len(self.changed) + len(self.moved)
 
     @property
     def gone(self) -> list[str]:
@@ -208,7 +192,7 @@ class SyncReport(int):
 
     @property
     def touched(self) -> int:
-        return len(self.added) + len(self.changed) + len(self.moved) + len(self.removed)
+        return int(self) + len(self.removed)
 
 
 class Draft(NamedTuple):

@@ -186,7 +186,7 @@ def sync_vault(
     index = vault.index
     report = sync_origin(vault, index.origin, progress, seconds)
     if drop_missing:
-        report = report.replaced(removed=[*report.removed, *index.drop_missing()], kept=())
+        report = replace(report, removed=[*report.removed, *index.drop_missing()], kept=())
     linked: list[tuple[str, SyncReport]] = []
     for origin in vault.linked:
         try:
@@ -195,7 +195,7 @@ def sync_vault(
             index.seen.unread[origin] = [""] if os.path.lexists(origin.path) else []
             notes = index.of(origin).notes.state().notes
             linked.append((origin.label, SyncReport(unchanged=notes, skipped=[(origin.path, str(error))])))
-    return report.replaced(linked=tuple(linked)) if linked else report
+    return replace(report, linked=tuple(linked)) if linked else report
 
 
 def sync_origin(
@@ -222,7 +222,7 @@ def rebuild_index(vault: Vault, progress: Progress | None = None) -> SyncReport:
 def _linked_sources(settings: Settings, root: str, settings_of: Callable[[str], Settings]) -> LinkedSources:
     linked: list[Origin] = []
     tiers, problem = None, None
-    if settings.team_vault or settings.origins["vault"] == "project":  # else there are no tiers
+    if settings.team_vault or settings.set_by["vault"] == "project":  # else there are no tiers
         tiers, linked = other_tiers(settings, root)
     vaults = (root, *(origin.root for origin in linked if origin.tier == "user"))
     try:

@@ -52,7 +52,7 @@ def make_vault(root: str, private: bool = False) -> bool:
 
 def tier_of(settings: Settings) -> str | None:
     """The tier of the open vault; None if it was named."""
-    return {"project": "project", "default": "user"}.get(settings.origins["vault"])
+    return {"project": "project", "default": "user"}.get(settings.set_by["vault"])
 
 
 def other_tiers(settings: Settings, root: str) -> tuple[Tiers | None, list[Origin]]:
@@ -177,7 +177,7 @@ def vaults_for_prompts(settings: Settings, root: str, origins: Iterable[Origin])
 
 def why_trusted(settings: Settings) -> str:
     """Why the current vault needs no `co config trust`: how the user named it. Empty if it needs it."""
-    origin = settings.origins["vault"]
+    origin = settings.set_by["vault"]
     if origin == "default":
         return "it is your own vault"
     own = user_settings_file(os.environ)
@@ -233,4 +233,4 @@ def _vault_in_settings(project: str) -> str | None:
         return None
     environ = {name: value for name, value in os.environ.items() if name != "CO_VAULT"}
     settings = load_settings(environ=environ, start=project)
-    return settings.vault if settings.origins["vault"].startswith(f"{file}:") else None
+    return settings.vault if settings.set_by["vault"].startswith(f"{file}:") else None

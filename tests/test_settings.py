@@ -39,7 +39,7 @@ def test_a_flag_beats_the_environment_then_the_project_then_the_user_then_the_de
 
     def look(**flags: object) -> None:
         loaded = places.load(**flags)
-        seen.append((loaded.knowledge_search_backend, loaded.origins["knowledge_search_backend"]))
+        seen.append((loaded.knowledge_search_backend, loaded.set_by["knowledge_search_backend"]))
 
     look()
     places.user_file.write_text('knowledge_search_backend = "grep"\n')
@@ -113,7 +113,7 @@ def test_every_setting_can_come_from_the_environment(places: Places) -> None:
         raw, value = VALUES[setting.name]
         expected = str(places.start / raw) if setting.kind == "path" else value
         assert getattr(loaded, setting.name) == expected
-        assert loaded.origins[setting.name] == setting.environment
+        assert loaded.set_by[setting.name] == setting.environment
 
 
 def test_doctor_names_the_setting_closest_to_a_misspelt_variable(co: Co, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -130,7 +130,7 @@ def test_doctor_names_the_setting_closest_to_a_misspelt_variable(co: Co, monkeyp
 
 def test_the_vault_is_the_nearest_project_s_or_the_user_s_own(places: Places, tmp_path: Path) -> None:
     assert places.load().vault == str(places.project / ".co-cli" / "knowledge")
-    assert places.load().origins["vault"] == "project"
+    assert places.load().set_by["vault"] == "project"
 
     outside = load_settings({}, places.environ, str(tmp_path))
     assert outside.vault == str(tmp_path / "home" / ".local" / "share" / "co-cli" / "knowledge")

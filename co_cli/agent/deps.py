@@ -51,7 +51,7 @@ def open_once(vault: PathLike | None = None, data_dir: PathLike | None = None, c
     """The knowledge base of these settings: shared within this process, never with its parent."""
     flags = {"vault": vault and os.fspath(vault), "data_dir": data_dir and os.fspath(data_dir)}
     settings = load_settings(flags)
-    values = {name: value for name, value in settings._asdict().items() if name != "origins"}
+    values = {name: value for name, value in vars(settings).items() if name != "set_by"}
     key = (os.getpid(), *values.values())
     with _lock:
         if key not in _open:

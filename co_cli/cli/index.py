@@ -7,6 +7,7 @@ import os
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from co_cli.agent.models import load_model
@@ -45,7 +46,7 @@ def run_sync(options: argparse.Namespace) -> int:
     """
     with _open_to_index(options) as kb, ProgressBar("indexing", unit="files") as bar:
         report = kb.sync(bar, drop_missing=options.drop_missing)
-        report = report.replaced(kept=tuple(kb.index.notes.missing()))  # also those of earlier syncs
+        report = replace(report, kept=tuple(kb.index.notes.missing()))  # also those of earlier syncs
     return _print_report(options, report)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from dataclasses import replace
 
 from co_cli.cli.opening import open_knowledge_base, print_result, settings_of, sync_first
 from co_cli.cli.terminal import printable
@@ -39,7 +40,7 @@ def run_serve(options: argparse.Namespace) -> int:
     from co_cli.mcp.transports import address_of
     from co_cli.server.team_site import TeamAccess, TeamSite
 
-    settings = settings_of(options)._replace(tiers="off", skill_folders=())  # nothing that is yours alone
+    settings = replace(settings_of(options), tiers="off", skill_folders=())  # nothing that is yours alone
     home = os.path.realpath(settings.vault)  # no skills of whoever started the server
     with (
         open_knowledge_base(options, "web", settings, home=home) as kb,

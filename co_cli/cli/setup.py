@@ -53,7 +53,7 @@ def run_init(options: argparse.Namespace) -> int:
         vault = options.vault or project_vault(options.folder)
     else:
         loaded = load_settings()
-        vault = project_vault(".") if loaded.origins["vault"] in ("default", "project") else loaded.vault
+        vault = project_vault(".") if loaded.set_by["vault"] in ("default", "project") else loaded.vault
     ours = is_empty_folder(vault)
     made = make_vault(vault)
     vault = os.path.abspath(vault)
@@ -148,12 +148,12 @@ def run_settings(options: argparse.Namespace) -> int:
     values = {setting.name: getattr(loaded, setting.name) for setting in SETTINGS}
     if options.name is not None and options.name not in values:
         raise SettingsError(unknown_setting(options.name))
-    rows = {name: {"value": value, "origin": loaded.origins[name]} for name, value in values.items()}
+    rows = {name: {"value": value, "origin": loaded.set_by[name]} for name, value in values.items()}
     if options.name:
         return print_result(options, rows[options.name], [_text(values[options.name])])
     lines: list[str] = []
     for setting in SETTINGS:
-        lines.append(f"{setting.name} = {_text(values[setting.name])}  ({loaded.origins[setting.name]})")
+        lines.append(f"{setting.name} = {_text(values[setting.name])}  ({loaded.set_by[setting.name]})")
         lines.append(f"    {setting.help} [{setting.environment}]")
     return print_result(options, rows, lines)
 
@@ -184,7 +184,7 @@ def run_set(options: argparse.Namespace) -> int:
             refuse_unsafe(BY_NAME[name], value, file, project)
     write_setting(file, name, value)
     now = settings_of(options)
-    origin = now.origins[name]
+    origin = now.set_by[name]
     lines = [f"{name} = {_text(getattr(now, name))}  ({origin})"]
     if not origin.startswith(f"{file}:") and options.value:
         lines.append(f"{file} says {_text(value)}, but {origin} comes first")
@@ -209,7 +209,7 @@ def run_unset(options: argparse.Namespace) -> int:
     if was_set:
         write_setting(file, name, None)
         loaded = settings_of(options)
-    value, origin = getattr(loaded, name), loaded.origins[name]
+    value, origin = getattr(loaded, name), loaded.set_by[name]
     lines = [f"{name} = {_text(value)}  ({origin})"]
     lines += [] if was_set else [f"{file} does not set it: nothing was changed"]
     return print_result(options, {"file": file, "value": value, "origin": origin}, lines, 0 if was_set else 1)
@@ -221,7 +221,7 @@ def _file_of(name: str, loaded: Settings) -> tuple[str, str | None]:
         raise SettingsError(unknown_setting(name))
     project = project_of(loaded.vault)
     shared = project_settings_file(project) if project else ""
-    if shared and loaded.origins[name].startswith(f"{shared}:"):
+    if shared and loaded.set_by[name].startswith(f"{shared}:"):
         return shared, project
     own = user_settings_file(os.environ)
     if own is None:

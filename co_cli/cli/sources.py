@@ -259,7 +259,7 @@ def _loader(settings: Settings, prompt_addition: str = "") -> Generator[Loader |
     model, servers = settings.loading_model, settings.loading_servers
     if bool(model) != bool(servers):
         given, missing = ("loading_model", "loading_servers") if model else ("loading_servers", "loading_model")
-        raise SettingsError(f"{settings.origins[given]}: {given} is set but {missing} is not: set both or neither")
+        raise SettingsError(f"{settings.set_by[given]}: {given} is set but {missing} is not: set both or neither")
     if not model or not servers:
         yield None
         return

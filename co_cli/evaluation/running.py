@@ -8,6 +8,7 @@ import tempfile
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from statistics import median
 from typing import Any, NamedTuple
 
@@ -138,7 +139,7 @@ class Evaluation:
     def _vault(self) -> AbstractContextManager[Vault]:
         """With a search.db of its own, so that the words of other groups do not count."""
         vault = tempfile.mkdtemp(dir=self._work)
-        settings = self._settings._replace(vault=vault, data_dir=f"{vault}-data", knowledge_exclude=())
+        settings = replace(self._settings, vault=vault, data_dir=f"{vault}-data", knowledge_exclude=())
         return temporary(open_vault(settings, OPENING))
 
     def _fill(self, vault: Vault, found: QuestionSet, group: str, before: float = math.inf) -> dict[str, str]:

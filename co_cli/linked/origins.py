@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from fnmatch import fnmatch
 from functools import partial
 from itertools import count
@@ -206,7 +207,7 @@ class Origins:
         except VaultError as error:
             return SourceReceipt(origin.label, origin.path, "missing", str(error))
         dropped = index.drop_missing() if drop_missing else []
-        report = report.replaced(kept=tuple(index.notes.missing()))  # also those that earlier syncs kept
+        report = replace(report, kept=tuple(index.notes.missing()))  # also those that earlier syncs kept
         detail = _summary(report) + (f", {len(dropped):,} dropped" if dropped else "")
         outcome: SourceOutcome = "updated" if report.touched or dropped else "unchanged"
         return SourceReceipt(origin.label, origin.path, outcome, detail, report)

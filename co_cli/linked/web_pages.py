@@ -125,7 +125,7 @@ class _Conflict(Exception):
 def make_fetcher(settings: Settings) -> Fetcher:
     return Fetcher(
         Limits(bytes=settings.web_max_bytes, seconds=settings.web_seconds),
-        Exceptions.read(settings.web_allow, settings.origins["web_allow"]),
+        Exceptions.read(settings.web_allow, settings.set_by["web_allow"]),
         agent=f"co-cli/{__version__} (keeps single pages for a person's notes)",
     )
 

@@ -43,17 +43,17 @@ def command_line(settings: Settings, options: Sequence[str]) -> list[str]:
     installed = os.path.splitext(os.path.basename(started))[0] in ("co", "co-cli") and os.path.isfile(started)
     words = [*([started] if installed else [sys.executable, "-m", "co_cli"]), "mcp"]
     words += ["--vault", os.path.abspath(settings.vault)]
-    if settings.origins["data_dir"] != "default":
+    if settings.set_by["data_dir"] != "default":
         words += ["--data-dir", os.path.abspath(settings.data_dir)]
     return [*words, *options]
 
 
 def environment(settings: Settings) -> dict[str, str]:
     """The settings that come from variables, which a client may not have; paths are absolute."""
-    values = settings._asdict()
+    values = vars(settings)
     env: dict[str, str] = {}
     for one in SETTINGS:
-        if settings.origins[one.name] == one.environment and one.name not in ("vault", "data_dir"):
+        if settings.set_by[one.name] == one.environment and one.name not in ("vault", "data_dir"):
             paths = {"path": [values[one.name]], "paths": values[one.name]}.get(one.kind)
             env[one.environment] = ",".join(paths) if paths else os.environ[one.environment]
     return env

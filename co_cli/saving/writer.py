@@ -12,6 +12,7 @@ import os
 import re
 import time
 from collections.abc import Generator
+from dataclasses import replace
 
 from co_cli.errors import (
     IndexDamagedError,
@@ -314,7 +315,7 @@ def _opened_tier(vault: Vault, tier: str) -> Generator[VaultWriter]:
     if tier == "user":
         make_folders(place, private=True)
     settings = vault.settings_of(place)
-    other = open_vault(settings._replace(origins={**settings.origins, "vault": tier}), vault.opening)
+    other = open_vault(replace(settings, set_by={**settings.set_by, "vault": tier}), vault.opening)
     try:
         yield VaultWriter(other)
     finally:

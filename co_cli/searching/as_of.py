@@ -66,8 +66,8 @@ def _open_as_of(vault: Vault, moment: float) -> Vault | None:
     if not os.path.isdir(folder):
         _write_files(folder, _read_files(repository, tree), float(committed))
     os.utime(folder)
-    origins = {**vault.settings.origins, "vault": f"commit {commit[:12]}"}
-    settings = vault.settings._replace(vault=folder, data_dir=data, engine="sqlite", origins=origins)
+    set_by = {**vault.settings.set_by, "vault": f"commit {commit[:12]}"}
+    settings = replace(vault.settings, vault=folder, data_dir=data, engine="sqlite", set_by=set_by)
     return open_vault(settings, replace(vault.opening, record=False))  # a temporary copy has no history
 
 

@@ -90,7 +90,7 @@ def show_health(kb: LocalKnowledgeBase) -> Health:
             waiting[origin.path] = kb.index.of(origin).waiting()
         except VaultError:  # not there now, as its row says
             continue
-    values, origins = kb.settings._asdict(), kb.settings.origins
+    values, origins = vars(kb.settings), kb.settings.set_by
     return Health(
         __version__,
         kb.status(),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +64,7 @@ def open_activity(data_dir: Path, vault: Vault) -> Opener:
     """Settings as keywords, such as `query_log="off"`."""
 
     def opener(brief: bool = False, root: str | None = None, tell: Tell = None, **settings: str) -> Activity:
-        flags = load_settings({"vault": str(vault.root), "data_dir": str(data_dir)})._replace(**settings)
+        flags = replace(load_settings({"vault": str(vault.root), "data_dir": str(data_dir)}), **settings)
         activity = Activity(flags, root or str(vault.root), brief=brief, on_set_aside=tell)
         activity.clock = lambda: NOON
         return activity

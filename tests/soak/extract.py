@@ -6,6 +6,7 @@ import random
 import time
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from multiprocessing.connection import Connection
 from pathlib import Path
 
@@ -40,7 +41,7 @@ class EveryTurn:
 
 def open_saving(place: Path) -> KnowledgeBase:
     (place / "vault").mkdir(parents=True, exist_ok=True)
-    return KnowledgeBase.open(settings=settings_of(place)._replace(capture="save"))
+    return KnowledgeBase.open(settings=replace(settings_of(place), capture="save"))
 
 
 def kill(trial: Trial) -> None:

@@ -11,6 +11,7 @@ import shutil
 import time
 from collections import deque
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -206,7 +207,7 @@ class Load:
 
     def _heal(self, found: Path) -> list[str]:
         """The next process that opens them brings the tail back."""
-        with KnowledgeBase.open(settings=settings_of(self.place)._replace(data_dir=str(found))) as kb:
+        with KnowledgeBase.open(settings=replace(settings_of(self.place), data_dir=str(found))) as kb:
             try:
                 kb.sync()
                 return differences(kb) + (["search.db was set aside"] if kb.engine.database.set_aside else [])
