@@ -18,7 +18,7 @@ from co_cli.cli.parsing import COMMANDS, main_parser, make_parser, split_command
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.settings import SETTINGS
 from tests.command import Co
-from tests.house.package import REPOSITORY
+from tests.house.package import REPOSITORY, ROOT
 
 README = REPOSITORY / "README.md"
 REFERENCE = REPOSITORY / "docs" / "reference"
@@ -139,6 +139,26 @@ def test_every_link_leads_to_a_file_and_a_heading() -> None:
             if ":" not in path and not (target.exists() and (not anchor or anchor in anchors(target))):
                 broken.append(f"{page_name(page)}: {link}")
     assert broken == []
+
+
+def test_what_agents_md_says_about_changes_is_there() -> None:
+    """The table of changes names modules, names in these modules, and pages that exist."""
+    guide = (REPOSITORY / "AGENTS.md").read_text("utf-8")
+    rows = re.findall(r"^\| (an? .+?) \| (.+) \| (.+) \|$", guide.partition("## Ten changes")[2], re.MULTILINE)
+    missing: list[str] = []
+    for change, where, pages in rows:
+        named = re.findall(r"`(@?[\w/.]+)`", where)
+        places = [ROOT / name for name in named if name.endswith((".py", "/"))]
+        files = [file for place in places for file in (place.rglob("*.py") if place.is_dir() else [place])]
+        text = "\n".join(file.read_text("utf-8") for file in files if file.exists())
+        missing += [f"{change}: {place}" for place in places if not place.exists()]
+        missing += [
+            f"{change}: {page}" for page in re.findall(r"`(.+?)`", pages) if not (REFERENCE.parent / page).exists()
+        ]
+        names = [name for name in named if not name.endswith((".py", "/")) and not name.islower()]
+        missing += [f"{change}: {name}" for name in names if not re.search(rf"\b{name}\b", text)]
+    assert len(rows) == 10
+    assert missing == []
 
 
 def anchors(page: Path) -> set[str]:
