@@ -24,12 +24,13 @@ NOTES = {
 
 
 @pytest.fixture
-def full(vault: Vault) -> Vault:
-    """A vault with every oddity that must survive."""
+def full(vault: Vault, co: Co) -> Vault:
+    """A vault with every oddity that must survive, indexed: what is wrong with notes was said then."""
     for path, data in NOTES.items():
         os.utime(vault.write(path, data), (1_700_000_000, 1_700_000_000))
     vault.write("articles/picture.png", b"\x89PNG")
     vault.write(".trash/20260101T000000Z/memories/gone.md", "gone")
+    co("index", "sync")
     return vault
 
 
