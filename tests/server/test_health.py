@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +59,8 @@ def test_a_setting_says_where_it_comes_from(
     sample: KnowledgeBase, api: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CO_KNOWLEDGE_PROFILE", "fresh")
-    sample.settings = load_settings({"vault": sample.root, "data_dir": sample.settings.data_dir})
+    settings = load_settings({"vault": sample.root, "data_dir": sample.settings.data_dir})
+    sample.vault = replace(sample.vault, settings=settings)
 
     settings = ask(api, "GET", "/health")["settings"]
 
