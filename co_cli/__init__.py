@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from co_cli.version import __version__
-
 if TYPE_CHECKING:
     from co_cli.errors import KnowledgeError as KnowledgeError
     from co_cli.knowledge_base import KnowledgeBase as KnowledgeBase
@@ -13,6 +11,7 @@ if TYPE_CHECKING:
     from co_cli.values import Saved as Saved
     from co_cli.values import SearchResult as SearchResult
     from co_cli.values import SyncReport as SyncReport
+    from co_cli.version import __version__ as __version__
 
 __all__ = ["Hit", "KnowledgeBase", "KnowledgeError", "Saved", "SearchResult", "SyncReport", "__version__"]
 
@@ -23,6 +22,7 @@ _HOMES = {
     "Saved": "co_cli.values",
     "SearchResult": "co_cli.values",
     "SyncReport": "co_cli.values",
+    "__version__": "co_cli.version",
 }
 
 
