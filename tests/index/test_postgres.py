@@ -17,7 +17,7 @@ from co_cli.errors import IndexUnavailableError, SettingsError
 from co_cli.evaluation.baselines import Desk
 from co_cli.evaluation.running import Evaluation, Marks, mean_marks, method
 from co_cli.evaluation.sets import read_vault
-from co_cli.index.postgres.postgres_engine import PostgresEngine, PostgresReader
+from co_cli.index.postgres.postgres_engine import PostgresEngine, PostgresTransaction
 from co_cli.index.postgres.postgres_statements import ROLE, fetch
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.knowledge_index import KnowledgeIndex
@@ -59,7 +59,7 @@ def store_of(connection: psycopg.Connection[Any]) -> str:
 def is_standby(engine: PostgresEngine) -> bool:
     """Whether the replica answers a search."""
     with engine.reading() as reader:
-        assert isinstance(reader, PostgresReader)
+        assert isinstance(reader, PostgresTransaction)
         return reader.fetch("select pg_is_in_recovery()")[0][0]
 
 
@@ -117,7 +117,7 @@ def test_the_planner_gets_counts_as_a_vault_is_filled_but_not_at_a_save(vault: V
     index.index_file(None, "memories/63.md")
 
     with engine.reading() as reader:
-        assert isinstance(reader, PostgresReader)
+        assert isinstance(reader, PostgresTransaction)
         ((counted,),) = reader.fetch("select reltuples from pg_class where oid = to_regclass('docs')")
     engine.close()
     assert counted == 63
@@ -297,7 +297,7 @@ def test_a_replica_that_cannot_be_reached_is_left_alone(vault: Vault, tmp_path: 
 def test_a_database_whose_machine_is_gone_is_noticed_after_half_a_minute(address: str) -> None:
     engine = PostgresEngine(address)
     with engine.reading() as reader:
-        assert isinstance(reader, PostgresReader)
+        assert isinstance(reader, PostgresTransaction)
         found = reader.connection.info.get_parameters()  # TCP settings: these tests use a Unix socket
     engine.close()
 
@@ -345,7 +345,7 @@ def test_vectors_of_many_passages_are_indexed_and_found(monkeypatch: pytest.Monk
     engine.compact()
 
     with engine.reading() as reader:
-        assert isinstance(reader, PostgresReader)
+        assert isinstance(reader, PostgresTransaction)
         reader.fetch("set local enable_sort = off")  # comparing each of so few would be faster
         assert [hit.ref for hit in index.search("who decides what ships")] == exact
         assert reader.fetch("select pg_stat_get_xact_numscans('docs_vec_hnsw'::regclass)") == [(1,)]

@@ -21,10 +21,13 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 
 from co_cli.errors import IndexUnavailableError
 from co_cli.index.engine import DERIVATION, Engine, IndexedFile, ReadTransaction, WriteTransaction
-from co_cli.index.postgres.postgres_statements import FEW, ROLE, Connection, VisibleVaults, fetch
+from co_cli.index.postgres import vector_tables, word_tables
+from co_cli.index.postgres.postgres_statements import FEW, ROLE, Connection, PostgresStatements, VisibleVaults, fetch
 from co_cli.index.postgres.replica import Replica
-from co_cli.index.postgres.vector_tables import EXACT, OF_VISIBLE, PROTECT, VectorTables, VectorTableWriter
-from co_cli.index.postgres.word_tables import WordTables, WordTableWriter
+from co_cli.index.postgres.vector_tables import EXACT, OF_VISIBLE, PROTECT
+from co_cli.index.tables.note_rows import find_miscounts, put_files
+from co_cli.index.tables.spaces import vault_by_id
+from co_cli.index.tables.transaction import TableTransaction
 from co_cli.logbook import logger
 
 log = logger("engine")
@@ -103,24 +106,30 @@ create index concurrently {table}_hnsw on {table} using hnsw ({embedding} halfve
 """
 
 
-class PostgresReader(WordTables, VectorTables):
-    """One read transaction of a store."""
+class PostgresTransaction(PostgresStatements, TableTransaction):
+    """One transaction of a store."""
 
-    def __init__(self, connection: Connection, visible: VisibleVaults) -> None:
-        self.connection, self.visible, self.known = connection, visible, {}
+    find_words = word_tables.find_words
+    count_words = word_tables.count_words
+    term_counts = word_tables.count_terms
+    terms_in = word_tables.find_terms
+    make_words = word_tables.make_words
+    put_words = word_tables.put_words
+    drop_words = word_tables.drop_words
 
-
-class PostgresWriter(WordTableWriter, VectorTableWriter):
-    """One write transaction of a store."""
-
-    def __init__(self, connection: Connection, visible: VisibleVaults) -> None:
-        self.connection, self.visible, self.locked = connection, visible, set()
+    nearest = vector_tables.find_nearest
+    cosines = vector_tables.compute_cosines
+    vectors = vector_tables.read_vectors
+    has_vectors = vector_tables.has_vectors
+    make_vectors = vector_tables.make_vectors
+    replace_vectors = vector_tables.replace_vectors
+    forget_vectors = vector_tables.forget_vectors
 
     def put_files(self, vault: int, files: Sequence[IndexedFile]) -> None:
-        super().put_files(vault, files)
+        put_files(self, vault, files)
         if len(files) <= FEW:
             return
-        notes = self.vault_by_id(vault).notes
+        notes = vault_by_id(self, vault).notes
         if notes.bit_length() > (notes - len(files)).bit_length():
             # the vault has doubled: without counts the planner would read every note to find some
             self.fetch("set local role none")
@@ -131,8 +140,8 @@ class PostgresWriter(WordTableWriter, VectorTableWriter):
 class OpenTransactions(threading.local):
     """The open transactions of one thread."""
 
-    reader: PostgresReader | None = None
-    writer: PostgresWriter | None = None
+    reader: PostgresTransaction | None = None
+    writer: PostgresTransaction | None = None
     compact: bool = False
     """Whether to compact when the transaction ends."""
 
@@ -176,7 +185,7 @@ class PostgresEngine:
         reader = self._reader if self.replica and self.replica.keeps_up() else self
         with reader._connection() as connection:
             reader._begin(connection, READ_ONLY, "lock table vaults in access share mode")
-            self._open.reader = PostgresReader(connection, self.visible)
+            self._open.reader = PostgresTransaction(connection, self.visible, known={})
             try:
                 yield self._open.reader
             finally:
@@ -195,7 +204,7 @@ class PostgresEngine:
             return
         with self._connection() as connection:
             self._begin(connection, "", f"select pg_advisory_xact_lock_shared({STORE_LOCK})")
-            yield PostgresWriter(connection, self.visible)
+            yield PostgresTransaction(connection, self.visible)
         if self.replica:
             self.replica.expect()
 
@@ -209,7 +218,7 @@ class PostgresEngine:
             yield current.connection
             return
         with self.writing() as writer:
-            assert isinstance(writer, PostgresWriter)
+            assert isinstance(writer, PostgresTransaction)
             self._open.writer = writer
             self._open.compact = False
             try:
@@ -284,8 +293,8 @@ class PostgresEngine:
     def problem(self, discard: bool = False) -> str | None:
         try:
             with self.reading() as reader:
-                assert isinstance(reader, PostgresReader)
-                problem = reader.miscounted()
+                assert isinstance(reader, PostgresTransaction)
+                problem = find_miscounts(reader)
             if problem and discard:
                 with self._connection() as connection, _as_owner(connection):
                     fetch(connection, FORGET_STORE, {"version": VERSION, "store": self._store(connection)})

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import functools
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import psycopg
 
 from co_cli.index.derivation import Row, stored_text
-from co_cli.index.tables.spaces import SpaceReader
+from co_cli.index.engine import StoredVault
+from co_cli.index.tables.statements import Dialect
 
 Connection = psycopg.Connection[Any]
 FEW = 50
@@ -19,14 +18,7 @@ ROLE = "co_cli_member"
 """Everything is read and written as this role, which owns nothing: row-level security applies to it."""
 VAULT_LOCK = 1_668_246_388
 """The first half of the key of a vault's advisory lock; the vault is the other."""
-DIFFERENCES = (
-    (r"among (?:blobs )?\(:(\w+)\)", r"= any(:\1)"),
-    (r"\binstr\(", "strpos("),
-    (r" indexed by \w+", ""),
-    (r"\bcross join\b", "join"),
-    (r"(?<![:\w]):(\w+)", r"%(\1)s"),
-)
-"""What PostgreSQL says otherwise than SQLite."""
+POSTGRES = Dialect(among="= any", cross_join="join", position="strpos", hints=False)
 
 
 class VisibleVaults:
@@ -41,24 +33,28 @@ class VisibleVaults:
         return "\1".join(sorted(self.seen))
 
 
-class PostgresStatements(SpaceReader):
+class PostgresStatements:
     """Statements of one transaction."""
 
-    connection: Connection
-    visible: VisibleVaults
-    locked: set[int]
-    """The vaults that nobody else can write to until this transaction ends."""
+    dialect = POSTGRES
 
-    def fetch(self, statement: str, values: Mapping[str, Any] | None = None) -> list[Any]:
-        return fetch(self.connection, translated(statement), values)
+    def __init__(
+        self, connection: Connection, visible: VisibleVaults, known: dict[int, StoredVault] | None = None
+    ) -> None:
+        self.connection, self.visible, self.known = connection, visible, known
+        self.locked: set[int] = set()
+        """The vaults that nobody else can write to until this transaction ends."""
 
-    def run_many(self, statement: str, rows: Sequence[Row]) -> None:
+    def fetch(self, statement: str, values: Mapping[str, Any] | None = None, **parts: str) -> list[Any]:
+        return fetch(self.connection, self.dialect.compose(statement, parts), values)
+
+    def run_many(self, statement: str, rows: Sequence[Row], **parts: str) -> None:
         cleaned = [{name: clean(value) for name, value in row.items()} for row in rows]
-        self.connection.cursor().executemany(translated(statement).encode(), cleaned)
+        self.connection.cursor().executemany(self.dialect.compose(statement, parts).encode(), cleaned)
 
     def add_rows(self, table: str, rows: Sequence[Row]) -> None:
         if 0 < len(rows) <= FEW:
-            values = ", ".join(f":{name}" for name in rows[0])
+            values = ", ".join(f"%({name})s" for name in rows[0])
             self.run_many(f"insert into {table} ({', '.join(rows[0])}) values ({values})", rows)
         elif rows:
             self.copy(table, list(rows[0]), (row.values() for row in rows))
@@ -76,19 +72,19 @@ class PostgresStatements(SpaceReader):
         self.fetch(f"set local role {ROLE}")
 
     def take_ids(self, table: str, count: int) -> Sequence[int]:
-        statement = f"select nextval('{table}_ids') from generate_series(1, :count)"
+        statement = f"select nextval('{table}_ids') from generate_series(1, %(count)s)"
         return [one for (one,) in self.fetch(statement, {"count": count})]
 
     def lock(self, vault: int) -> None:
         if vault not in self.locked:
-            self.fetch("select pg_advisory_xact_lock(:key, :vault)", {"key": VAULT_LOCK, "vault": vault})
+            self.fetch("select pg_advisory_xact_lock(%(key)s, %(vault)s)", {"key": VAULT_LOCK, "vault": vault})
             self.locked.add(vault)
 
     def stored_root(self, root: str) -> str:
         stored = self.visible.stored.get(root, root)
         if stored not in self.visible.seen:
             self.visible.seen.add(stored)
-            self.fetch("select set_config('co_cli.roots', :roots, true)", {"roots": self.visible.setting})
+            self.fetch("select set_config('co_cli.roots', %(roots)s, true)", {"roots": self.visible.setting})
         return stored
 
     def local_root(self, stored: str) -> str:
@@ -100,13 +96,6 @@ def fetch(connection: Connection, statement: str, values: Mapping[str, Any] | No
     bound = {name: clean(value) for name, value in values.items()} if values else None
     cursor = connection.execute(statement.encode(), bound)
     return cursor.fetchall() if cursor.description else []
-
-
-@functools.lru_cache(500)
-def translated(statement: str) -> str:
-    for ours, theirs in DIFFERENCES:
-        statement = re.sub(ours, theirs, statement)
-    return statement
 
 
 def clean(value: Any) -> Any:

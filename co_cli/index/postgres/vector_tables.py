@@ -14,7 +14,8 @@ from co_cli.index.engine import Match, Scope, StoredSpace, WaitingPassage
 from co_cli.index.packing import LARGEST, STEPS, asked
 from co_cli.index.postgres.postgres_statements import ROLE, PostgresStatements
 from co_cli.index.tables.filters import conditions, is_narrow
-from co_cli.index.tables.spaces import SpaceWriter, vectors_table
+from co_cli.index.tables.spaces import vault_by_id, vectors_table
+from co_cli.index.tables.statements import Statements, notes_of
 
 VECTOR = {"rowid": "int8", "doc_id": "int8", "vault_id": "int4", "source": "text", "embedding": "bytea"}
 EXACT = 10_000
@@ -37,89 +38,89 @@ create index on {{table}} (vault_id);
 {PROTECT};
 set local role {ROLE}
 """
-EXISTS = "select to_regclass(:table) is not null"
-DROP = "delete from {table} where rowid among (:ids)"
-DROP_VAULT = "delete from {table} where vault_id = :vault"
+EXISTS = "select to_regclass(%(table)s) is not null"
+DROP = "delete from {table} where rowid = any(%(ids)s)"
+DROP_VAULT = "delete from {table} where vault_id = %(vault)s"
 NEAREST = """
 select rowid, doc_id, 1 - distance from (
     select rowid, doc_id, {order} as distance from {table}
-    where vault_id = :vault and source among (:sources) {within} order by distance limit :limit
+    where vault_id = %(vault)s and source = any(%(sources)s) {within} order by distance limit %(limit)s
 ) as nearest
 """
 WITHIN = "and rowid in (select passages.id from docs join passages on passages.doc_id = docs.id where {filters})"
 REACH = """
 select count(*) from (
-    select from docs join passages on passages.doc_id = docs.id where {filters} limit :most
+    select from docs join passages on passages.doc_id = docs.id where {filters} limit %(most)s
 ) as reached
 """
-COSINES = "select rowid, 1 - ({distance}) from {table} where rowid among (:ids)"
-OF_NOTES = "select doc_id, embedding::text from {table} where doc_id among (:ids) order by rowid"
+COSINES = "select rowid, 1 - ({distance}) from {table} where rowid = any(%(ids)s)"
+OF_NOTES = "select doc_id, embedding::text from {table} where doc_id = any(%(ids)s) order by rowid"
 
 
-class VectorTables(PostgresStatements):
-    """The part of a read transaction that knows vectors."""
-
-    def nearest(self, scope: Scope, space: StoredSpace, query: Vector, limit: int) -> list[Match]:
-        found: list[Match] = []
-        for vault in scope.vaults:
-            state = self.vault_by_id(vault)
-            if state.active != space:
-                continue  # its vectors are of another model
-            narrow = is_narrow(scope, state)
-            where, values = conditions(scope, vault)
-            bound = {**values, "vault": vault, "limit": limit, "query": _text(asked(query, space), space)}
-            reach = state.passages
-            if narrow and reach > EXACT:
-                reach = self.fetch(REACH.format(filters=where), {**values, "most": EXACT + 1})[0][0]
-            within = WITHIN.format(filters=where) if narrow else ""
-            rows: list[Any] = []
-            exact = f"({_distance(space)}) + 0"  # no index is used
-            approximate = _distance(space, "halfvec")
-            for order in (exact,) if reach <= EXACT else (approximate, exact):
-                rows = self.fetch(_about(NEAREST, space, within=within, order=order), bound)
-                if len(rows) >= min(limit, reach):  # else HNSW gave up before it had found enough
-                    break
-            found += [Match(*row) for row in rows]
-        return sorted(found, key=lambda one: (-one.score, one.passage))[:limit]
-
-    def cosines(self, space: StoredSpace, query: Vector, passages: Sequence[int]) -> dict[int, float]:
-        if not passages or not self.has_vectors(space):
-            return {}
-        bound = {"ids": list(passages), "query": _text(asked(query, space), space)}
-        return dict(self.fetch(_about(COSINES, space), bound))
-
-    def vectors(self, space: StoredSpace, notes: Sequence[int]) -> list[tuple[int, Vector]]:
-        if not self.has_vectors(space):
-            return []
-        rows = self.fetch(_about(OF_NOTES, space), {"ids": list(notes)})
-        stored = [(note, np.array(json.loads(text), "<f4")) for note, text in rows]
-        return [(note, (numbers / np.linalg.norm(numbers)).tobytes()) for note, numbers in stored]
-
-    def has_vectors(self, space: StoredSpace) -> bool:
-        return bool(self.fetch(EXISTS, {"table": vectors_table(space.id)})[0][0])
+def find_nearest(tx: Statements, scope: Scope, space: StoredSpace, query: Vector, limit: int) -> list[Match]:
+    found: list[Match] = []
+    table = vectors_table(space.id)
+    for vault in scope.vaults:
+        state = vault_by_id(tx, vault)
+        if state.active != space:
+            continue  # its vectors are of another model
+        narrow = is_narrow(scope, state)
+        where, values = conditions(tx.dialect, scope, vault)
+        bound = {**values, "vault": vault, "limit": limit, "query": _text(asked(query, space), space)}
+        reach = state.passages
+        if narrow and reach > EXACT:
+            reach = tx.fetch(REACH, {**values, "most": EXACT + 1}, filters=where)[0][0]
+        within = WITHIN.format(filters=where) if narrow else ""
+        rows: list[Any] = []
+        exact = f"({_distance(space)}) + 0"  # no index is used
+        approximate = _distance(space, "halfvec")
+        for order in (exact,) if reach <= EXACT else (approximate, exact):
+            rows = tx.fetch(NEAREST, bound, table=table, within=within, order=order)
+            if len(rows) >= min(limit, reach):  # else HNSW gave up before it had found enough
+                break
+        found += [Match(*row) for row in rows]
+    return sorted(found, key=lambda one: (-one.score, one.passage))[:limit]
 
 
-class VectorTableWriter(VectorTables, SpaceWriter):
-    """The part of a write transaction that changes vectors."""
+def compute_cosines(tx: Statements, space: StoredSpace, query: Vector, passages: Sequence[int]) -> dict[int, float]:
+    if not passages or not has_vectors(tx, space):
+        return {}
+    bound = {"ids": list(passages), "query": _text(asked(query, space), space)}
+    return dict(tx.fetch(COSINES, bound, table=vectors_table(space.id), distance=_distance(space)))
 
-    def make_vectors(self, space: StoredSpace) -> None:
-        size = {"kind": stored_type(space), "dimensions": space.space.dimensions}
-        self.fetch(_about(CREATE, space, condition=OF_VISIBLE, **size))
 
-    def replace_vectors(
-        self,
-        vault: int,
-        space: StoredSpace,
-        passages: Sequence[int],
-        vectors: Sequence[tuple[WaitingPassage, Vector]] = (),
-    ) -> None:
-        self.fetch(_about(DROP, space), {"ids": list(passages)})
-        notes = self.notes_of([passage.id for passage, _ in vectors])
-        rows = [(one.id, notes[one.id], vault, one.source, _binary(vector, space)) for one, vector in vectors]
-        self.copy(vectors_table(space.id), VECTOR, rows)
+def read_vectors(tx: Statements, space: StoredSpace, notes: Sequence[int]) -> list[tuple[int, Vector]]:
+    if not has_vectors(tx, space):
+        return []
+    rows = tx.fetch(OF_NOTES, {"ids": list(notes)}, table=vectors_table(space.id))
+    stored = [(note, np.array(json.loads(text), "<f4")) for note, text in rows]
+    return [(note, (numbers / np.linalg.norm(numbers)).tobytes()) for note, numbers in stored]
 
-    def forget_vectors(self, vault: int, space: StoredSpace) -> None:
-        self.fetch(_about(DROP_VAULT, space), {"vault": vault})
+
+def has_vectors(tx: Statements, space: StoredSpace) -> bool:
+    return bool(tx.fetch(EXISTS, {"table": vectors_table(space.id)})[0][0])
+
+
+def make_vectors(tx: Statements, space: StoredSpace) -> None:
+    table, dimensions = vectors_table(space.id), f"{space.space.dimensions:d}"
+    tx.fetch(CREATE, table=table, condition=OF_VISIBLE, kind=stored_type(space), dimensions=dimensions)
+
+
+def replace_vectors(
+    tx: PostgresStatements,
+    vault: int,
+    space: StoredSpace,
+    passages: Sequence[int],
+    vectors: Sequence[tuple[WaitingPassage, Vector]] = (),
+) -> None:
+    tx.fetch(DROP, {"ids": list(passages)}, table=vectors_table(space.id))
+    notes = notes_of(tx, [passage.id for passage, _ in vectors])
+    rows = [(one.id, notes[one.id], vault, one.source, _binary(vector, space)) for one, vector in vectors]
+    tx.copy(vectors_table(space.id), VECTOR, rows)
+
+
+def forget_vectors(tx: Statements, vault: int, space: StoredSpace) -> None:
+    tx.fetch(DROP_VAULT, {"vault": vault}, table=vectors_table(space.id))
 
 
 def stored_type(space: StoredSpace) -> str:
@@ -132,11 +133,7 @@ def _distance(space: StoredSpace, kind: str | None = None) -> str:
     size = f"({space.space.dimensions:d})"
     own = stored_type(space)
     column = "embedding" if kind in (None, own) else f"embedding::{kind}{size}"
-    return f"{column} <=> :query::{kind or own}{size}"
-
-
-def _about(statement: str, space: StoredSpace, **parts: object) -> str:
-    return statement.format(table=vectors_table(space.id), distance=_distance(space), **parts)
+    return f"{column} <=> %(query)s::{kind or own}{size}"
 
 
 def _text(blob: bytes, space: StoredSpace) -> str:

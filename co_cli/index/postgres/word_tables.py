@@ -19,8 +19,8 @@ from co_cli.index.derivation import WEIGHTS, Row
 from co_cli.index.engine import Match, Scope, Term, WordQuery
 from co_cli.index.postgres.postgres_statements import PostgresStatements
 from co_cli.index.tables.filters import conditions, is_narrow
-from co_cli.index.tables.note_rows import NoteReader, NoteWriter, Tokens
-from co_cli.index.tables.statements import LAST
+from co_cli.index.tables.spaces import vault_by_id
+from co_cli.index.tables.statements import LAST, Statements, Tokens
 
 LONGEST_TERM = 250
 """A longer token, such as a key, is indexed by its beginning: a B-tree refuses more than 2,700 bytes."""
@@ -36,133 +36,135 @@ WORDS = {**INTEGERS, "scale": "float4", "terms": "bytea", "weights": "bytea", "t
 
 ADD_TERMS = """
 insert into terms (vault_id, term, passages)
-select :vault, * from unnest(string_to_array(:terms, ' '), string_to_array(:counts, ' ')::integer[])
+select %(vault)s, * from unnest(string_to_array(%(terms)s, ' '), string_to_array(%(counts)s, ' ')::integer[])
 on conflict (vault_id, term) do update set passages = terms.passages + excluded.passages returning term, id
 """
-COUNT_TOKENS = "update vaults set tokens = tokens + :tokens where id = :vault returning tokens, passages"
+COUNT_TOKENS = "update vaults set tokens = tokens + %(tokens)s where id = %(vault)s returning tokens, passages"
 DROP = (
     """
     update terms set passages = terms.passages - gone.count
-    from (select unnest(terms) as id, count(*) from words where passage_id among (:ids) group by 1) as gone
+    from (select unnest(terms) as id, count(*) from words where passage_id = any(%(ids)s) group by 1) as gone
     where terms.id = gone.id
     """,
-    "delete from terms where passages = 0 and id in (select unnest(terms) from words where passage_id among (:ids))",
+    "delete from terms where passages = 0 and id in (select unnest(terms) from words where passage_id = any(%(ids)s))",
     """
-    update vaults set tokens = tokens - (select coalesce(sum(length), 0) from words where passage_id among (:ids))
-    where id = :vault
+    update vaults set tokens = tokens - (select coalesce(sum(length), 0) from words where passage_id = any(%(ids)s))
+    where id = %(vault)s
     """,
-    "delete from words where passage_id among (:ids)",
+    "delete from words where passage_id = any(%(ids)s)",
 )
-KNOWN = "select term, id, passages from terms where vault_id = :vault and term among (:terms)"
+KNOWN = "select term, id, passages from terms where vault_id = %(vault)s and term = any(%(terms)s)"
 STARTING = f"""
-select passages, id from terms where vault_id = :vault and term >= :start and term < :end
+select passages, id from terms where vault_id = %(vault)s and term >= %(start)s and term < %(end)s
 order by passages desc, term limit {MOST_WITH_PREFIX}
 """
 # the best by their stored weights are scored again, one term after another, with the mean length of today
 FIND = f"""
 with asked as materialized (
-    select term::sparsevec, rarity from unnest(:terms::text[], :rarities::float8[]) as one (term, rarity)
+    select term::sparsevec, rarity from unnest(%(terms)s::text[], %(rarities)s::float8[]) as one (term, rarity)
 )
 select words.passage_id, words.doc_id, sum(rarity * {K1 + 1} * had * words.scale / (had * words.scale + (1 - had)
     * ({K1 * (1 - B)} + {K1 * B} * words.length * vaults.passages / greatest(vaults.tokens, 1)))) as score
 from (
-    select found.passage_id from find_words(:vault, :any_of, :query, {{rough}}) as found {{joined}}
-    order by found.score desc, found.passage_id limit :rough
+    select found.passage_id from find_words(%(vault)s, %(any_of)s, %(query)s, {{rough}}) as found {{joined}}
+    order by found.score desc, found.passage_id limit %(rough)s
 ) as best, words, vaults, asked, lateral (select -(words.weights <#> asked.term) as had) as one
-where words.passage_id = best.passage_id and vaults.id = :vault and had > 0
-group by words.passage_id, words.doc_id order by score desc, words.passage_id limit :most
+where words.passage_id = best.passage_id and vaults.id = %(vault)s and had > 0
+group by words.passage_id, words.doc_id order by score desc, words.passage_id limit %(most)s
 """
 JOINED = {
     "docs.": "join docs on docs.id = found.doc_id ",
     "passages.": "join passages on passages.id = found.passage_id ",
     "words.": "join words on words.passage_id = found.passage_id ",
 }
-TOKENS = "select passage_id, tokens from words where passage_id among (:ids)"
-COUNTS = "select term, sum(passages) from terms where vault_id among (:vaults) and {which} group by term"
-COUNT_PASSAGES = "select coalesce(sum(passages), 0) from vaults where id among (:vaults)"
+TOKENS = "select passage_id, tokens from words where passage_id = any(%(ids)s)"
+COUNTS = "select term, sum(passages) from terms where vault_id = any(%(vaults)s) and {which} group by term"
+COUNT_PASSAGES = "select coalesce(sum(passages), 0) from vaults where id = any(%(vaults)s)"
 
 
-class WordTables(PostgresStatements, NoteReader):
-    """The part of a read transaction that searches by words."""
-
-    def term_counts(
-        self, vaults: Iterable[int], terms: Iterable[Term] | None = None, start: str = ""
-    ) -> tuple[int, dict[Term, int]]:
-        wanted = None if terms is None else list(terms)
-        bound: dict[str, Any] = {"vaults": list(vaults), "start": start, "end": start + LAST}
-        which = "term >= :start and term < :end"
-        if wanted is not None:
-            bound["terms"], which = [_cut(term) for term in wanted], "term among (:terms)"
-        counts = {term: int(count) for term, count in self.fetch(COUNTS.format(which=which), bound)}
-        total = int(self.fetch(COUNT_PASSAGES, bound)[0][0])
-        return total, counts if wanted is None else {term: counts.get(_cut(term), 0) for term in wanted}
-
-    def count_words(self, vault: int) -> int:
-        return self.fetch("select count(*) from words where vault_id = :vault", {"vault": vault})[0][0]
-
-    def terms_in(self, passages: Sequence[int], terms: Iterable[Term]) -> dict[int, set[Term]]:
-        wanted, found = list(terms), dict[int, set[Term]]()
-        rows = dict(self.fetch(TOKENS, {"ids": list(passages)}))
-        for passage in passages:
-            had = set(rows.get(passage, "").split())
-            found[passage] = {term for term in wanted if _cut(term) in had}
-        return found
-
-    def find_words(self, scope: Scope, vault: int, query: WordQuery, limit: int) -> list[Match]:
-        state, counting = self.vault_by_id(vault), [_cut(term) for term in (*query.terms, *query.hints)]
-        phrased = [_cut(term) for phrase in query.phrases for term in phrase]
-        rows = self.fetch(KNOWN, {"vault": vault, "terms": [*counting, *phrased]})
-        known = {term: (having, number) for term, number, having in rows}
-        if not known.keys() >= {*phrased}:
-            return []
-        terms = [known[term] for term in (*counting, *phrased) if term in known]
-        asked = [(number, _rarity(state.passages, having)) for having, number in terms]
-        for start in query.prefixes:
-            starting = self.fetch(STARTING, {"vault": vault, "start": start, "end": start + LAST})
-            rarity = _rarity(state.passages, min(state.passages, sum(having for having, _ in starting)))
-            asked, terms = asked + [(number, rarity) for _, number in starting], terms + starting
-        conditioned = _on_tokens(query, counting)
-        if is_narrow(scope, state):
-            where, values = conditions(scope, vault)
-            conditioned[where] = values
-        bound: dict[str, Any] = {"vault": vault, "query": _sparse(asked), "most": limit, "rough": 2 * limit}
-        bound |= {"terms": [_sparse([(number, 1)]) for number, _ in asked], "rarities": [rarity for _, rarity in asked]}
-        for more in conditioned.values():
-            bound |= more
-        filters = " and ".join(conditioned)
-        joined = "".join(text for table, text in JOINED.items() if table in filters)
-        joined += f" where {filters}" if filters else ""
-        statement = FIND.format(rough="null" if filters else ":rough", joined=joined)
-        found, few = list[Any](), [min(known[term] for term in phrased)] if phrased else _rarest(terms)
-        for finding in (few, terms) if filters and not phrased and len(few) < len(terms) else (few,):
-            found = self.fetch(statement, {**bound, "any_of": [number for _, number in finding]}) if finding else []
-            if len(found) >= limit:
-                break  # else the filters leave too few of those with rare terms
-        return [Match(*row) for row in found]
+def count_terms(
+    tx: Statements, vaults: Iterable[int], terms: Iterable[Term] | None = None, start: str = ""
+) -> tuple[int, dict[Term, int]]:
+    wanted = None if terms is None else list(terms)
+    bound: dict[str, Any] = {"vaults": list(vaults), "start": start, "end": start + LAST}
+    which = "term >= %(start)s and term < %(end)s"
+    if wanted is not None:
+        bound["terms"], which = [_cut(term) for term in wanted], "term = any(%(terms)s)"
+    counts = {term: int(count) for term, count in tx.fetch(COUNTS, bound, which=which)}
+    total = int(tx.fetch(COUNT_PASSAGES, bound)[0][0])
+    return total, counts if wanted is None else {term: counts.get(_cut(term), 0) for term in wanted}
 
 
-class WordTableWriter(WordTables, NoteWriter):
-    """The part of a write transaction that indexes words."""
+def count_words(tx: Statements, vault: int) -> int:
+    return tx.fetch("select count(*) from words where vault_id = %(vault)s", {"vault": vault})[0][0]
 
-    def put_words(self, vault: int, passages: Sequence[tuple[Row, Tokens]]) -> None:
-        if not passages:
-            return
-        cut = [{name: _shortened(column) for name, column in tokens.items()} for _, tokens in passages]
-        counted = [_counted(columns) for columns in cut]
-        lengths = [sum(map(len, columns.values())) for columns in cut]
-        ((tokens, before),) = self.fetch(COUNT_TOKENS, {"vault": vault, "tokens": sum(lengths)})
-        mean = max(tokens, 1) / (before + len(passages))
-        having = sorted(Counter(term for counts in counted for term in counts).items())
-        bound = {"terms": " ".join(term for term, _ in having), "counts": " ".join(str(count) for _, count in having)}
-        numbers: dict[str, int] = dict(self.fetch(ADD_TERMS, {**bound, "vault": vault}))
-        scales = K1 * (1 - B + B * np.array(lengths) / mean)
-        packed = zip(scales.tolist(), *_packed(counted, numbers, scales), map(_lines, cut), strict=True)
-        ids = ((row["id"], row["doc_id"], vault, length) for (row, _), length in zip(passages, lengths, strict=True))
-        self.copy("words", WORDS, ((*one, *rest) for one, rest in zip(ids, packed, strict=True)))
 
-    def drop_words(self, vault: int, passages: Sequence[int]) -> None:
-        for statement in DROP:
-            self.fetch(statement, {"vault": vault, "ids": list(passages)})
+def find_terms(tx: Statements, passages: Sequence[int], terms: Iterable[Term]) -> dict[int, set[Term]]:
+    wanted, found = list(terms), dict[int, set[Term]]()
+    rows = dict(tx.fetch(TOKENS, {"ids": list(passages)}))
+    for passage in passages:
+        had = set(rows.get(passage, "").split())
+        found[passage] = {term for term in wanted if _cut(term) in had}
+    return found
+
+
+def find_words(tx: Statements, scope: Scope, vault: int, query: WordQuery, limit: int) -> list[Match]:
+    state, counting = vault_by_id(tx, vault), [_cut(term) for term in (*query.terms, *query.hints)]
+    phrased = [_cut(term) for phrase in query.phrases for term in phrase]
+    rows = tx.fetch(KNOWN, {"vault": vault, "terms": [*counting, *phrased]})
+    known = {term: (having, number) for term, number, having in rows}
+    if not known.keys() >= {*phrased}:
+        return []
+    terms = [known[term] for term in (*counting, *phrased) if term in known]
+    asked = [(number, _rarity(state.passages, having)) for having, number in terms]
+    for start in query.prefixes:
+        starting = tx.fetch(STARTING, {"vault": vault, "start": start, "end": start + LAST})
+        rarity = _rarity(state.passages, min(state.passages, sum(having for having, _ in starting)))
+        asked, terms = asked + [(number, rarity) for _, number in starting], terms + starting
+    conditioned = _on_tokens(query, counting)
+    if is_narrow(scope, state):
+        where, values = conditions(tx.dialect, scope, vault)
+        conditioned[where] = values
+    bound: dict[str, Any] = {"vault": vault, "query": _sparse(asked), "most": limit, "rough": 2 * limit}
+    bound |= {"terms": [_sparse([(number, 1)]) for number, _ in asked], "rarities": [rarity for _, rarity in asked]}
+    for more in conditioned.values():
+        bound |= more
+    filters = " and ".join(conditioned)
+    joined = "".join(text for table, text in JOINED.items() if table in filters)
+    joined += f" where {filters}" if filters else ""
+    parts = {"rough": "null" if filters else "%(rough)s", "joined": joined}
+    found, few = list[Any](), [min(known[term] for term in phrased)] if phrased else _rarest(terms)
+    for finding in (few, terms) if filters and not phrased and len(few) < len(terms) else (few,):
+        found = tx.fetch(FIND, {**bound, "any_of": [number for _, number in finding]}, **parts) if finding else []
+        if len(found) >= limit:
+            break  # else the filters leave too few of those with rare terms
+    return [Match(*row) for row in found]
+
+
+def make_words(tx: Statements, vault: int) -> None:
+    """The tables of words are those of every vault."""
+
+
+def put_words(tx: PostgresStatements, vault: int, passages: Sequence[tuple[Row, Tokens]]) -> None:
+    if not passages:
+        return
+    cut = [{name: _shortened(column) for name, column in tokens.items()} for _, tokens in passages]
+    counted = [_counted(columns) for columns in cut]
+    lengths = [sum(map(len, columns.values())) for columns in cut]
+    ((tokens, before),) = tx.fetch(COUNT_TOKENS, {"vault": vault, "tokens": sum(lengths)})
+    mean = max(tokens, 1) / (before + len(passages))
+    having = sorted(Counter(term for counts in counted for term in counts).items())
+    bound = {"terms": " ".join(term for term, _ in having), "counts": " ".join(str(count) for _, count in having)}
+    numbers: dict[str, int] = dict(tx.fetch(ADD_TERMS, {**bound, "vault": vault}))
+    scales = K1 * (1 - B + B * np.array(lengths) / mean)
+    packed = zip(scales.tolist(), *_packed(counted, numbers, scales), map(_lines, cut), strict=True)
+    ids = ((row["id"], row["doc_id"], vault, length) for (row, _), length in zip(passages, lengths, strict=True))
+    tx.copy("words", WORDS, ((*one, *rest) for one, rest in zip(ids, packed, strict=True)))
+
+
+def drop_words(tx: Statements, vault: int, passages: Sequence[int]) -> None:
+    for statement in DROP:
+        tx.fetch(statement, {"vault": vault, "ids": list(passages)})
 
 
 def _on_tokens(query: WordQuery, terms: Sequence[Term]) -> dict[str, dict[str, Any]]:
@@ -171,10 +173,12 @@ def _on_tokens(query: WordQuery, terms: Sequence[Term]) -> dict[str, dict[str, A
     for sign, needles in ((">", query.phrases), ("=", query.excluded)):
         for needle in needles:
             name = f"text_{len(found)}"
-            found[f"strpos(words.tokens, :{name}) {sign} 0"] = {name: f" {' '.join(map(_cut, needle))} "}
+            found[f"strpos(words.tokens, %({name})s) {sign} 0"] = {name: f" {' '.join(map(_cut, needle))} "}
     if query.excluded and not query.phrases:
         wanted = [f" {term} " for term in terms] + [f" {start}" for start in query.prefixes]
-        found["exists (select from unnest(:own::text[]) as own where strpos(words.tokens, own) > 0)"] = {"own": wanted}
+        found["exists (select from unnest(%(own)s::text[]) as own where strpos(words.tokens, own) > 0)"] = {
+            "own": wanted
+        }
     return found
 
 

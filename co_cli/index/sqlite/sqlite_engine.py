@@ -3,60 +3,43 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import os
-import re
 import threading
-from collections.abc import Callable, Generator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Generator
 
 import apsw
 
 from co_cli.errors import IndexDamagedError, IndexUnavailableError
-from co_cli.index.derivation import Row, stored_json
 from co_cli.index.engine import Engine, ReadTransaction, WriteTransaction
+from co_cli.index.sqlite import vectors as vector_tables
+from co_cli.index.sqlite import words as word_tables
 from co_cli.index.sqlite.connection import OLDEST_SQLITE, Database, fetch, vector_extension
 from co_cli.index.sqlite.database_files import inode_of
 from co_cli.index.sqlite.resident import ResidentVectors
-from co_cli.index.sqlite.vectors import VectorReader, VectorWriter
-from co_cli.index.sqlite.words import MERGE, WordReader, WordWriter, words_table
-from co_cli.index.tables.statements import Statements
+from co_cli.index.sqlite.sqlite_statements import SqliteStatements
+from co_cli.index.sqlite.words import MERGE, words_table
+from co_cli.index.tables.note_rows import find_miscounts
+from co_cli.index.tables.transaction import TableTransaction
 
 
-class SqliteStatements(Statements):
-    """Statements on a connection to search.db; lists are bound as JSON."""
+class SqliteTransaction(SqliteStatements, TableTransaction):
+    """One transaction of search.db."""
 
-    connection: apsw.Connection
+    find_words = word_tables.find_words
+    count_words = word_tables.count_words
+    term_counts = word_tables.count_terms
+    terms_in = word_tables.find_terms
+    make_words = word_tables.make_words
+    put_words = word_tables.put_words
+    drop_words = word_tables.drop_words
 
-    def fetch(self, statement: str, values: Mapping[str, Any] | None = None) -> list[Any]:
-        bound = {name: _bound(value) for name, value in (values or {}).items()}
-        return fetch(self.connection, translated(statement), bound)
-
-    def run_many(self, statement: str, rows: Sequence[Row]) -> None:
-        self.connection.executemany(statement, rows)
-
-    def add_rows(self, table: str, rows: Sequence[Row]) -> None:
-        if rows:
-            marks = ", ".join(f":{name}" for name in rows[0])
-            self.run_many(f"insert into {table} ({', '.join(rows[0])}) values ({marks})", rows)
-
-    def take_ids(self, table: str, count: int) -> Sequence[int]:
-        ((last,),) = self.fetch(f"select coalesce(max(id), 0) from {table}")
-        return range(last + 1, last + 1 + count)
-
-
-class SqliteReader(SqliteStatements, WordReader, VectorReader):
-    """One read transaction of search.db."""
-
-    def __init__(self, connection: apsw.Connection, resident: ResidentVectors) -> None:
-        self.connection, self.resident, self.known = connection, resident, {}
-
-
-class SqliteWriter(SqliteStatements, WordReader, WordWriter, VectorWriter):
-    """One write transaction of search.db."""
-
-    def __init__(self, connection: apsw.Connection, resident: ResidentVectors, with_vec0: bool) -> None:
-        self.connection, self.resident, self.with_vec0 = connection, resident, with_vec0
+    nearest = vector_tables.find_nearest
+    cosines = vector_tables.compute_cosines
+    vectors = vector_tables.read_vectors
+    has_vectors = vector_tables.has_vectors
+    make_vectors = vector_tables.make_vectors
+    replace_vectors = vector_tables.replace_vectors
+    forget_vectors = vector_tables.forget_vectors
 
 
 class SqliteEngine:
@@ -81,12 +64,12 @@ class SqliteEngine:
 
     @contextlib.contextmanager
     def reading(self) -> Generator[ReadTransaction]:
-        current: SqliteReader | None = getattr(self._open, "reader", None)
+        current: SqliteTransaction | None = getattr(self._open, "reader", None)
         if current is not None:
             yield current
             return
         with self.database.reading() as connection:
-            self._open.reader = SqliteReader(connection, self._resident)
+            self._open.reader = SqliteTransaction(connection, self._resident, known={})
             try:
                 yield self._open.reader
             finally:
@@ -95,7 +78,7 @@ class SqliteEngine:
     @contextlib.contextmanager
     def writing(self) -> Generator[WriteTransaction]:
         with self.database.writing() as connection:
-            yield SqliteWriter(connection, self._resident, self.database.extension is not None)
+            yield SqliteTransaction(connection, self._resident, self.database.extension is not None)
 
     def rebuild(self, fill: Callable[[Engine], None], catch_up: Callable[[Engine], None]) -> None:
         def on_engine(step: Callable[[Engine], None]) -> Callable[[Database], None]:
@@ -134,8 +117,8 @@ class SqliteEngine:
     def _miscounted(self) -> str | None:
         try:
             with self.reading() as reader:
-                assert isinstance(reader, SqliteReader)
-                return reader.miscounted()
+                assert isinstance(reader, SqliteTransaction)
+                return find_miscounts(reader)
         except IndexDamagedError as error:
             return str(error)
         except IndexUnavailableError:
@@ -164,17 +147,3 @@ def library_problems() -> list[tuple[str, str, str]]:
     finally:
         connection.close()
     return found
-
-
-@functools.lru_cache(500)
-def translated(statement: str) -> str:
-    """Lists are compared as JSON."""
-    statement = re.sub(r"among blobs \(:(\w+)\)", r"in (select unhex(value) from json_each(:\1))", statement)
-    return re.sub(r"among \(:(\w+)\)", r"in (select value from json_each(:\1))", statement)
-
-
-def _bound(value: Any) -> Any:
-    if not isinstance(value, list):
-        return value
-    members: list[Any] = value  # pyright: ignore[reportUnknownVariableType]
-    return stored_json([one.hex() if isinstance(one, bytes) else one for one in members])

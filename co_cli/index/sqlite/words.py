@@ -8,8 +8,8 @@ from typing import Any
 from co_cli.index.derivation import WEIGHTS, Row
 from co_cli.index.engine import Match, Needle, Scope, Term, WordQuery
 from co_cli.index.tables.filters import conditions, is_narrow
-from co_cli.index.tables.note_rows import NoteReader, NoteWriter, Tokens
-from co_cli.index.tables.statements import LAST
+from co_cli.index.tables.spaces import vault_by_id
+from co_cli.index.tables.statements import LAST, Statements, Tokens, notes_of
 
 WEIGHED = ", ".join(map(str, WEIGHTS.values()))
 CREATE = f"""
@@ -18,7 +18,7 @@ create virtual table {{table}} using fts5 (
 )
 """
 PUT = f"insert into {{table}} (rowid, {', '.join(WEIGHTS)}) values (:id, {', '.join(':' + name for name in WEIGHTS)})"
-DROP = "delete from {table} where rowid among (:ids)"
+DROP = "delete from {table} where rowid in (select value from json_each(:ids))"
 # `rank match` makes `order by rank` use our weights; without it FTS5 would sort by its own
 FIND = f"""
 select rowid, -rank from {{table}} where {{table}} match :match and rank match 'bm25({WEIGHED})'
@@ -30,8 +30,8 @@ from {{table}} join passages on passages.id = {{table}}.rowid join docs on docs.
 where {{table}} match :match and {{filters}} order by score desc limit :limit
 """
 COUNT = "select count(*) from {table} where {table} match :match"
-HAVING = "select rowid from {table} where {table} match :match and rowid among (:ids)"
-VAULTS_OF = "select id, vault_id from passages where id among (:ids)"
+HAVING = "select rowid from {table} where {table} match :match and rowid in (select value from json_each(:ids))"
+VAULTS_OF = "select id, vault_id from passages where id in (select value from json_each(:ids))"
 VOCABULARY = "create virtual table temp.vocabulary using fts5vocab (main, {table}, row)"
 FIND_TERMS = "select term, doc from temp.vocabulary where term >= :start and term < :end"
 MERGE = "insert into {table} ({table}) values ('optimize')"
@@ -41,70 +41,68 @@ def words_table(vault: int) -> str:
     return "docs_fts" if vault == 1 else f"docs_fts_{vault:d}"
 
 
-class WordReader(NoteReader):
-    """The part of a read transaction that searches by words."""
-
-    def find_words(self, scope: Scope, vault: int, query: WordQuery, limit: int) -> list[Match]:
-        table, bound = words_table(vault), dict[str, Any]({"match": match_text(query), "limit": limit})
-        if is_narrow(scope, self.vault_by_id(vault)):
-            where, values = conditions(scope, vault)
-            rows = self.fetch(FIND_WITHIN.format(table=table, filters=where), {**values, **bound})
-        else:
-            rows = self.fetch(FIND.format(table=table), bound)
-        notes = self.notes_of([passage for passage, _ in rows])
-        return [Match(passage, notes[passage], score) for passage, score in rows if passage in notes]
-
-    def count_words(self, vault: int) -> int:
-        return self.fetch(f"select count(*) from {words_table(vault)}")[0][0]
-
-    def term_counts(
-        self, vaults: Iterable[int], terms: Iterable[Term] | None = None, start: str = ""
-    ) -> tuple[int, dict[Term, int]]:
-        total, counts = 0, dict.fromkeys(terms or (), 0)
-        for vault in vaults:
-            total += self.vault_by_id(vault).passages
-            if terms is None:
-                for term, passages in self._vocabulary(vault, start):
-                    counts[term] = counts.get(term, 0) + passages
-                continue
-            count = COUNT.format(table=words_table(vault))
-            for term in counts:
-                counts[term] += self.fetch(count, {"match": quoted((term,))})[0][0]
-        return total, counts
-
-    def terms_in(self, passages: Sequence[int], terms: Iterable[Term]) -> dict[int, set[Term]]:
-        found: dict[int, set[Term]] = {passage: set() for passage in passages}
-        by_vault: dict[int, list[int]] = {}
-        for passage, vault in self.fetch(VAULTS_OF, {"ids": list(passages)}):
-            by_vault.setdefault(vault, []).append(passage)
-        for vault, members in by_vault.items():
-            having = HAVING.format(table=words_table(vault))
-            for term in terms:
-                match = f"- context : {quoted((term,))}"
-                for (passage,) in self.fetch(having, {"match": match, "ids": members}):
-                    found[passage].add(term)
-        return found
-
-    def _vocabulary(self, vault: int, start: str) -> list[tuple[Term, int]]:
-        self.fetch("drop table if exists temp.vocabulary")
-        self.fetch(VOCABULARY.format(table=words_table(vault)))
-        found = self.fetch(FIND_TERMS, {"start": start, "end": start + LAST})
-        self.fetch("drop table temp.vocabulary")
-        return found
+def find_words(tx: Statements, scope: Scope, vault: int, query: WordQuery, limit: int) -> list[Match]:
+    table, bound = words_table(vault), dict[str, Any]({"match": match_text(query), "limit": limit})
+    if is_narrow(scope, vault_by_id(tx, vault)):
+        where, values = conditions(tx.dialect, scope, vault)
+        rows = tx.fetch(FIND_WITHIN, {**values, **bound}, table=table, filters=where)
+    else:
+        rows = tx.fetch(FIND, bound, table=table)
+    notes = notes_of(tx, [passage for passage, _ in rows])
+    return [Match(passage, notes[passage], score) for passage, score in rows if passage in notes]
 
 
-class WordWriter(NoteWriter):
-    """The part of a write transaction that indexes words."""
+def count_words(tx: Statements, vault: int) -> int:
+    return tx.fetch(f"select count(*) from {words_table(vault)}")[0][0]
 
-    def make_words(self, vault: int) -> None:
-        self.fetch(CREATE.format(table=words_table(vault)))
 
-    def put_words(self, vault: int, passages: Sequence[tuple[Row, Tokens]]) -> None:
-        rows = [{**{name: " ".join(had) for name, had in tokens.items()}, "id": row["id"]} for row, tokens in passages]
-        self.run_many(PUT.format(table=words_table(vault)), rows)
+def count_terms(
+    tx: Statements, vaults: Iterable[int], terms: Iterable[Term] | None = None, start: str = ""
+) -> tuple[int, dict[Term, int]]:
+    total, counts = 0, dict.fromkeys(terms or (), 0)
+    for vault in vaults:
+        total += vault_by_id(tx, vault).passages
+        if terms is None:
+            for term, passages in _vocabulary(tx, vault, start):
+                counts[term] = counts.get(term, 0) + passages
+            continue
+        for term in counts:
+            counts[term] += tx.fetch(COUNT, {"match": quoted((term,))}, table=words_table(vault))[0][0]
+    return total, counts
 
-    def drop_words(self, vault: int, passages: Sequence[int]) -> None:
-        self.fetch(DROP.format(table=words_table(vault)), {"ids": list(passages)})
+
+def find_terms(tx: Statements, passages: Sequence[int], terms: Iterable[Term]) -> dict[int, set[Term]]:
+    found: dict[int, set[Term]] = {passage: set() for passage in passages}
+    by_vault: dict[int, list[int]] = {}
+    for passage, vault in tx.fetch(VAULTS_OF, {"ids": list(passages)}):
+        by_vault.setdefault(vault, []).append(passage)
+    for vault, members in by_vault.items():
+        for term in terms:
+            bound = {"match": f"- context : {quoted((term,))}", "ids": members}
+            for (passage,) in tx.fetch(HAVING, bound, table=words_table(vault)):
+                found[passage].add(term)
+    return found
+
+
+def _vocabulary(tx: Statements, vault: int, start: str) -> list[tuple[Term, int]]:
+    tx.fetch("drop table if exists temp.vocabulary")
+    tx.fetch(VOCABULARY, table=words_table(vault))
+    found = tx.fetch(FIND_TERMS, {"start": start, "end": start + LAST})
+    tx.fetch("drop table temp.vocabulary")
+    return found
+
+
+def make_words(tx: Statements, vault: int) -> None:
+    tx.fetch(CREATE, table=words_table(vault))
+
+
+def put_words(tx: Statements, vault: int, passages: Sequence[tuple[Row, Tokens]]) -> None:
+    rows = [{**{name: " ".join(had) for name, had in tokens.items()}, "id": row["id"]} for row, tokens in passages]
+    tx.run_many(PUT, rows, table=words_table(vault))
+
+
+def drop_words(tx: Statements, vault: int, passages: Sequence[int]) -> None:
+    tx.fetch(DROP, {"ids": list(passages)}, table=words_table(vault))
 
 
 def match_text(query: WordQuery) -> str:
