@@ -16,12 +16,13 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any, Self, Unpack
 
+    from co_cli.index.filter_table import FilterOptions
     from co_cli.index.links import Backlink, Link
     from co_cli.notes.note import Note
     from co_cli.remote import RemoteKnowledgeBase
     from co_cli.searching.context import Context
     from co_cli.searching.note_details import NoteView
-    from co_cli.searching.requests import FilterOptions, SearchOptions
+    from co_cli.searching.requests import SearchOptions
     from co_cli.settings import Settings
     from co_cli.values import (
         Forgotten,

@@ -14,12 +14,13 @@ from co_cli.activity import Activity
 from co_cli.embedding.embedders import Embedders
 from co_cli.errors import InvalidInputError, KnowledgeError
 from co_cli.index.engine import Engine
+from co_cli.index.filter_table import FilterOptions
 from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.notes.files import make_folders
 from co_cli.notes.store import NoteStore
 from co_cli.retrieval.explain import Explanation
 from co_cli.searching.answers import explain, search
-from co_cli.searching.requests import FilterOptions, Options, SearchOptions, check_known, read_filters
+from co_cli.searching.requests import Options, SearchOptions, check_known, options_of, parse_filters
 from co_cli.settings import Settings, load_settings
 from co_cli.values import (
     OWN_SOURCES,
@@ -131,14 +132,12 @@ class LocalKnowledgeBase:
     ) -> SearchResult:
         """Search notes as they were at the last `sync`.
 
-        Options are the fields of `Options` (searching/requests.py): the filters `sources`, `tags`, `any_tag`,
-        `category`, `since`, `until` and `fields`; `as_of`, to search what existed and was valid then; `outdated`, to
-        include notes that are superseded or not valid now; `backend`, `profile`, `weights` such as
-        `{"words": 0.5, "recency": 0.2}`, `words`, `meaning`, `min_score`, `prefix`, `read` and `reranker`.
+        Options are `sources`, the filters of `FilterOptions` (index/filter_table.py), and of `Options`
+        (searching/requests.py) `backend`, `profile`, `weights` such as `{"words": 0.5, "recency": 0.2}`, `words`,
+        `meaning`, `min_score`, `prefix`, `read` and `reranker`.
         `track` counts each hit as a recall of its note and logs the query, as far as the settings allow.
         """
-        check_known(options, SearchOptions)
-        found = search(self.vault, query, Options(limit=limit, **options))
+        found = search(self.vault, query, options_of(limit, options))
         if track:
             self.track(found)
         return found
@@ -151,11 +150,10 @@ class LocalKnowledgeBase:
 
     def why(self, query: str, ref: str, limit: int = 10, **options: Unpack[SearchOptions]) -> Explanation:
         """Explain a note's rank for a query, or why it was not found. Options are those of `search`."""
-        check_known(options, SearchOptions)
-        note = self.note(ref)
+        asked, note = options_of(limit, options), self.note(ref)
         if note.source == "skill":
             raise InvalidInputError(f"{note.ref} is a skill: `co skill search` finds skills")
-        return explain(self.vault, query, note.ref, note.title, Options(limit=limit, **options))
+        return explain(self.vault, query, note.ref, note.title, asked)
 
     # -- index ------------------------------------------------------------------------------------------------------
 
@@ -266,12 +264,12 @@ class LocalKnowledgeBase:
         if limit is not None and limit < 1:
             raise InvalidInputError(f"limit must be at least 1, not {limit}")
         check_known(filters, FilterOptions)
-        options = Options(sources=source or OWN_SOURCES, **filters)
-        return self.lookup.summaries(read_filters(self.vault.linked, options), -1 if limit is None else limit)
+        options = Options(sources=source or OWN_SOURCES, filters=filters)
+        return self.lookup.summaries(parse_filters(self.vault.linked, options), -1 if limit is None else limit)
 
     def tags(self, source: str | None = None) -> dict[str, int]:
         """Each tag with its number of notes, the most used first: of everything searched, or of one source."""
-        return self.index.notes.tags(read_filters(self.vault.linked, Options(sources=source)) if source else None)
+        return self.index.notes.tags(parse_filters(self.vault.linked, Options(sources=source)) if source else None)
 
     def outdated(self, note: Note) -> str | None:
         """Why a note is not valid now, such as `superseded by memory:new`; None if it is valid."""

@@ -15,12 +15,13 @@ from urllib.parse import quote
 
 from co_cli import errors
 from co_cli.errors import InvalidInputError, KnowledgeError, ServerUnavailableError, error_kind
+from co_cli.index.filter_table import OPTIONS, FilterOptions
 from co_cli.index.links import Backlink, Link
 from co_cli.notes.note import Note
 from co_cli.notes.refs import without_lines
 from co_cli.searching.context import Context
 from co_cli.searching.note_details import NoteView
-from co_cli.searching.requests import FilterOptions, SearchOptions, check_known
+from co_cli.searching.requests import SearchOptions, check_known
 from co_cli.settings import load_settings
 from co_cli.values import (
     OWN_SOURCES,
@@ -233,10 +234,11 @@ class RemoteKnowledgeBase:
     ) -> list[NoteSummary]:
         """The filters of KnowledgeBase, except `as_of` and `outdated`."""
         check_known(filters, FilterOptions)
-        tags, fields = filters.pop("tags", None), dict[str, str](filters.pop("fields", None) or ())
-        where = [f"{name}={value}" for name, value in fields.items()] or None
-        given = {"source": source or OWN_SOURCES, "limit": limit or 0, "tag": tags, "where": where}
-        return self.ask("GET", "/notes", list[NoteSummary], **given, **filters)
+        given: dict[str, Any] = {OPTIONS[name].word: value for name, value in filters.items()}
+        for entry in OPTIONS.values():
+            if entry.form == "pairs" and entry.word in given:
+                given[entry.word] = [f"{key}={value}" for key, value in (given[entry.word] or {}).items()]
+        return self.ask("GET", "/notes", list[NoteSummary], source=source or OWN_SOURCES, limit=limit or 0, **given)
 
     def tags(self, source: str | None = None) -> dict[str, int]:
         return self.ask("GET", "/tags", dict[str, int], source=source)

@@ -90,6 +90,8 @@ class Filters(NamedTuple):
     """Texts that must occur in the path."""
     files: tuple[str, ...] = ()
     """Texts that must occur in the file name."""
+    others: tuple[tuple[str, Any], ...] = ()
+    """Values of filters that nothing but their entries in index/filter_table.py reads."""
 
 
 class Hit(NamedTuple):

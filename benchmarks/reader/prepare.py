@@ -31,7 +31,7 @@ from co_cli.evaluation.running import Evaluation
 from co_cli.evaluation.sets import EvalDocument, Question, QuestionSet, read_set, read_vault
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.retrieval.results import best_of_each_note
-from co_cli.searching.requests import Options, read_request
+from co_cli.searching.requests import Options, build_request
 from co_cli.settings import load_settings
 
 ROOT = Path(__file__).parents[2]
@@ -190,7 +190,7 @@ class Recorder:
         self.asked: list[tuple[str, list[tuple[str, float, str]]]] = []
 
     def __call__(self, desk: Desk, question: str) -> list[str]:
-        request = read_request(desk.vault, question, Options(limit=CANDIDATES, outdated=True, read=False))
+        request = build_request(desk.vault, question, Options(CANDIDATES, filters={"outdated": True}, read=False))
         best = best_of_each_note(desk.vault.index.find(request)[1].ranked)[:CANDIDATES]
         with desk.vault.engine.reading() as reader:
             passages = reader.passages([one.passage for one in best])

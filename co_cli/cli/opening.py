@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from co_cli.cli.terminal import ProgressBar, Screen, count_of, logbook, printable, reads_terminal
 from co_cli.errors import IndexUnavailableError, InvalidInputError, UnknownRefError
+from co_cli.index.filter_table import Form, Group, options_in
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.local import LocalKnowledgeBase, open_local
 from co_cli.notes.files import read_json
@@ -32,7 +33,6 @@ Opened = TypeVar("Opened", bound=KnowledgeBase)
 
 SLOW_SECONDS = 2.0
 """How long a command may build vectors with a slow provider; `co index sync` finishes the work."""
-FILTERS = ("kind", "tag", "category", "since", "until", "where")
 INDEXED = "fts5"
 """A backend to sync for: the index must be fresh even if searches do not use it."""
 LAST_SEARCH = "last-search.json"
@@ -177,18 +177,14 @@ def result_ref(kb: KnowledgeBase, ref: str) -> str:
     return next((result for number, result in enumerate(results, 1) if ref == str(number)), ref)
 
 
-def add_filters(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("filters")
-    group.add_argument("-t", "--tag", action="append", metavar="TAG", help="has this tag (repeatable: all of them)")
-    group.add_argument("--any-tag", action="store_true", help="one of the tags is enough")
-    group.add_argument("--category", help="has this category: preference, fact, decision, ...")
-    group.add_argument("--since", metavar="WHEN", help="created since: 2026-03-01, last week, 7d, 3w")
-    group.add_argument("--until", metavar="WHEN", help="created until, that day included")
-    add_pairs(group, "--where", "any other frontmatter key (repeatable)")
+def add_filters(parser: argparse.ArgumentParser, group: Group = "filters") -> None:
+    shown = parser.add_argument_group(group)
+    for one in options_in(group).values():
+        shown.add_argument(*one.flags, dest=one.word, **ARGUMENTS[one.form], help=one.help)
 
 
-def add_pairs(parser: Any, option: str, help: str) -> None:
-    parser.add_argument(option, action="append", type=_pair, metavar="KEY=VALUE", help=help)
+def add_pairs(parser: argparse.ArgumentParser, option: str, help: str) -> None:
+    parser.add_argument(option, **ARGUMENTS["pairs"], help=help)
 
 
 def add_limit(parser: argparse.ArgumentParser, default: int | None, help: str = "maximum number of results") -> None:
@@ -200,10 +196,10 @@ def add_no_sync(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--no-sync", action="store_true", help="do not look for changed files first")
 
 
-def filters_of(options: Any) -> dict[str, Any]:
+def filters_of(options: Any, group: Group = "filters") -> dict[str, Any]:
     """What `add_filters` added, as a KnowledgeBase takes it."""
-    given = {name: getattr(options, name) for name in ("any_tag", "category", "since", "until")}
-    return {"tags": options.tag, **given, "fields": dict(options.where or ())}
+    given = {name: (one.form, getattr(options, one.word)) for name, one in options_in(group).items()}
+    return {name: dict(value or ()) if form == "pairs" else value for name, (form, value) in given.items()}
 
 
 def at_least_1(text: str) -> int:
@@ -226,15 +222,27 @@ def _pair(text: str) -> tuple[str, str]:
     return key.strip(), value.strip()
 
 
+ARGUMENTS: dict[Form, dict[str, Any]] = {
+    "texts": {"action": "append"},
+    "text": {},
+    "switch": {"action": "store_true"},
+    "start": {"metavar": "WHEN"},
+    "end": {"metavar": "WHEN"},
+    "pairs": {"action": "append", "type": _pair, "metavar": "KEY=VALUE"},
+}
+"""How argparse takes a value."""
+
+
 def filters_text(options: Any) -> str:
     """The filters that were given: `--tag deploy, --since 7d`."""
     found: list[str] = []
-    for name in FILTERS:
-        value: list[str | tuple[str, str]] | str | None = getattr(options, name, None)
+    narrowing = [one for one in options_in("filters").values() if one.requires or one.compares]
+    for flag, name in (("--kind", "kind"), *((one.flags[-1], one.word) for one in narrowing)):
+        value: list[str | tuple[str, str]] | str | bool | None = getattr(options, name, None)
         if isinstance(value, list):
-            found += [f"--{name} {one if isinstance(one, str) else '='.join(one)}" for one in value]
+            found += [f"{flag} {one if isinstance(one, str) else '='.join(one)}" for one in value]
         elif value:
-            found.append(f"--{name} {value}")
+            found.append(flag if value is True else f"{flag} {value}")
     return ", ".join(found)
 
 

@@ -151,19 +151,14 @@ def _add_ranking(parser: argparse.ArgumentParser, backends: tuple[str, ...]) -> 
     parser.add_argument("--read", action="store_true", help="let a small model read and reorder the first results")
     parser.add_argument("--prefix", action="store_true", help="the last word may be the beginning of a word")
     add_filters(parser)
-    group = parser.add_argument_group("time")
-    group.add_argument(
-        "--as-of", metavar="WHEN", help="search the notes that existed and were valid then: 2026-03-01, 3w"
-    )
-    group.add_argument("--outdated", action="store_true", help="include notes that were superseded or have expired")
+    add_filters(parser, "time")
 
 
 def _ranking_of(options: argparse.Namespace) -> dict[str, Any]:
-    """What `_add_ranking` added, except the filters, as a search takes it."""
-    names = ("backend", "profile", "weights", "min_score", "prefix", "as_of", "outdated")
-    given = {name: getattr(options, name) for name in names}
-    read = True if options.read else None
-    return {**given, "read": read, "words": not options.no_words, "meaning": not options.no_meaning}
+    """What `_add_ranking` added, except the filters on notes, as a search takes it."""
+    given = {name: getattr(options, name) for name in ("backend", "profile", "weights", "min_score", "prefix")}
+    sides = {"words": not options.no_words, "meaning": not options.no_meaning}
+    return {**given, **sides, "read": True if options.read else None, **filters_of(options, "time")}
 
 
 def query_of(words: list[str]) -> str:

@@ -28,7 +28,7 @@ from co_cli.notes.refs import slugify, without_ending
 from co_cli.notes.secrets import redact
 from co_cli.notes.store import NoteStore
 from co_cli.saving.lookup import locate_checkpoint
-from co_cli.searching.requests import Options, find, read_request
+from co_cli.searching.requests import Options, build_request, find
 from co_cli.sources.origin import CHECKPOINT, CHECKPOINTS, Origin, kind_of
 from co_cli.values import moment_text
 from co_cli.vault import Vault
@@ -103,7 +103,7 @@ class Checkpoints:
             return []
         index = self._vault.index.of(self.origin)
         index.sync(seconds=5.0)
-        found = find(index, read_request(self._vault, query, Options(limit=limit)))
+        found = find(index, build_request(self._vault, query, Options(limit=limit)))
         known = {one.ref: one for one in self.all()}
         scored = {hit.ref.partition("#")[0]: hit.score for hit in found.hits} if found.state == "found" else {}
         ranked = [

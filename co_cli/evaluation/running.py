@@ -69,7 +69,7 @@ def method(name: str) -> Method:
         raise InvalidInputError(f"there is no method {name!r}; there are {', '.join([*backends, *BASELINES])}")
     if name in BASELINES:
         return lambda desk, text: [ref for ref, _ in BASELINES[name](desk, text)][:10]
-    options = Options(outdated=True, backend=backends[name], read=name == "co")
+    options = Options(filters={"outdated": True}, backend=backends[name], read=name == "co")
     return lambda desk, text: [without_lines(hit.ref) for hit in search(desk.vault, text, options).hits]
 
 

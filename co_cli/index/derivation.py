@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from co_cli.index.names import fold_name, names_of
 from co_cli.index.tokens import RUN, fold, tokens
@@ -43,6 +43,7 @@ LONGEST_WORD = 40
 ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str)
 
 Row = dict[str, Any]
+FilteredColumn = Literal["tags", "fields", "path_key", "file_key"]
 
 
 class DerivedNote(NamedTuple):
@@ -86,6 +87,19 @@ def field_text(key: str, value: str) -> str:
     return f"{key}\t{value}"
 
 
+def filtered_column(note: Note, column: FilteredColumn) -> str:
+    """A column in which filters look for texts."""
+    match column:
+        case "tags":
+            return stored_json(note.tags)
+        case "fields":
+            return stored_json(_fields(note.filtered_fields))
+        case "path_key":
+            return fold(note.path)
+        case "file_key":
+            return fold(note.path).rpartition("/")[2]
+
+
 def embedding_text(title: str, heading: str, body: str, tags: str, aliases: str, context: str = "") -> str:
     """What is embedded of a passage: its words and what its note says about itself.
 
@@ -107,12 +121,11 @@ def _last_words(text: str, size: int) -> str:
 
 def _note_columns(file: IndexedFile, note: Note) -> Row:
     valid_from, valid_until = note.valid
-    path_key = fold(note.path)
     return {
         "source": note.source,
         "path": note.path,
-        "path_key": path_key,
-        "file_key": path_key.rpartition("/")[2],
+        "path_key": filtered_column(note, "path_key"),
+        "file_key": filtered_column(note, "file_key"),
         "ref": note.ref,
         "title": stored_text(note.title),
         "description": stored_text(note.description),
@@ -120,9 +133,9 @@ def _note_columns(file: IndexedFile, note: Note) -> Row:
         "fingerprint": fingerprint(note.body),
         "mtime": file.mtime,
         "created": note.created if note.created is not None else file.mtime,
-        "tags": stored_json(note.tags),
+        "tags": filtered_column(note, "tags"),
         "aliases": stored_text(note.also_known_as),
-        "fields": stored_json(_fields(note.filtered_fields)),
+        "fields": filtered_column(note, "fields"),
         "category": note.category and stored_text(note.category),
         "frontmatter": stored_json(note.metadata),
         "links": stored_json(note.links),

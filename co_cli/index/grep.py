@@ -5,6 +5,7 @@ Slower than an index, but always current: it answers when search.db cannot be op
 
 from __future__ import annotations
 
+import operator
 import os
 import re
 from collections.abc import Iterator, Sequence
@@ -12,20 +13,22 @@ from typing import NamedTuple
 
 from co_cli.errors import VaultError
 from co_cli.index.changes import hides_text
+from co_cli.index.derivation import filtered_column
 from co_cli.index.engine import Validity
+from co_cli.index.filter_table import Comparison, Requirement, compared_moments, requirements
 from co_cli.index.indexed_notes import name_in
 from co_cli.index.names import fold_name, names_of
-from co_cli.index.tokens import fold
 from co_cli.notes.dates import edge_for
 from co_cli.notes.note import Note, NotTextError
 from co_cli.paths import open_regular
 from co_cli.sources.origin import Origin, kind_of
 from co_cli.sources.passages import passages_of
 from co_cli.sources.walk import entries_of, path_of, scan_origin
-from co_cli.values import Filters, Passage, members_of
+from co_cli.values import Filters, Passage
 
 Place = tuple[Origin, Sequence[str], int]
 """A folder, what is excluded there, and the size of its largest note."""
+COMPARE = {">=": operator.ge, "<=": operator.le}
 
 
 class Needles(NamedTuple):
@@ -133,6 +136,7 @@ def grep(
     words = [word.casefold() for word in needles.words if word]
     phrases = [re.compile(r"[\W_]+".join(map(re.escape, text.casefold().split()))) for text in needles.quoted]
     refused = [text.casefold() for text in needles.refused]
+    required, moments = requirements(filters), compared_moments(filters)
     found: list[GrepMatch] = []
     succession = Succession()
     read, own, unsearched = set[str](), places[0][0], list[str]()
@@ -146,8 +150,8 @@ def grep(
             read.add(file)
             created = note.created if note.created is not None else mtime
             succession.add(origin.root, note, created)
-            if note.source in wanted and admits(filters, note):
-                match = _best(origin, note, created, (words, phrases, refused), filters)
+            if note.source in wanted and _meets(note, required):
+                match = _best(origin, note, created, (words, phrases, refused), moments)
                 found += [match] if match else []
         unsearched += [name_in(origin, path, own) for path in left]
     return sorted(found, key=lambda match: (-match.share, -match.created)), len(read), succession, unsearched
@@ -158,7 +162,7 @@ def _best(
     note: Note,
     created: float,
     wanted: tuple[list[str], list[re.Pattern[str]], list[str]],
-    filters: Filters,
+    moments: Sequence[tuple[str, Comparison, float]],
 ) -> GrepMatch | None:
     words, phrases, refused = wanted
     around = " ".join((note.title, note.path, *note.aliases, *note.tags, note.description)).casefold()
@@ -166,7 +170,8 @@ def _best(
         return None
     best: GrepMatch | None = None
     for passage in passages_of(note):
-        if not _in_time(filters, created, passage.said):
+        said = created if passage.said is None else passage.said
+        if not _in_time(moments, said):
             continue
         text = f"{passage.heading}\n{passage.text}".casefold()
         if not all(phrase.search(text) or phrase.search(around) for phrase in phrases):
@@ -174,11 +179,13 @@ def _best(
         total = len(words) + len(phrases)
         share = (len(phrases) + sum(word in text or word in around for word in words)) / total if total else 0.0
         if share > (best.share if best else 0):
-            best = GrepMatch(origin, note, passage, share, created if passage.said is None else passage.said)
+            best = GrepMatch(origin, note, passage, share, said)
     return best
 
 
 def _is_wanted(source: str, origin: Origin, filters: Filters) -> bool:
+    if filters.roots and origin.root not in filters.roots:
+        return False
     return not filters.sources or source in filters.sources or origin.label in filters.sources
 
 
@@ -193,29 +200,10 @@ def _notes(
         unsearched.append("")  # it may be on a drive that is not mounted
 
 
-def _in_time(filters: Filters, created: float, said: float | None) -> bool:
-    moment = created if said is None else said
-    return (filters.since is None or moment >= edge_for(moment, filters.since)) and all(
-        moment <= edge_for(moment, last) for last in (filters.until, filters.as_of) if last is not None
-    )
+def _in_time(moments: Sequence[tuple[str, Comparison, float]], said: float) -> bool:
+    return all(COMPARE[comparison](said, edge_for(said, moment)) for _, comparison, moment in moments)
 
 
-def admits(filters: Filters, note: Note) -> bool:
-    """Whether a note passes the filters, except those on times. The same answer as an engine's filters give."""
-    if filters.tags:
-        wanted = [fold(tag.lstrip("#")) for tag in filters.tags]
-        has = [any(tag == want or tag.startswith(want + "/") for tag in note.tags) for want in wanted]
-        if not (any(has) if filters.any_tag else all(has)):
-            return False
-    path = fold(note.path)
-    if not all(fold(text) in path for text in filters.paths):
-        return False
-    if not all(fold(text) in path.rpartition("/")[2] for text in filters.files):
-        return False
-    fields = filters.fields if filters.category is None else (("category", filters.category), *filters.fields)
-    return all(_has_field(note.filtered_fields.get(key), fold(value)) for key, value in fields)
-
-
-def _has_field(value: object, wanted: str) -> bool:
-    plain = (one for one in members_of(value) if one is not None and not isinstance(one, list | dict))
-    return any(fold(str(one)) == wanted for one in plain)
+def _meets(note: Note, required: Sequence[Requirement]) -> bool:
+    """Whether a note passes the filters, except those on times: with the texts and columns of an engine."""
+    return all(any(map(filtered_column(note, column).__contains__, texts)) for column, texts in required)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from co_cli.errors import InvalidInputError
 from co_cli.retrieval.explain import Explanation, explain_note
-from co_cli.searching.requests import Options, find, read_request
+from co_cli.searching.requests import Options, build_request, find
 from co_cli.values import SearchResult
 from co_cli.vault import Vault
 
 
 def search(vault: Vault, query: str, options: Options) -> SearchResult:
     """Search notes as they were at the last sync."""
-    request = read_request(vault, query, options)
+    request = build_request(vault, query, options)
     problem: str | None = None
     found: SearchResult | None = None
     if "skill" in request.filters.sources:
@@ -35,7 +35,7 @@ def search(vault: Vault, query: str, options: Options) -> SearchResult:
 
 def explain(vault: Vault, query: str, ref: str, title: str, options: Options) -> Explanation:
     """Why a note has its rank for a query, or why it was not found."""
-    request = read_request(vault, query, options)
+    request = build_request(vault, query, options)
     if request.backend == "grep":
         raise InvalidInputError("grep does not rank: ask with the backend fts5 or hybrid")
     return explain_note(vault.index.notes, request, ref, title)

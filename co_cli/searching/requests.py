@@ -7,16 +7,15 @@ fix. If the index cannot be used, the files answer, and the result says why.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
-from typing import TypedDict
+from typing import Any, cast
 
 from co_cli.errors import IndexUnavailableError, InvalidInputError
+from co_cli.index.filter_table import OPTIONS, FilterOptions, parse_values
 from co_cli.index.tokens import fold
 from co_cli.knowledge_index import KnowledgeIndex
-from co_cli.notes.dates import read_moment, read_when
 from co_cli.ranking import weights_in_use
 from co_cli.retrieval.profiles import profile_named
 from co_cli.retrieval.query import parse
@@ -28,8 +27,6 @@ from co_cli.vault import Vault
 
 BACKENDS = ("grep", "fts5", "hybrid")
 LARGEST_LIMIT = 1_000
-FAR_AWAY = 6e10
-"""Seconds: 1,900 years."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +35,7 @@ class Options:
 
     limit: int = 10
     sources: Sequence[str] | str | None = None
-    tags: Sequence[str] | str | None = None
-    any_tag: bool = False
-    category: str | None = None
-    since: str | float | None = None
-    until: str | float | None = None
-    fields: Mapping[str, str] | None = None
-    as_of: str | float | None = None
-    outdated: bool = False
+    filters: FilterOptions = field(default_factory=FilterOptions)
     backend: str | None = None
     profile: str | None = None
     weights: Mapping[str, float] | None = None
@@ -58,21 +48,8 @@ class Options:
     reranker: Reranker | None = None
 
 
-class FilterOptions(TypedDict, total=False):
-    """The options that every listing takes, too."""
-
-    tags: Sequence[str] | str | None
-    any_tag: bool
-    category: str | None
-    since: str | float | None
-    until: str | float | None
-    fields: Mapping[str, str] | None
-    as_of: str | float | None
-    outdated: bool
-
-
 class SearchOptions(FilterOptions, total=False):
-    """The fields of `Options` except `limit`, as keyword arguments."""
+    """The filters, and the fields of `Options` except `limit`, as keyword arguments."""
 
     sources: Sequence[str] | str | None
     backend: str | None
@@ -96,7 +73,15 @@ def check_known(given: Mapping[str, object], known: type[FilterOptions]) -> None
             raise InvalidInputError(f"there is no option {name!r}: {fix}")
 
 
-def read_request(vault: Vault, query: str, options: Options) -> SearchRequest:
+def options_of(limit: int, given: SearchOptions) -> Options:
+    """The options that keyword arguments make. Raises InvalidInputError for one that there is not."""
+    check_known(given, SearchOptions)
+    filters = cast("FilterOptions", {name: value for name, value in given.items() if name in OPTIONS})
+    rest: dict[str, Any] = {name: value for name, value in given.items() if name not in OPTIONS}
+    return Options(limit, filters=filters, **rest)
+
+
+def build_request(vault: Vault, query: str, options: Options) -> SearchRequest:
     """The request that these options and the settings make."""
     _require_text(query)
     if not 1 <= options.limit <= LARGEST_LIMIT:
@@ -115,7 +100,7 @@ def read_request(vault: Vault, query: str, options: Options) -> SearchRequest:
     return SearchRequest(
         query=query,
         limit=options.limit,
-        filters=read_filters(vault.linked, options),
+        filters=parse_filters(vault.linked, options),
         profile=profile,
         weights=weights_in_use(vault.ranking, profile, options.weights),
         half_life=vault.settings.half_life_days,
@@ -135,20 +120,10 @@ def _require_text(query: object) -> None:
         raise InvalidInputError(f"the query must be a text, not {query!r}")
 
 
-def read_filters(linked: Sequence[Origin], options: Options) -> Filters:
+def parse_filters(linked: Sequence[Origin], options: Options) -> Filters:
     """The filters of these options. `linked` are the sources that can be named."""
     sources = (options.sources,) if isinstance(options.sources, str) else tuple(options.sources or ())
-    return Filters(
-        sources=tuple(_source(source, linked) for source in sources),
-        tags=(options.tags,) if isinstance(options.tags, str) else tuple(options.tags or ()),
-        any_tag=options.any_tag,
-        category=options.category,
-        since=_moment("since", options.since),
-        until=_moment("until", options.until, end=True),
-        fields=tuple((key, _field_text(value)) for key, value in (options.fields or {}).items()),
-        as_of=_moment("as_of", options.as_of, end=True),
-        outdated=options.outdated,
-    )
+    return parse_values(options.filters)._replace(sources=tuple(_source(source, linked) for source in sources))
 
 
 def find(index: KnowledgeIndex, request: SearchRequest) -> SearchResult:
@@ -209,18 +184,3 @@ def _source(wanted: str, linked: Sequence[Origin]) -> str:
             return origin.label
     known = ", ".join((*SOURCES, *(origin.label for origin in linked)))
     raise InvalidInputError(f"a kind or source must be one of {known}, not {wanted!r}")
-
-
-def _field_text(value: object) -> str:
-    """As frontmatter would write it."""
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _moment(name: str, value: object, end: bool = False) -> float | None:
-    """`until 2026-03-01` includes that day."""
-    if value is None or (isinstance(value, int | float) and abs(value) < FAR_AWAY):
-        return None if value is None else float(value)
-    moment = read_when(value, time.time(), end=end) if isinstance(value, str) else read_moment(value)
-    if moment is None:
-        raise InvalidInputError(f"{name} must be a date like 2026-03-01, yesterday, last week or 7d, not {value!r}")
-    return moment

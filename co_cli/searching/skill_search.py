@@ -8,7 +8,7 @@ from dataclasses import replace
 from co_cli.knowledge_index import IndexContext
 from co_cli.linked.skills import Skill, Skills
 from co_cli.retrieval.request import SearchRequest
-from co_cli.searching.requests import LARGEST_LIMIT, Options, find, read_request
+from co_cli.searching.requests import LARGEST_LIMIT, Options, build_request, find
 from co_cli.values import Searched, SearchResult
 from co_cli.vault import Vault
 
@@ -19,7 +19,7 @@ WIDER, ALIKE = 4, 0.6
 def search_skills(vault: Vault, query: str, limit: int = 3) -> tuple[list[tuple[Skill, float]], SearchResult]:
     """Skills for a task with their scores, best first, and the search result. The reader would order them worse."""
     options = Options(limit=min(limit * WIDER, LARGEST_LIMIT), sources=("skill",), read=False)
-    result, offered = search_with_skills(vault, read_request(vault, query, options))
+    result, offered = search_with_skills(vault, build_request(vault, query, options))
     found = [(offered[hit.path], hit.score) for hit in result.hits if hit.score > 0]
     return _varied(found)[:limit], result._replace(hits=result.hits[:limit])
 

@@ -16,7 +16,7 @@ from co_cli.linked.origins import SourceState
 from co_cli.local import LocalKnowledgeBase
 from co_cli.ranking import learned_weights
 from co_cli.retrieval.profiles import PROFILES
-from co_cli.searching.requests import Options, find, read_request
+from co_cli.searching.requests import Options, build_request, find
 from co_cli.server.jobs import Jobs, JobState, Report
 from co_cli.server.routes import route
 from co_cli.settings import SETTINGS
@@ -146,7 +146,7 @@ def compare_rankings(kb: LocalKnowledgeBase, asked: Compare) -> Compared:
 
 def _search(kb: LocalKnowledgeBase, asked: Compare, ranking: RankingChoice) -> SearchResult:
     options = Options(asked.limit, **ranking.model_dump(exclude={"reader"}), read=False)
-    request = read_request(kb.vault, asked.q, options)
+    request = build_request(kb.vault, asked.q, options)
     reader: PassageReader | None = kb.vault.reader if ranking.reader is None else _reader_named(ranking.reader)
     request = replace(request, reader=reader if request.backend == "hybrid" else None, read_seconds=None)
     return find(kb.index, request)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from pydantic import BaseModel, Field
 from starlette.responses import Response
@@ -26,6 +26,7 @@ from co_cli.searching.note_details import (
     resolved_links,
 )
 from co_cli.server.access_tokens import team_of
+from co_cli.server.filter_models import filters_of, url_filters
 from co_cli.server.rendering import PICTURES, render
 from co_cli.server.routes import CALLER, ApiError, ErrorAnswer, json_answer, model_of, route
 from co_cli.sources.walk import is_listed
@@ -48,17 +49,12 @@ class SeveralNotes(BaseModel):
     ref: Sequence[str]
 
 
-class ListNotes(BaseModel):
+class ListNotes(url_filters("filters")):
+    """Which notes to list. Filters are as in `co list`."""
+
     limit: int = Field(20, ge=0, le=LARGEST_NUMBER)
     """0: all."""
     source: Sequence[str] = ()
-    tag: Sequence[str] = ()
-    any_tag: bool = False
-    category: str | None = None
-    since: str | None = None
-    until: str | None = None
-    where: Sequence[str] = ()
-    """Other fields of the frontmatter, as `key=value`."""
 
 
 class ShowNote(OneNote):
@@ -152,12 +148,7 @@ class Past(NamedTuple):
 @route("GET", "/notes")
 def list_notes(kb: LocalKnowledgeBase, asked: ListNotes) -> list[NoteSummary]:
     """List notes, newest first."""
-    filters: dict[str, Any] = asked.model_dump(include={"any_tag", "category"}) | {
-        "since": asked.since or None,
-        "until": asked.until,
-    }
-    fields = {name: value for name, _, value in (one.partition("=") for one in asked.where)}
-    return kb.notes(asked.source or SOURCES, asked.limit or None, tags=asked.tag, fields=fields, **filters)
+    return kb.notes(asked.source or SOURCES, asked.limit or None, **filters_of(asked))
 
 
 @route("GET", "/notes/{ref:path}")

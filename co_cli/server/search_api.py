@@ -12,6 +12,7 @@ from co_cli.activity.judgements import Judgement
 from co_cli.local import LocalKnowledgeBase
 from co_cli.retrieval.explain import Explanation
 from co_cli.searching.requests import Options
+from co_cli.server.filter_models import filters_of, url_filters, with_filters
 from co_cli.server.routes import model_of, route
 from co_cli.upkeep import feedback
 from co_cli.values import OWN_SOURCES, SearchResult
@@ -20,24 +21,22 @@ LONE_LETTER = r"(?<=\s)[a-zA-Z]$"
 """The first letter of another word: too many words begin with it, and finding them all takes longest."""
 
 
-class Search(BaseModel):
+class Search(url_filters("filters", "time")):
     """What to look for. Filters are as in `co search`."""
 
     q: str
     limit: int = 10
     source: Sequence[str] = ()
-    tag: Sequence[str] = ()
-    since: str | None = None
     typing: bool = False
     """The query is being typed: its last word may be unfinished, no model reads the hits, and nothing is logged."""
     track: bool = True
     """Log it, and count its hits as recalled."""
 
     def options(self) -> dict[str, Any]:
-        return {"limit": self.limit, "sources": self.source, "tags": self.tag, "since": self.since or None}
+        return {"limit": self.limit, "sources": self.source, **filters_of(self)}
 
 
-class FullSearch(model_of(Options, "reranker")):
+class FullSearch(with_filters(model_of(Options, "reranker", "filters"))):
     """A search with every option of `LocalKnowledgeBase.search`."""
 
     q: str

@@ -11,6 +11,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from co_cli.errors import KnowledgeError
+from co_cli.index.filter_table import OPTIONS, FilterOptions, Form
 from co_cli.notes.note import excerpt
 from co_cli.notes.refs import without_lines
 from co_cli.searching.context import ASKS_ABOUT
@@ -51,13 +52,30 @@ else:
 Limit = Annotated[int, Field(ge=1, le=50)]
 
 
-class Narrowing(TypedDict, total=False):
-    """Optional arguments of every search, named as `LocalKnowledgeBase.search` names them."""
+ARGUMENTS: dict[Form, Any] = {
+    "texts": list[str],
+    "text": str,
+    "switch": bool,
+    "start": str,
+    "end": str,
+    "pairs": dict[str, str],
+}
+"""The type of a filter as a tool's argument."""
+GUESSED = tuple(name for name, one in OPTIONS.items() if one.guessed)
 
-    tags: list[str]
-    category: str
-    since: Annotated[str, Field(description="2026-03-01 or 7d")]
-    until: str
+# optional arguments of every search, named as `LocalKnowledgeBase.search` names them
+if TYPE_CHECKING:
+    Narrowing = FilterOptions
+else:
+    Narrowing = TypedDict(
+        "Narrowing",
+        {
+            name: Annotated[ARGUMENTS[one.form], Field(description=one.hint or None)]
+            for name, one in OPTIONS.items()
+            if one.for_agents
+        },
+        total=False,
+    )
 
 
 class Ranking(Narrowing, total=False):
@@ -166,7 +184,7 @@ def search(
     A model guesses tags and categories. That no note has them does not mean that nothing is known.
     """
     found = ctx.kb.search(query, limit=limit, sources=sources, **narrowing)
-    guessed = {name: narrowing.get(name) for name in ("tags", "category") if narrowing.get(name)}
+    guessed = {name: value for name, value in narrowing.items() if name in GUESSED and value}
     if guessed and found.state == "absent":
         rest = {name: value for name, value in narrowing.items() if name not in guessed}
         return ctx.kb.search(query, limit=limit, sources=sources, **cast("Ranking", rest)), guessed

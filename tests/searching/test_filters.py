@@ -8,7 +8,12 @@ from typing import Any
 import pytest
 
 from co_cli.errors import InvalidInputError
+from co_cli.file_search import search_files
 from co_cli.knowledge_base import KnowledgeBase
+from co_cli.retrieval.request import SearchRequest
+from co_cli.values import Filters
+from tests.index.test_engine_contract import CASES as CONTRACT
+from tests.index.test_engine_contract import FILTERED
 from tests.vault import Vault
 
 NOTES = {
@@ -131,3 +136,24 @@ def test_a_filter_that_makes_no_sense_is_refused(world: KnowledgeBase) -> None:
     for name, value in wrong.items():
         with pytest.raises(InvalidInputError, match=r"not "):
             world.search("note", **{name: value})  # type: ignore[arg-type]
+
+
+def test_a_search_of_the_files_has_every_filter_of_an_engine(kb: KnowledgeBase, vault: Vault) -> None:
+    """Also those that nobody can type, such as the speakers."""
+    for path, fields in FILTERED.items():
+        os.utime(vault.write(path, f"---\n{fields}\n---\nAn oak here."), (1_000, 1_000))
+
+    wrong: list[object] = []
+    for case, (filters, names) in CONTRACT.items():
+        found = search_files(kb.index.places(), SearchRequest("oak", filters=filters))
+        shown = sorted(os.path.basename(hit.path).removesuffix(".md") for hit in found.hits)
+        wrong += [(case, shown)] if shown != names.split() else []
+    assert wrong == []
+
+
+def test_a_search_of_the_files_can_be_limited_to_folders(kb: KnowledgeBase, vault: Vault) -> None:
+    vault.write("memories/oak.md", "An oak here.")
+
+    for roots, count in ((kb.root,), 1), (("/elsewhere",), 0):
+        found = search_files(kb.index.places(), SearchRequest("oak", filters=Filters(roots=roots)))
+        assert len(found.hits) == count
