@@ -116,6 +116,7 @@ def test_a_body_that_does_not_come_is_refused_in_time(monkeypatch: pytest.Monkey
     asyncio.run(talk())
 
 
+@pytest.mark.slow
 def test_one_token_s_open_requests_lock_out_no_other_and_streams_do_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_server, "REQUESTS", 3)
 

@@ -151,6 +151,7 @@ def test_the_typed_options_are_those_that_a_search_reads() -> None:
     assert {*SearchOptions.__annotations__, "limit"} == read | {*OPTIONS}
 
 
+@pytest.mark.slow
 def test_pyright_sees_an_unknown_option(tmp_path: Path) -> None:
     pyright = Path(sys.executable).with_name("pyright")
     if not pyright.exists():

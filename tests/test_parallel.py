@@ -6,6 +6,8 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from co_cli.knowledge_base import KnowledgeBase
 from tests.command import run_together
 from tests.vault import Vault
@@ -128,6 +130,7 @@ with KnowledgeBase.open(vault, data) as kb:
 """
 
 
+@pytest.mark.slow
 def test_processes_save_forget_and_search_in_one_vault(kb: KnowledgeBase, vault: Vault, data_dir: Path) -> None:
     run_together(WORK, *((vault.root, data_dir, subject) for subject in SUBJECTS[:3]))
 

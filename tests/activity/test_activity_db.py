@@ -10,6 +10,7 @@ from pkgutil import walk_packages
 from typing import Any
 
 import apsw
+import pytest
 
 import co_cli.activity
 from co_cli.activity.database import VERSION, create_activity
@@ -93,6 +94,7 @@ def test_nobody_else_can_read_it(open_activity: Opener, data_dir: Path, vault: V
         assert {stat.S_IMODE(path.stat().st_mode) for path in files} == {0o600}
 
 
+@pytest.mark.slow
 def test_eight_processes_that_open_it_first_at_once_all_write(open_activity: Opener, data_dir: Path) -> None:
     code = """
 import sys

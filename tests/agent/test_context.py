@@ -144,6 +144,7 @@ def test_what_does_not_fit_the_budget_is_cut_and_named(vault: Vault, kb: Knowled
     assert "read_note opens all of it" in context.content
 
 
+@pytest.mark.slow
 def test_a_run_does_not_wait_for_an_embedding_server_that_does_not_answer(
     vault: Vault, data_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -196,6 +197,7 @@ def test_notes_that_are_invalid_or_not_ours_are_not_added(knowledge: Knowledge, 
     assert refs(result) == ["memory:tone", "memory:lannick-key"]
 
 
+@pytest.mark.slow
 def test_any_prompt_gets_its_notes(knowledge: Knowledge) -> None:
     prompts: list[Any] = [
         "",

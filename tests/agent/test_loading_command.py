@@ -55,6 +55,7 @@ def accept() -> Turn:
     return calls(("accept", {"content": 1}))
 
 
+@pytest.mark.slow
 def test_a_document_behind_a_tool_is_added_found_and_refreshed(
     co: Co, vault: Vault, model: ChatServer, server: WebServer, marks: Path
 ) -> None:
@@ -98,6 +99,7 @@ def test_a_document_behind_a_tool_is_added_found_and_refreshed(
     assert vault.read("articles/mooring.md").endswith("Use two short lines.\n")
 
 
+@pytest.mark.slow
 def test_plain_http_replaces_a_broken_loading_agent_and_says_so(
     co: Co, model: ChatServer, server: WebServer, marks: Path, home: Path
 ) -> None:
@@ -144,6 +146,7 @@ def test_a_wrong_configuration_is_one_line_and_nothing_is_fetched(
     assert vault.notes() == []
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGINT to send there")
 def test_ctrl_c_ends_the_servers_too(co: Co, vault: Vault, model: ChatServer, marks: Path) -> None:
     model.turns = [text("Let me think ", HOLD)]

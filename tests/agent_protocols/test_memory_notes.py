@@ -8,6 +8,8 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from co_cli.agent.anthropic_memory import MemoryToolProtocol
 from co_cli.knowledge_base import KnowledgeBase
 from tests.vault import Vault
@@ -173,6 +175,7 @@ def insert_lines(memory: MemoryToolProtocol, who: str) -> None:
         assert memory.answer(command).text == "The file /memories/log.txt has been edited."
 
 
+@pytest.mark.slow
 def test_two_processes_insert_into_one_file_and_nothing_is_lost(
     kb: KnowledgeBase, vault: Vault, data_dir: Path, memory: MemoryToolProtocol
 ) -> None:

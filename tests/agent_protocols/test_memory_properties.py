@@ -6,6 +6,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -132,5 +133,5 @@ class Files(RuleBasedStateMachine):
         assert paths == {f"memories/{name if name.endswith('.md') else name + '.md'}" for name in self.model}
 
 
-TestFiles = Files.TestCase
+TestFiles = pytest.mark.slow(Files.TestCase)
 TestFiles.settings = settings(max_examples=15, stateful_step_count=15, deadline=None)

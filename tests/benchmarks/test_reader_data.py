@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from benchmarks.reader.check_data import ROOT, check, content_stems
 from co_cli.evaluation.sets import read_vault
 
@@ -29,6 +31,7 @@ def problems_of(folder: Path, *notes: dict[str, Any]) -> list[str]:
     return check(folder)[1]
 
 
+@pytest.mark.slow
 def test_the_parts_in_the_repository_have_no_problems() -> None:
     notes, problems = check()
 
@@ -52,6 +55,7 @@ def test_valid_notes_have_no_problems(tmp_path: Path) -> None:
     assert problems_of(tmp_path, note(1), note(2), note(3)) == []
 
 
+@pytest.mark.slow
 def test_a_rule_that_is_broken_is_named(tmp_path: Path) -> None:
     cases: list[tuple[dict[str, Any], str]] = [
         ({"form": "poem"}, "part-01.jsonl:1: unknown form poem"),

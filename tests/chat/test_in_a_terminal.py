@@ -59,6 +59,7 @@ def talking(a_chat: Talking) -> Talking:
     return a_chat
 
 
+@pytest.mark.slow
 def test_an_answer_is_shown_while_it_comes_with_what_tools_did_and_why(talking: Talking) -> None:
     chat, server, _ = talking
     server.play(
@@ -157,6 +158,7 @@ def tmux(tmp_path: Path) -> Iterator[list[str]]:
     subprocess.run([*command, "kill-server"], check=False, capture_output=True)
 
 
+@pytest.mark.slow
 def test_an_answer_taller_than_the_screen_stands_in_the_scrollback_once(
     co: Co, server: ChatServer, tmux: list[str], tmp_path: Path
 ) -> None:

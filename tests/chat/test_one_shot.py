@@ -117,6 +117,7 @@ def test_nobody_is_there_to_allow_forgetting_unless_yes_was_said(co: Co, server:
         assert ("memories/tea.md" in vault.notes(), "did not allow" in ran.err) == (stays, stays)
 
 
+@pytest.mark.slow
 def test_without_a_model_one_line_names_the_fix_and_no_agent_library_is_imported(co: Co) -> None:
     ran = co.process("chat", "hello", python=("-X", "importtime"))
 
@@ -128,6 +129,7 @@ def test_without_a_model_one_line_names_the_fix_and_no_agent_library_is_imported
     assert [name for name in ("pydantic_ai", "openai", "rich", "prompt_toolkit") if f"| {name}\n" in ran.err] == []
 
 
+@pytest.mark.slow
 def test_ctrl_c_keeps_the_words_that_a_pipe_got(co: Co, server: ChatServer) -> None:
     server.turns = [text("One word, ", HOLD, "and another.")]
     process = subprocess.Popen(
@@ -148,6 +150,7 @@ def test_ctrl_c_keeps_the_words_that_a_pipe_got(co: Co, server: ChatServer) -> N
         assert process.stderr.read().decode() == "· stopped\n"
 
 
+@pytest.mark.slow
 def test_a_model_that_does_not_answer_is_one_line_with_the_fix(
     co: Co, server: ChatServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -173,6 +176,7 @@ def test_a_model_that_does_not_answer_is_one_line_with_the_fix(
     assert "`OPENAI_API_KEY`" in ran.err
 
 
+@pytest.mark.slow
 def test_a_misspelled_provider_and_a_dead_server_are_named_as_such(
     co: Co, server: ChatServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -194,6 +198,7 @@ def test_a_misspelled_provider_and_a_dead_server_are_named_as_such(
     assert ran.err.startswith("co: cannot reach openai at http://127.0.0.1:1/v1: check the network")
 
 
+@pytest.mark.slow
 def test_of_several_keys_the_next_is_used_if_one_is_refused(
     co: Co, server: ChatServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

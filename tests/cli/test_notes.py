@@ -51,6 +51,7 @@ def test_without_a_chosen_editor_a_usual_one_opens(
     assert "set EDITOR" in co("edit", "memory:blue-takes-traffic-first").err  # a script does not wait for an editor
 
 
+@pytest.mark.slow
 def test_bare_remember_opens_the_editor_in_a_terminal(co: Co, vault: Vault, editor: Editor) -> None:
     editor('echo "Blue takes traffic first." > "$1"')
     assert plain(on_terminal(co.folder, "remember", "-t", "ops")) == "created memory:blue-takes-traffic-first\n"

@@ -79,6 +79,7 @@ def test_the_demo_searches_the_sample_vault_and_leaves_yours_alone(co: Co, vault
     assert co("search", "odalys").code == 1
 
 
+@pytest.mark.slow
 def test_the_demo_answers_three_questions_on_a_screen_each_and_says_what_to_try_next(
     co: Co, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

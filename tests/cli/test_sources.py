@@ -403,6 +403,7 @@ def test_our_own_files_are_not_searched(co: Co, vault: Vault, data_dir: Path) ->
     assert not any(data_dir.name + "/" in ref for ref in refs(co, "my private question", "--source", "around"))
 
 
+@pytest.mark.slow
 def test_two_processes_add_the_same_folder_once(co: Co, vault: Vault, handbook: Path) -> None:
     with ThreadPoolExecutor(2) as pool:
         ran = list(pool.map(lambda _: co.process("add", str(handbook)), range(2)))
@@ -411,6 +412,7 @@ def test_two_processes_add_the_same_folder_once(co: Co, vault: Vault, handbook: 
     assert [row["source"] for row in co("source", "list", "--json").json] == ["folder:handbook"]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGINT to send there")
 def test_a_first_add_that_is_stopped_keeps_what_it_indexed_and_the_next_goes_on(
     co: Co, vault: Vault, tmp_path: Path

@@ -28,6 +28,7 @@ def trees(vault: Vault) -> None:
     vault.write("memories/sakura.md", "---\ntitle: 桜\n---\n" + "春になると、公園の桜が一斉に咲きます。centuries " * 6)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("trees")
 def test_a_terminal_gets_colour_and_lines_that_fit(co: Co, vault: Vault) -> None:
     for columns, shown in ((80, 80), (50, 50), (0, 80)):  # a terminal may not know its width
@@ -52,6 +53,7 @@ def test_what_a_terminal_cuts_from_a_snippet_is_marked(co: Co, vault: Vault) -> 
     assert max(map(len, lines)) <= 60
 
 
+@pytest.mark.slow
 def test_a_terminal_gets_the_best_hits_and_whole_words_are_highlighted(co: Co, vault: Vault) -> None:
     vault.write(
         "memories/ink.md", "---\ntitle: Ink\n---\n" + "Filler without any meaning. " * 20 + "I mix ink in inns."
@@ -75,6 +77,7 @@ def test_a_terminal_gets_the_best_hits_and_whole_words_are_highlighted(co: Co, v
     assert len(co("search", "oak trees", "--json").json["hits"]) > 5
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("trees")
 def test_titles_are_links_in_terminals_that_show_links(co: Co, vault: Vault) -> None:
     file = vault.write("memories/blue oak.md", "Blue oaks.")
@@ -87,6 +90,7 @@ def test_titles_are_links_in_terminals_that_show_links(co: Co, vault: Vault) -> 
     assert f"\x1b]8;;obsidian://open?path={str(file).replace('/', '%2F').replace(' ', '%20')}\x1b" in drawn
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("trees")
 def test_what_is_longer_than_the_screen_is_paged_on_a_terminal_only(
     co: Co, vault: Vault, monkeypatch: pytest.MonkeyPatch

@@ -146,6 +146,7 @@ def test_a_chat_that_keeps_nothing_goes_on_so_after_clear(
     assert not (data_dir / CONVERSATION).exists()
 
 
+@pytest.mark.slow
 def test_a_chat_is_captured_only_with_the_setting_and_with_history(
     co: Co, server: ChatServer, vault: Vault, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -186,6 +187,7 @@ def test_an_mcp_client_hands_in_turns_and_repeats_itself(open_vault: OpenVault, 
         toolbox.call("save_conversation", {"session": "s-2", "turns": [{"role": "user", "text": " "}]})
 
 
+@pytest.mark.slow
 def test_a_client_of_co_mcp_hands_in_turns_which_a_search_finds(tmp_path: Path) -> None:
     place = Place(tmp_path / "place")
     server = place.start(CO_CAPTURE="keep")
@@ -326,6 +328,7 @@ def test_a_chat_proposes_memories_when_it_ends(open_vault: OpenVault, server: Ch
     assert len(server.requests) == 2
 
 
+@pytest.mark.slow
 def test_a_chat_on_a_terminal_keeps_no_line_after_a_space_and_proposes_memories_at_its_end(
     co: Co, server: ChatServer, vault: Vault
 ) -> None:

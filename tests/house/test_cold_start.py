@@ -72,6 +72,7 @@ for command in ("remember Oaks", "index sync", "search oaks", "token create --ro
 """
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("co")
 def test_everything_but_a_team_s_part_works_without_the_packages_for_postgres(vault: Vault) -> None:
     vault.write("memories/elm.md", "Elms like water.")

@@ -210,6 +210,7 @@ def test_every_command_that_the_docs_and_the_help_show_exists_with_its_options()
     assert (wrong, len(shown) > 100) == ([], True)
 
 
+@pytest.mark.slow
 def test_the_python_examples_of_all_pages_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In one process; each page has an empty folder as its home, with a vault only if the page says how to make it."""
     monkeypatch.setenv("OLLAMA_BASE_URL", "http://127.0.0.1:9/v1")  # agents are made, but never run

@@ -57,6 +57,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(
     origin=st.sampled_from(list(SIGNATURES)),
@@ -189,6 +190,7 @@ def test_an_export_of_another_service_names_the_format_and_does_not_flood_the_te
     assert (len(lines), lines[-1]) == (11, "co: and 290 more; --json lists them all")
 
 
+@pytest.mark.slow
 def test_many_members_that_are_no_zip_bombs_alone_are_refused(import_data: ImportData, tmp_path: Path) -> None:
     member = b"[" + b"[]," * 9_000_000 + b"[]]"
     path = write_zip(tmp_path / "bombs.zip", {f"conversations-{number:03}.json": member for number in range(5)})
@@ -199,6 +201,7 @@ def test_many_members_that_are_no_zip_bombs_alone_are_refused(import_data: Impor
     assert ran.err == f"co: {path}: unpacks to 135,000,020 bytes: refused as a zip bomb\n"
 
 
+@pytest.mark.slow
 def test_a_zip_bomb_is_refused(import_data: ImportData, tmp_path: Path) -> None:
     path = write_zip(tmp_path / "bomb.zip", {"conversations.json": b" " * 35_000_000})
 
@@ -208,6 +211,7 @@ def test_a_zip_bomb_is_refused(import_data: ImportData, tmp_path: Path) -> None:
     assert "refused as a zip bomb" in ran.err
 
 
+@pytest.mark.slow
 def test_damaged_members_leave_the_others_and_half_a_zip_is_refused(
     import_data: ImportData, vault: Vault, tmp_path: Path
 ) -> None:
@@ -261,6 +265,7 @@ def test_a_link_inside_the_vault_does_not_lead_an_import_out(
     assert list((tmp_path / "outside").iterdir()) == []
 
 
+@pytest.mark.slow
 @settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.sampled_from(FRONTMATTER), max_size=6), st.sampled_from(["\n", "\r\n"]), st.binary(max_size=20))
 def test_any_file_is_identified_again_and_claims_nothing(
@@ -280,6 +285,7 @@ def test_any_file_is_identified_again_and_claims_nothing(
     assert vault.path(note.path).read_bytes().endswith(b"Words." + body.replace(b"\0", b""))
 
 
+@pytest.mark.slow
 def test_no_file_can_claim_to_be_my_own_words(import_data: ImportData, co: Co, vault: Vault, tmp_path: Path) -> None:
     root = write_files(tmp_path / "evil", {f"memories/keys-{at}.md": poison for at, poison in enumerate(POISON)})
 

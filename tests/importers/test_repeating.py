@@ -98,6 +98,7 @@ def test_a_forgotten_note_does_not_come_back(import_data: ImportData, co: Co, va
     assert outcome(import_data) == ("unchanged", "")
 
 
+@pytest.mark.slow
 def test_two_imports_at_once_write_each_note_once(co: Co, vault: Vault, tmp_path: Path) -> None:
     path = write_json(tmp_path / "conversations.json", [talk(f"c{n}", f"Talk {n}") for n in range(12)])
     command = [sys.executable, "-m", "co_cli", "data", "import", "chatgpt", path, "--yes"]

@@ -51,6 +51,7 @@ def trees() -> Iterator[KnowledgeIndex]:
         index.close()
 
 
+@pytest.mark.slow
 def test_hostile_queries_run_and_end_soon(trees: KnowledgeIndex) -> None:
     for text in HOSTILE:
         started = time.process_time()

@@ -75,6 +75,7 @@ def apply(vault: Vault, index: KnowledgeIndex, verb: str, path: str | None, argu
         index.index_file(None, path)
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(operations=st.lists(OPERATIONS, max_size=15))
 def test_a_sync_after_any_sequence_of_changes_equals_an_index_made_from_scratch(
@@ -104,6 +105,7 @@ KnowledgeIndex(sys.argv[1], sys.argv[2], embedders=Embedders("none")).sync()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="there is no signal that kills after some time")
 def test_a_sync_that_was_killed_at_any_point_is_finished_by_the_next(vault: Vault, tmp_path: Path) -> None:
     chance = random.Random(3)

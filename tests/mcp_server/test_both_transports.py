@@ -20,6 +20,7 @@ def text_of(result: Any) -> str:
     return content.text
 
 
+@pytest.mark.slow
 def test_the_tools_have_their_schemas_and_hints_and_no_output_schema(served: Served) -> None:
     tools = served[1].list_tools().tools
 

@@ -16,6 +16,7 @@ from tests.command import Co
 from tests.mcp_server.talking import MODERN, Place, over_stdio
 
 
+@pytest.mark.slow
 def test_standard_output_carries_only_the_protocol_until_the_client_hangs_up(place: Place) -> None:
     place.vault.write("memories/odd.md", "Line one.\r\nLine\u2028two, \x85 three.\n\n日本語 🦦")
     server = place.start()
@@ -41,6 +42,7 @@ def test_standard_output_carries_only_the_protocol_until_the_client_hangs_up(pla
     assert ended == (0, "", "")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no terminal to open there")
 def test_a_person_who_starts_it_on_a_terminal_is_told_how_to_configure_a_client(co: Co) -> None:
     with terminal(co.folder, "mcp") as screen:
@@ -49,6 +51,7 @@ def test_a_person_who_starts_it_on_a_terminal_is_told_how_to_configure_a_client(
         screen.expect(pexpect.EOF)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no signals to send")
 def test_a_signal_lets_running_saves_finish_and_cuts_none(place: Place) -> None:
     server = place.start()
@@ -74,6 +77,7 @@ def test_a_signal_lets_running_saves_finish_and_cuts_none(place: Place) -> None:
         assert [finding for finding in kb.doctor() if finding.level == "error"] == []
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows does not cut a file that is in use")
 def test_a_search_db_that_is_cut_under_a_server_neither_ends_it_nor_hides_a_note(place: Place) -> None:
     for number in range(200):
@@ -95,6 +99,7 @@ def test_a_search_db_that_is_cut_under_a_server_neither_ends_it_nor_hides_a_note
     assert server.end()[0] == 0
 
 
+@pytest.mark.slow
 def test_only_the_chosen_tools_are_offered(place: Place) -> None:
     with over_stdio(
         place, "--read-only", "--tools", "recall_memory, search_knowledge, save_memory", mode=MODERN

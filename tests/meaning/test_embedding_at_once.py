@@ -32,6 +32,7 @@ def assert_one_vector_per_passage(kb: KnowledgeBase, inside: Inside) -> None:
     assert [finding for finding in kb.doctor() if finding.level != "ok"] == []
 
 
+@pytest.mark.slow
 def test_threads_sync_save_and_search_with_vectors_at_once(open_kb: Open, vault: Vault, inside: Inside) -> None:
     write_corpus(str(vault.root), 30)
     kb = open_kb()
@@ -72,6 +73,7 @@ with KnowledgeBase.open(*sys.argv[1:]) as kb:
 """
 
 
+@pytest.mark.slow
 def test_processes_embed_the_same_passages_at_once(open_kb: Open, vault: Vault, data_dir: Path, inside: Inside) -> None:
     write_corpus(str(vault.root), 60)
     kb = open_kb()

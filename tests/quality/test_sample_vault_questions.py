@@ -63,6 +63,7 @@ def figures(scores: dict[str, Marks]) -> str:
     return "\n" + "\n".join(f"{kind}: {score}" for kind, score in scores.items())
 
 
+@pytest.mark.slow
 def test_every_kind_of_question_is_answered_as_well_as_measured(hybrid: dict[str, Marks]) -> None:
     assert {kind: hybrid[kind].ndcg10 >= floor for kind, floor in FLOORS.items()} == dict.fromkeys(FLOORS, True), (
         figures(hybrid)
@@ -71,6 +72,7 @@ def test_every_kind_of_question_is_answered_as_well_as_measured(hybrid: dict[str
     assert hybrid["paraphrase"].recall5 >= RECALL_AT_5_PARAPHRASE, figures(hybrid)
 
 
+@pytest.mark.slow
 def test_meaning_costs_questions_by_words_nothing_and_answers_what_words_cannot(
     sample: KnowledgeBase, questions: QuestionSet, hybrid: dict[str, Marks]
 ) -> None:
@@ -81,6 +83,7 @@ def test_meaning_costs_questions_by_words_nothing_and_answers_what_words_cannot(
     assert hybrid["paraphrase"].recall5 >= words["paraphrase"].recall5 + BETTER_THAN_WORDS, both
 
 
+@pytest.mark.slow
 def test_confidence_is_higher_where_something_answers(sample: KnowledgeBase, questions: QuestionSet) -> None:
     found = Evaluation(sample.settings, "").abstain(questions, sample.vault)
 
@@ -88,6 +91,7 @@ def test_confidence_is_higher_where_something_answers(sample: KnowledgeBase, que
     assert found["absent_wrongly"] <= WRONGLY, found
 
 
+@pytest.mark.slow
 def test_short_notes_are_found_by_other_words(tmp_path: Path) -> None:
     with KnowledgeBase.open(SHORT_NOTES, tmp_path / "data") as kb:
         kb.sync()
@@ -98,6 +102,7 @@ def test_short_notes_are_found_by_other_words(tmp_path: Path) -> None:
     assert found["co"].ndcg10 >= found["vectors"].ndcg10 - BEHIND_VECTORS, figures(found)
 
 
+@pytest.mark.slow
 def test_the_reader_finds_more_short_notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CO_KNOWLEDGE_READER", "small")
     with KnowledgeBase.open(SHORT_NOTES, tmp_path / "data") as kb:

@@ -32,6 +32,7 @@ def test_every_kind_of_secret_is_found_and_masked() -> None:
             assert redacted.startswith("Bex said:\nsee ")
 
 
+@pytest.mark.slow
 def test_every_way_to_write_a_secret_down_is_found_and_masked() -> None:
     assert len(FORMS) >= 100
     for form in FORMS:
@@ -49,6 +50,7 @@ def left_over(secret: str, redacted: str) -> set[str]:
     return {part for start in range(len(secret) - 7) if (part := secret[start : start + 8]) in redacted}
 
 
+@pytest.mark.slow
 def test_a_mask_hides_the_secret_of_every_rule() -> None:
     rules = {rule for rules in rules_by_keyword().values() for rule in rules}
     forms = [make(form, seed) for form in (*KINDS.values(), *FORMS) for seed in SEEDS]
@@ -88,6 +90,7 @@ def test_a_mask_hides_all_of_a_long_secret() -> None:
         assert redacted.endswith("and so on")
 
 
+@pytest.mark.slow
 def test_what_only_looks_like_a_secret_is_left_alone() -> None:
     assert len(LOOKALIKES) >= 270
     for text in (make(form, seed) for form in LOOKALIKES for seed in SEEDS):
@@ -95,6 +98,7 @@ def test_what_only_looks_like_a_secret_is_left_alone() -> None:
         assert redact(text) == text
 
 
+@pytest.mark.slow
 def test_no_false_alarm_in_the_sample_vault_the_docs_and_the_program() -> None:
     texts = [
         path
@@ -136,6 +140,7 @@ def test_what_was_there_before_is_not_complained_of_again() -> None:
     assert new[4:] not in str(raised.value)
 
 
+@pytest.mark.slow
 def test_no_secret_hides_behind_more_matches_than_are_checked() -> None:
     token = make("password: {p12}")
     for decoys in ("pw=\n" * 20_000, "| password |\n| --- |\n" + "| no |\n" * 20_000 + "\n"):
@@ -145,6 +150,7 @@ def test_no_secret_hides_behind_more_matches_than_are_checked() -> None:
         assert "part with too many names of secrets" in find_secrets(f"{decoys}{token}")[0].what
 
 
+@pytest.mark.slow
 def test_a_hostile_text_takes_no_longer_than_a_long_one() -> None:
     for hostile in (
         "password: ",

@@ -21,6 +21,7 @@ def test_an_empty_text_does_not_replace_a_note(kb: KnowledgeBase, empty: str) ->
     assert "Worth keeping." in kb.note(saved.ref).body
 
 
+@pytest.mark.slow
 def test_two_processes_that_change_one_note_lose_no_change(kb: KnowledgeBase, vault: Vault, data_dir: Path) -> None:
     saved = kb.remember("Counted by two.")
     script = """
@@ -59,6 +60,7 @@ def test_a_link_in_the_trash_is_not_restored(kb: KnowledgeBase, vault: Vault, tm
     assert kb.store.trashed() == []
 
 
+@pytest.mark.slow
 def test_text_that_tempts_a_pattern_takes_no_time(kb: KnowledgeBase, vault: Vault) -> None:
     """Each of these took minutes while a pattern tried every way to read it."""
     vault.write("memories/links.md", "](" * 10_000)

@@ -53,6 +53,7 @@ def test_the_same_words_again_are_a_duplicate_and_write_nothing(kb: KnowledgeBas
     assert vault.read(before[0]) == text
 
 
+@pytest.mark.slow
 def test_one_different_word_makes_another_note_and_the_first_keeps_every_byte(kb: KnowledgeBase) -> None:
     for one, other in (*DIFFERENT_THINGS, *CONTRADICTIONS):
         first = kb.remember(one)

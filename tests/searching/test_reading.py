@@ -52,6 +52,7 @@ def refs(found: SearchResult) -> list[str]:
     return [hit.ref for hit in found.hits]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", [SMALL, LARGE], ids=lambda model: model.name)
 def test_numpy_and_onnxruntime_give_the_same_scores(model: Model) -> None:
     pytest.importorskip("onnxruntime", reason='pip install "co-cli[reader]" brings it')
@@ -66,6 +67,7 @@ def test_numpy_and_onnxruntime_give_the_same_scores(model: Model) -> None:
     assert max(contributions) < (0.01 if model is SMALL else 0.03)
 
 
+@pytest.mark.slow
 def test_numpy_has_as_many_threads_after_reading_as_before() -> None:
     code = """
 from concurrent.futures import ThreadPoolExecutor
@@ -149,6 +151,7 @@ def test_agents_and_the_server_read_by_default(reading: KnowledgeBase) -> None:
         assert Toolbox(reading).call(tool, {"query": QUESTION}).data["hits"][0]["ref"] == ANSWER
 
 
+@pytest.mark.slow
 def test_mcp_reads_by_default(tmp_path: Path) -> None:
     place = Place(tmp_path)
     for name, text in NOTES.items():
@@ -212,6 +215,7 @@ def test_the_command_line_reads_when_it_is_asked_to(
     assert co("search", QUESTION, "--read", "--json").json["meta"]["reader"] is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("problem", [ModuleNotFoundError, ImportError])
 def test_without_an_onnxruntime_that_loads_numpy_reads(
     reading: KnowledgeBase, co: Co, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, problem: type[ImportError]

@@ -61,6 +61,7 @@ def contract(sample: KnowledgeBase) -> Contract:
     return Contract(sample)
 
 
+@pytest.mark.slow
 def test_every_answer_of_every_route_fits_its_description(contract: Contract) -> None:
     ask = contract.ask
     ask("POST", "/session", code=contract.access.code)

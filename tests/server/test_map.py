@@ -27,6 +27,7 @@ def finished(api: TestClient) -> dict[str, Any]:
     return answer
 
 
+@pytest.mark.slow
 def test_the_layout_keeps_neighbours_together_and_changes_little_when_a_note_is_added(sample: KnowledgeBase) -> None:
     notes = sample.index.notes.docs()
     vectors = np.array(list(mean_vectors(sample, notes).values()))
@@ -41,6 +42,7 @@ def test_the_layout_keeps_neighbours_together_and_changes_little_when_a_note_is_
     assert np.abs(again - places)[3:].mean() < 0.1 * np.abs(places).mean()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [0, 2, 20])
 def test_every_number_of_notes_has_a_layout_even_if_they_say_the_same(count: int) -> None:
     places = arrange(np.full((count, 256), 1 / 16))
@@ -49,6 +51,7 @@ def test_every_number_of_notes_has_a_layout_even_if_they_say_the_same(count: int
     assert np.isfinite(places).all()
 
 
+@pytest.mark.slow
 def test_places_are_computed_once_and_again_when_notes_change(sample: KnowledgeBase, api: TestClient) -> None:
     first = api.get("/api/v1/map").json()
     assert first["working"]

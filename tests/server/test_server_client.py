@@ -201,6 +201,7 @@ def test_recalled_memories_are_shown_in_full_with_one_more_request(
     assert co("--server", team.url, "note", "recall", "zebra", "--tag", "none").code == 1
 
 
+@pytest.mark.slow
 def test_more_refs_than_an_address_can_hold_are_asked_for_in_turn(remote: KnowledgeBase) -> None:
     unknown = [f"memory:{'橡' * 50}-{number}" for number in range(200)]
 

@@ -29,6 +29,7 @@ run()
 """`co`, except that an open stream would keep the server from ending for an hour, and not for five seconds."""
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="a Windows process gets no SIGINT")
 def test_it_opens_the_browser_and_ctrl_c_ends_it_although_a_page_listens(vault: Vault, co: Co, tmp_path: Path) -> None:
     vault.write("memories/oak.md", "Oaks live long.")

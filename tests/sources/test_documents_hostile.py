@@ -113,6 +113,7 @@ def _answer(name: str, data: bytes) -> Document | NotTextError:
         return error
 
 
+@pytest.mark.slow
 @given(
     st.sampled_from(ENDINGS),
     st.binary(max_size=600) | st.text(max_size=400).map(lambda text: text.encode("utf-8", "replace")),
@@ -134,6 +135,7 @@ def test_a_damaged_document_is_read_or_refused(ending: str, damage: list[tuple[f
     answer(f"a.{ending}", bytes(data))
 
 
+@pytest.mark.slow
 @given(st.sampled_from(OFFICE), st.data())
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_a_document_with_damaged_parts_is_read_or_refused(ending: str, data: st.DataObject) -> None:
@@ -152,6 +154,7 @@ def test_the_documents_that_are_damaged_here_can_be_read() -> None:
     assert [ending for ending, data in GOOD.items() if not isinstance(answer(f"a.{ending}", data), Document)] == []
 
 
+@pytest.mark.slow
 def test_zip_bombs_are_refused_at_once() -> None:
     """One large part, a lie about its size, and many large parts together; pictures are not unpacked."""
     size = 34_000_000
@@ -221,6 +224,7 @@ def test_every_format_is_read_within_the_limits_of_the_worker(
     assert answer(name, data) == "it takes too long"
 
 
+@pytest.mark.slow
 def test_a_body_that_takes_too_long_is_reported_and_the_rest_of_the_mail_is_read(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -247,6 +251,7 @@ def test_what_is_cut_off_is_reported() -> None:
     assert line.problem == "only its first 5,000,000 characters are read: it is longer than 5,000,000 characters"
 
 
+@pytest.mark.slow
 def test_extreme_nesting_and_length_take_limited_time() -> None:
     for name, data in EXTREME:
         started = worked()

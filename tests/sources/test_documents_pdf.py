@@ -83,6 +83,7 @@ def test_text_that_cannot_be_decoded_is_reported_and_not_indexed() -> None:
         )
 
 
+@pytest.mark.slow
 def test_a_page_that_never_ends_costs_only_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     read(pdf(lines_of("The reader is started and imported.")))
     started = time.monotonic()

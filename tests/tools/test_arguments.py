@@ -96,6 +96,7 @@ HOSTILE: list[Any] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tool", EVERY_TOOL, ids=lambda tool: tool.name)
 def test_hostile_arguments_are_answered_or_refused_in_one_short_line(kb: Any, tool: Any) -> None:
     toolbox = Toolbox(kb, names=["default", tool.name], with_skills=True)

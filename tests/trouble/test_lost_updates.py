@@ -190,6 +190,7 @@ def test_an_edit_as_root_and_a_restore_keep_owner_permissions_and_extended_attri
         assert os.getxattr(file, "user.mood") == b"calm"
 
 
+@pytest.mark.slow
 def test_a_review_does_not_forget_a_note_that_changed_since_it_was_shown(co: Co, vault: Vault) -> None:
     vault.write("memories/visa.md", "---\nvalid_until: 2025-06-30\n---\nThe visa holds.\n")
     with terminal(co.folder, "note", "review") as child:
@@ -204,6 +205,7 @@ def test_a_review_does_not_forget_a_note_that_changed_since_it_was_shown(co: Co,
     assert vault.notes() == ["memories/visa.md"]
 
 
+@pytest.mark.slow
 def test_of_writers_that_name_the_version_they_read_one_wins_each_round(vault: Vault, data_dir: Path) -> None:
     """As a counter shows best: each adds one to what it read, and repeats what was refused."""
     vault.write("memories/count.md", "0\n")

@@ -232,6 +232,7 @@ def test_changes_are_found_by_polling_or_by_the_regular_sync_if_they_are_not_rep
     heard.until(lambda: "memories/yew.md" in heard.touched("added"))
 
 
+@pytest.mark.slow
 def test_nothing_is_left_behind_when_it_is_closed_even_during_a_sync(vault: Vault, kb: KnowledgeBase) -> None:
     for number in range(600):
         vault.path(f"memories/oak-{number}.md").write_text(f"Oak {number}.")
