@@ -116,7 +116,7 @@ def _values(action: argparse.Action, typed: str, before: list[str]) -> Iterable[
     """What an argument may be. Which refs, tags and sources there are depends on the vault."""
     if action.dest == "ref" or action.metavar == "REF":
         return _ask(before, lambda kb: _refs(kb, typed))
-    if action.metavar == "TAG":
+    if action.dest == "tag" or action.metavar == "TAG":
         return _ask(before, lambda kb: list(kb.tags()))
     if action.metavar == "SOURCE":
         return _ask(before, lambda kb: [*OWN_SOURCES, *(origin.label for origin in kb.index.linked)])
