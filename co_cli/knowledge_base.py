@@ -109,7 +109,7 @@ class KnowledgeBase(Protocol, metaclass=Entrance):
         ...
 
     def catch_up(self) -> None:
-        """Take over what others saved, where several servers share the vault."""
+        """Notice the sources that others added or removed and, where servers share the vault, what they saved."""
         ...
 
     def remember(

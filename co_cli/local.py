@@ -36,7 +36,7 @@ from co_cli.values import (
     Status,
     SyncReport,
 )
-from co_cli.vault import Opening, open_vault, rebuild_index, reopen_vault, sync_vault
+from co_cli.vault import Opening, lists_other_sources, open_vault, rebuild_index, reopen_vault, sync_vault
 from co_cli.vaults import is_own_vault, make_vault
 
 if TYPE_CHECKING:
@@ -169,7 +169,9 @@ class LocalKnowledgeBase:
         return sync_vault(self.vault, progress, seconds, drop_missing)
 
     def catch_up(self) -> None:
-        """Write what others saved to the files, where several servers share the vault."""
+        """Notice the sources that other processes added or removed, and write what other servers saved to the files."""
+        if lists_other_sources(self.vault):
+            self.reload()
         if self.vault.authority:
             self.vault.authority.catch_up()
 

@@ -23,7 +23,7 @@ from co_cli.knowledge_index import IndexContext, KnowledgeIndex
 from co_cli.notes.store import NoteStore
 from co_cli.ranking import RankingSettings, configured
 from co_cli.settings import Settings, load_settings
-from co_cli.sources.origin import IGNORE_FILE, VAULT, Origin, added_sources
+from co_cli.sources.origin import IGNORE_FILE, VAULT, Origin, added_sources, registry_version
 from co_cli.sources.walk import LARGEST_IGNORE_FILE, require_vault
 from co_cli.values import Progress, SyncReport
 from co_cli.vaults import other_tiers
@@ -63,6 +63,8 @@ class LinkedSources(NamedTuple):
     """This vault and your own, if that is searched with it: the ones whose added folders are searched."""
     problem: str | None
     """Why sources.toml, or the settings of a source, cannot be read; then it is not searched."""
+    version: tuple[int, ...] | None
+    """Of sources.toml, before it was read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +176,11 @@ def reopen_vault(vault: Vault) -> Vault:
     return replace(vault, index=vault.index.within(context), sources=sources)
 
 
+def lists_other_sources(vault: Vault) -> bool:
+    """Whether sources.toml was written since the vault was opened."""
+    return registry_version(vault.settings.data_dir) != vault.sources.version
+
+
 def sync_vault(
     vault: Vault, progress: Progress | None = None, seconds: float | None = None, drop_missing: bool = False
 ) -> SyncReport:
@@ -221,7 +228,7 @@ def rebuild_index(vault: Vault, progress: Progress | None = None) -> SyncReport:
 
 def _linked_sources(settings: Settings, root: str, settings_of: Callable[[str], Settings]) -> LinkedSources:
     linked: list[Origin] = []
-    tiers, problem = None, None
+    tiers, problem, version = None, None, registry_version(settings.data_dir)
     if settings.team_vault or settings.set_by["vault"] == "project":  # else there are no tiers
         tiers, linked = other_tiers(settings, root)
     vaults = (root, *(origin.root for origin in linked if origin.tier == "user"))
@@ -242,7 +249,7 @@ def _linked_sources(settings: Settings, root: str, settings_of: Callable[[str], 
             found.append(origin)
         except SettingsError as error:
             problem = str(error)
-    return LinkedSources(tuple(found), tiers, vaults, problem)
+    return LinkedSources(tuple(found), tiers, vaults, problem, version)
 
 
 def _settings_of(settings: Settings, own: str, known: dict[str, Settings], root: str) -> Settings:

@@ -8,7 +8,6 @@ every 30 seconds, because network drives do not report every change.
 from __future__ import annotations
 
 import os
-import stat
 import sys
 import threading
 import time
@@ -17,10 +16,10 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, Self
 
 from co_cli.errors import IndexUnavailableError, KnowledgeError
 from co_cli.logbook import logger
-from co_cli.sources.origin import GIT_FILE, IGNORE_FILE, Origin, kind_of, registry_file
+from co_cli.sources.origin import GIT_FILE, IGNORE_FILE, Origin, kind_of, registry_version
 from co_cli.sources.walk import folders_of
 from co_cli.values import Progress, SyncReport
-from co_cli.vault import Vault
+from co_cli.vault import Vault, sync_vault
 
 if TYPE_CHECKING:
     from watchfiles import Change
@@ -40,15 +39,13 @@ RECURSIVE = sys.platform in ("darwin", "win32")
 """Linux needs a watch for each folder, so only those that are searched get one: not `.git`, nothing behind a link."""
 log = logger("watching")
 
-Identity = tuple[int, int, int]
+Identity = tuple[int, ...]
 
 
 class Watched(Protocol):
     """A vault that is kept open. Its value changes when sources are added or removed."""
 
     vault: Vault
-
-    def sync(self, progress: Progress | None = None, seconds: float | None = None) -> SyncReport: ...
 
     def reload(self) -> None:
         """Read again what is searched with it."""
@@ -156,7 +153,8 @@ class Watcher:
         self._reports_files, self._files = files, set[str]()
         self._stop, self.synced = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self.run, name="co-watch", daemon=True)
-        self._missing, self._problem, self._due = set[Origin](), "", 0.0
+        self._watched, self._missing = {*_origins_of(kb.vault)}, set[Origin]()
+        self._problem, self._due = "", 0.0
         self.polls, self.syncs = False, 0
         if poll or os.environ.get("WATCHFILES_FORCE_POLLING", "").lower() not in ("", "0", "false"):
             self._begin_polling()
@@ -233,10 +231,10 @@ class Watcher:
 
     def _find_origins(self) -> dict[Origin | None, Identity | None]:
         """Notice folders that were added or removed as sources, and those that disappeared or came back."""
-        before = {self._kb.vault.index.origin, *self._kb.vault.linked}
+        before = self._watched  # not what the vault has: a request may have noticed first
         self._kb.reload()
         found = self._origins()
-        now = {origin for origin in found if origin is not None}
+        self._watched = now = {origin for origin in found if origin is not None}
         for origin in before ^ now:
             self._report(Notice("sources", f"{origin.label} is {'no longer' if origin in before else 'now'} watched"))
         missing = {origin for origin in now if found[origin] is None}
@@ -249,21 +247,20 @@ class Watcher:
     def _origins(self) -> dict[Origin | None, Identity | None]:
         """What is watched, and the state of its folder; None stands for the list of sources."""
         vault = self._kb.vault
-        origins = (vault.index.origin, *vault.linked)
-        listed: dict[Origin | None, Identity | None] = {None: _identity(registry_file(vault.settings.data_dir))}
-        return listed | {origin: _identity(origin.root) for origin in origins}
+        listed: dict[Origin | None, Identity | None] = {None: registry_version(vault.settings.data_dir)}
+        return listed | {origin: _identity(origin.root) for origin in _origins_of(vault)}
 
     def _folders(self) -> set[str]:
-        found = set[str]()
-        for origin in (self._kb.vault.index.origin, *self._kb.vault.linked):
-            found.update([origin.root] if RECURSIVE else folders_of(origin, self._kb.vault.index.of(origin).exclude))
+        found, vault = set[str](), self._kb.vault
+        for origin in _origins_of(vault):
+            found.update([origin.root] if RECURSIVE else folders_of(origin, vault.index.of(origin).exclude))
         return {path for path in found if os.access(path, os.R_OK) and path.encode(errors="ignore").decode() == path}
 
     def _matters(self, change: Change, path: str) -> bool:
         """Whether a change is of a note, a folder or an ignore file."""
         parent, name = os.path.split(path)
         ignores = name in (IGNORE_FILE, GIT_FILE)
-        for origin in (self._kb.vault.index.origin, *self._kb.vault.linked):
+        for origin in _origins_of(self._kb.vault):
             root = os.path.join(origin.root, "")
             hidden = f"{os.sep}." in (parent if ignores else path)[len(root) - 1 :]
             if path.startswith(root) and not hidden:
@@ -272,13 +269,14 @@ class Watcher:
 
     def _sync(self) -> None:
         started, self._due = time.monotonic(), time.monotonic() + RETRY
+        vault = self._kb.vault
         self.syncs += 1
         try:
-            report = self._kb.sync(self._go_on, EMBEDDING)
+            report = sync_vault(vault, self._go_on, EMBEDDING)
         except StoppedError:
             raise
         except KnowledgeError as error:
-            if not self._problem and os.path.isdir(self._kb.vault.root):
+            if not self._problem and os.path.isdir(vault.root):
                 self._report(Notice("failed", str(error)))
             self._problem = str(error)
             return
@@ -286,8 +284,7 @@ class Watcher:
         self._problem = ""
         self._due = time.monotonic() + (RETRY if took > EMBEDDING else SAFETY)
         self.synced.set()
-        origins = (self._kb.vault.index.origin, *self._kb.vault.linked)
-        reports = zip(origins, [report, *(one for _, one in report.linked)], strict=False)
+        reports = zip(_origins_of(vault), [report, *(one for _, one in report.linked)], strict=True)
         changed = tuple((origin, one) for origin, one in reports if one.touched or one.kept)
         files = tuple(sorted(self._files))
         self._files.clear()
@@ -307,10 +304,14 @@ class Watcher:
             log.info("%s", news.text)
 
 
+def _origins_of(vault: Vault) -> tuple[Origin, ...]:
+    return vault.index.origin, *vault.linked
+
+
 def _identity(path: str) -> Identity | None:
-    """Changes when a folder is replaced, or a file is written; None if there is none."""
+    """Changes when a folder is replaced; None if there is none."""
     try:
         found = os.stat(path)
     except OSError:
         return None
-    return found.st_dev, found.st_ino, found.st_mtime_ns if stat.S_ISREG(found.st_mode) else 0
+    return found.st_dev, found.st_ino

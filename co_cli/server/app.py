@@ -52,7 +52,9 @@ OWNER = Token("", "admin", "")
 """The person who started the server."""
 PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "page")
 SIGN_IN = f"{API}/session"
-PRIVATE = ("/api/", "/mcp", "/metrics")
+ABOUT_NOTES = ("/api/", "/mcp")
+"""Beginnings of paths whose answers depend on the vault."""
+PRIVATE = (*ABOUT_NOTES, "/metrics")
 """Beginnings of paths that need a token."""
 READS = 4
 """Searches and other reads at once. With more, none is faster, and saves wait for all of them."""
@@ -168,7 +170,10 @@ class Site:
         await self._bodies(scope, receive, send)
 
     async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request that is complete."""
+        """Answer a request that is complete, with what other processes changed until now."""
+        known = scope.get("state", {}).get("token_name") is not None
+        if known and scope["path"].startswith(ABOUT_NOTES):
+            await to_thread.run_sync(self.kb.catch_up)
         await self.inner(scope, receive, send)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -39,7 +39,6 @@ from co_cli.mcp.transports import http_app
 from co_cli.server.access_tokens import AccessTokens, team_of
 from co_cli.server.app import Access, Site
 from co_cli.server.metrics import Gauge, Metrics
-from co_cli.server.routes import API
 from co_cli.tools import Toolbox
 from co_cli.values import Token
 
@@ -112,12 +111,6 @@ class TeamSite(Site):
             await answer(scope, receive, send)
             return
         await super().admit(scope, receive, send)
-
-    async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        known = scope.get("state", {}).get("token_name") is not None
-        if known and self._team and scope["path"].startswith((API, PATH)):
-            await to_thread.run_sync(self._team.catch_up)
-        await super().answer(scope, receive, send)
 
     async def sign_in(self, request: Request) -> Response:
         """Those that fail are limited for each address; people behind one proxy have addresses of their own."""

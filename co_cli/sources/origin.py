@@ -164,6 +164,15 @@ def registry_file(data_dir: str) -> str:
     return os.path.join(data_dir, REGISTRY)
 
 
+def registry_version(data_dir: str) -> tuple[int, ...] | None:
+    """Changes when a source is added or removed; None if none was added yet."""
+    try:
+        found = os.stat(registry_file(data_dir))
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino, found.st_mtime_ns
+
+
 def added_sources(data_dir: str, vaults: Sequence[str]) -> list[Added]:
     """What was added to these vaults, in their order, without files that a vault before has added already."""
     found: list[Added] = []

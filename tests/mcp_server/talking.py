@@ -43,6 +43,10 @@ class Place:
     def start(self, *arguments: str, **variables: str) -> Process:
         return Process([*CO, "mcp", *arguments], {**self.environment, **variables}, self.folder)
 
+    def run(self, *arguments: str) -> None:
+        """Another command, to its end."""
+        subprocess.run([*CO, *arguments], env=self.environment, cwd=self.folder, check=True, capture_output=True)
+
 
 class Process(subprocess.Popen[str]):
     """A running `co mcp`; requests and answers are lines."""

@@ -55,6 +55,23 @@ def test_a_file_saved_in_an_editor_is_found_without_a_manual_sync(served: Served
         time.sleep(0.1)
 
 
+def test_a_folder_that_is_added_meanwhile_is_searched_by_the_next_call_until_it_is_removed(served: Served) -> None:
+    place, talk = served
+    handbook = place.folder / "handbook"
+    handbook.mkdir()
+    (handbook / "deploy.txt").write_text("The walrus goes to staging first.")
+
+    def search() -> str:
+        return text_of(talk.call_tool("search_knowledge", {"query": "walrus staging"}))
+
+    for _ in range(2):
+        assert "handbook" not in search()
+        place.run("add", str(handbook))
+        assert '<note ref="folder:handbook/deploy.txt#L1-1"' in search()
+        assert "goes to staging first" in text_of(talk.call_tool("read_note", {"ref": "folder:handbook/deploy.txt"}))
+        place.run("source", "remove", "handbook")
+
+
 def test_a_mistake_is_a_tool_error_in_one_short_line(served: Served) -> None:
     for tool, arguments, fix in (
         ("recall_memory", {}, "recall_memory needs query"),

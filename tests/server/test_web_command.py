@@ -8,7 +8,9 @@ import signal
 import socket
 import subprocess
 import sys
-from contextlib import suppress
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import httpx2
@@ -27,6 +29,22 @@ http_server.GRACE = 3600
 run()
 """
 """`co`, except that an open stream would keep the server from ending for an hour, and not for five seconds."""
+
+
+@contextmanager
+def web_process() -> Iterator[tuple[str, str]]:
+    """A running `co web`: the address of its API, and the code to sign in with."""
+    command = [sys.executable, "-m", "co_cli", "web", "--no-open", "--port", "0"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        patience = threading.Timer(2 * PATIENCE, process.kill)  # a missing event should fail, not hang
+        patience.start()
+        try:
+            assert process.stderr
+            url, code = process.stderr.readline().split()[-1].split("/#code=")
+            yield f"{url}/api/v1", code
+        finally:
+            patience.cancel()
+            process.kill()
 
 
 @pytest.mark.slow
@@ -63,6 +81,34 @@ def test_it_opens_the_browser_and_ctrl_c_ends_it_although_a_page_listens(vault: 
         assert process.wait(PATIENCE) == 0
         assert process.stderr.read() == ""
     busy.close()
+
+
+@pytest.mark.slow
+def test_a_folder_that_is_added_meanwhile_is_searched_by_the_next_request_until_it_is_removed(
+    vault: Vault, co: Co, tmp_path: Path
+) -> None:
+    handbook = tmp_path / "handbook"
+    handbook.mkdir()
+    (handbook / "deploy.txt").write_text("The walrus goes to staging first.")
+    with web_process() as (url, code), httpx2.Client(base_url=url, verify=False, timeout=PATIENCE) as client:
+        token = client.post("/session", json={"code": code}).json()["token"]
+        client.headers["Authorization"] = f"Bearer {token}"
+
+        def found() -> list[str]:
+            return [hit["ref"] for hit in client.get("/search", params={"q": "walrus staging"}).json()["hits"]]
+
+        with client.stream("GET", "/events") as stream:
+            lines = stream.iter_lines()
+            for _ in range(2):
+                assert found() == []
+                assert co.process("add", str(handbook)).code == 0
+                assert found() == ["folder:handbook/deploy.txt#L1-1"]
+                assert "folder:handbook" in client.get("/filters").json()["sources"]
+                assert next(line for line in lines if "folder:handbook is now watched" in line)
+
+                assert co.process("source", "remove", "handbook").code == 0
+                assert "folder:handbook" not in client.get("/filters").json()["sources"]
+                assert next(line for line in lines if "folder:handbook is no longer watched" in line)
 
 
 def test_a_port_that_is_in_use_is_one_line_with_the_fix(vault: Vault, co: Co) -> None:
