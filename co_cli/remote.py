@@ -237,7 +237,8 @@ class RemoteKnowledgeBase:
         given: dict[str, Any] = {OPTIONS[name].word: value for name, value in filters.items()}
         for entry in OPTIONS.values():
             if entry.form == "pairs" and entry.word in given:
-                given[entry.word] = [f"{key}={value}" for key, value in (given[entry.word] or {}).items()]
+                pairs = dict[str, str](given[entry.word] or ())
+                given[entry.word] = [f"{key}={value}" for key, value in pairs.items()]
         return self.ask("GET", "/notes", list[NoteSummary], source=source or OWN_SOURCES, limit=limit or 0, **given)
 
     def tags(self, source: str | None = None) -> dict[str, int]:
