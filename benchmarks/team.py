@@ -25,7 +25,7 @@ from co_cli.index.tokens import is_stop_word, tokens
 from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.notes.note import read_note
 from co_cli.notes.store import content_hash
-from co_cli.sources.origin import Origin, kind_of
+from co_cli.sources.origin import Origin, reader_of
 from co_cli.sources.passages import passages_of
 from tests import postgres
 
@@ -73,7 +73,7 @@ class Filling:
         query = WordQuery(tuple(token for word in words for token in tokens(word)))
         (vector,) = self.embedder.embed([question], "query")
         assert vector
-        scope = Scope(tuple((self.vault, source) for source in kind_of(ORIGIN).sources))
+        scope = Scope(tuple((self.vault, source) for source in reader_of(ORIGIN).sources))
         started = time.perf_counter()
         with self.engine.reading() as reader:
             found = [*reader.words(scope, query, CANDIDATES), *reader.nearest(scope, self.space, vector, CANDIDATES)]

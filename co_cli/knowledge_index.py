@@ -36,7 +36,7 @@ from co_cli.notes.store import NoteStore, hash_of_file
 from co_cli.paths import is_inside
 from co_cli.retrieval.pipeline import Trace, search
 from co_cli.retrieval.request import SearchRequest
-from co_cli.sources.origin import VAULT, Origin, kind_of
+from co_cli.sources.origin import VAULT, Origin, reader_of
 from co_cli.sources.walk import left_out, odd_entries, place_of, scan_origin, would_list
 from co_cli.values import Filters, Hit, Progress, SearchResult, SyncReport, to_utf8
 
@@ -145,7 +145,7 @@ class KnowledgeIndex:
             files = self.notes.read(lambda reader, vault: reader.files(vault, reported=True), {})
             synced = self.notes.state().synced_at is not None
         scan = scan_origin(self.origin, self.exclude)
-        if self.origin.kind == VAULT and not self.origin.tier:
+        if self.origin.source == VAULT and not self.origin.tier:
             self._sweep({os.path.join(self.root, folder) for folder in scan.unfinished})
         again = [path for path, file in files.items() if self._is_readable_now(path, file.skipped)]
         skipped, problems = reported(files)
@@ -426,7 +426,7 @@ class KnowledgeIndex:
     # -- inside --------------------------------------------------------------------------------------------------------
 
     def _check_source(self, source: str | None) -> None:
-        known = kind_of(self.origin).sources
+        known = reader_of(self.origin).sources
         if source is not None and source not in known:
             raise InvalidInputError(f"a source must be one of {', '.join(known)}, not {source!r}")
 
@@ -446,10 +446,10 @@ class KnowledgeIndex:
         """Whether a file was skipped for a limit that changed since, or for a reader that is installed now."""
         if skipped is None:
             return False
-        kind, name = kind_of(self.origin), place_of(path)[1]
+        source_reader, name = reader_of(self.origin), place_of(path)[1]
         if skipped.startswith("needs the extra"):
-            return kind.unread(name) is None
-        return TOO_LARGE in skipped and not skipped.endswith(kind.limit_text(name, self.limit))
+            return source_reader.unread(name) is None
+        return TOO_LARGE in skipped and not skipped.endswith(source_reader.limit_text(name, self.limit))
 
     def _sweep(self, folders: Collection[str]) -> None:
         """Remove temporary files of killed writers, next to search.db and in these folders of the vault."""

@@ -29,7 +29,7 @@ from co_cli.values import Progress, SyncReport
 from co_cli.vaults import other_tiers
 
 if TYPE_CHECKING:
-    from co_cli.embedding.reader import PassageReader
+    from co_cli.embedding.reader import CrossEncoder
     from co_cli.sources.passages import Boundaries
 
 
@@ -79,7 +79,7 @@ class Vault:
     """The files."""
     activity: Activity
     """The log of searches, opened notes and versions (activity.db), created when there is something to write."""
-    reader: PassageReader | None
+    reader: CrossEncoder | None
     """The model that reads the first results, loaded when it is first used; None if the settings say so."""
     sources: LinkedSources
     settings_of: Callable[[str], Settings]
@@ -238,7 +238,7 @@ def _linked_sources(settings: Settings, root: str, settings_of: Callable[[str], 
             if any(label == origin.label for origin in linked):
                 rule = "`co source remove` one of them, and add it again with another --name"
                 problem = f"{entry.origin.path} is called {label}, as a source of this vault: {rule}"
-            elif entry.origin.kind != "skill":  # skills have a search of their own
+            elif entry.origin.source != "skill":  # skills have a search of their own
                 linked.append(entry.origin)
     except SettingsError as error:
         problem = str(error)

@@ -10,7 +10,7 @@ from dataclasses import replace
 from benchmarks.cold import child_output
 from benchmarks.measuring import BenchRow, interleaved
 from benchmarks.vaults import Bar, bench_vault, questions
-from co_cli.embedding.reader import LARGE, SMALL, PassageReader
+from co_cli.embedding.reader import LARGE, SMALL, CrossEncoder
 from co_cli.retrieval.rerank import READ
 from co_cli.vault import Opening
 
@@ -22,13 +22,13 @@ LOADING, MEMORY = 0.15, 120_000
 CHILD = """
 import time
 import numpy
-from co_cli.embedding.reader import SMALL, PassageReader
+from co_cli.embedding.reader import SMALL, CrossEncoder
 
 def held():
     return int(dict(line.split(":", 1) for line in open("/proc/self/status"))["VmRSS"].split()[0])
 
 before, started = held(), time.perf_counter()
-reader = PassageReader(SMALL, onnx=False)
+reader = CrossEncoder(SMALL, onnx=False)
 reader._loaded
 loaded = time.perf_counter() - started
 reader.scores("how long does it take?", ["It takes a while. " * 40] * 20)
@@ -41,8 +41,8 @@ def bench_reader(notes: int, bar: Bar | None = None) -> list[BenchRow]:
     with bench_vault(notes, bar) as vault, vault.open(opening=Opening(read_all=True)) as kb:
         asked = questions(QUERIES)
         turns = {name: iter(asked * 4) for name in ("unread", *runtimes, "large")}
-        readers = {name: PassageReader(SMALL, onnx=name != "numpy") for name in runtimes}
-        readers["large"] = PassageReader(LARGE)
+        readers = {name: CrossEncoder(SMALL, onnx=name != "numpy") for name in runtimes}
+        readers["large"] = CrossEncoder(LARGE)
 
         def search(name: str) -> None:
             kb.vault = replace(kb.vault, reader=readers[name])

@@ -30,7 +30,7 @@ from co_cli.errors import InvalidInputError, SettingsError
 from co_cli.importers.articles import import_articles
 from co_cli.linked.origins import Part, is_glob
 from co_cli.settings import Settings
-from co_cli.sources.origin import KINDS, Origin
+from co_cli.sources.origin import SOURCE_READERS, Origin
 from co_cli.sources.web import looks_like_url
 from co_cli.values import BINARY, ON_CONFLICT, SyncReport, masked_text
 from co_cli.vaults import is_own_vault, own_vault, tier_of
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 """One result, as JSON prints it."""
-SOURCE = re.compile(rf"(?:{'|'.join(KINDS)}):[^/]+")
+SOURCE = re.compile(rf"(?:{'|'.join(SOURCE_READERS)}):[^/]+")
 TROUBLE = ("missing", "failed")
 MOST_SHOWN = 10
 
@@ -49,7 +49,9 @@ MOST_SHOWN = 10
 def add_add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("origin", nargs="+", metavar="URL|PATH", help="web pages, files or folders")
     parser.add_argument("-t", "--tag", action="append", metavar="TAG", help="a tag for the pages (repeatable)")
-    parser.add_argument("--as", dest="kind", choices=tuple(KINDS), help="the kind of a folder (default: detected)")
+    parser.add_argument(
+        "--as", dest="kind", choices=tuple(SOURCE_READERS), help="the kind of a folder (default: detected)"
+    )
     parser.add_argument("--name", help="its name in refs: folder:NAME/file.md")
     parser.add_argument("--read-only", action="store_true", help="`co edit` must not change its files")
     parser.add_argument("--prompt-addition", default="", metavar="TEXT", help="more instructions for loading_model")

@@ -29,7 +29,7 @@ from co_cli.notes.secrets import redact
 from co_cli.notes.store import NoteStore
 from co_cli.saving.lookup import locate_checkpoint
 from co_cli.searching.requests import Options, build_request, find
-from co_cli.sources.origin import CHECKPOINT, CHECKPOINTS, Origin, kind_of
+from co_cli.sources.origin import CHECKPOINT, CHECKPOINTS, Origin, reader_of
 from co_cli.values import moment_text
 from co_cli.vault import Vault
 from co_cli.vaults import vaults_for_prompts, why_untrusted
@@ -119,7 +119,7 @@ class Checkpoints:
 
     def note(self, name: str) -> Note:
         origin, path = locate_checkpoint(self._vault.root, name)
-        return kind_of(origin).read(origin, path, self._store.read(path))
+        return reader_of(origin).read(origin, path, self._store.read(path))
 
     def messages(self, name: str) -> list[Any]:
         """The messages of a conversation. Raises InvalidInputError if the user does not trust the vault."""
@@ -148,7 +148,7 @@ class Checkpoints:
         for name in sorted(os.listdir(self.origin.root)) if os.path.isdir(self.origin.root) else ():
             if name.endswith(".md"):
                 with suppress(KnowledgeError, NotTextError):  # a folder, a link or something else that is no note
-                    found.append(kind_of(self.origin).read(self.origin, name, self._store.read(name)))
+                    found.append(reader_of(self.origin).read(self.origin, name, self._store.read(name)))
         return found
 
     def _ratings(self) -> dict[str, list[bool]]:

@@ -11,7 +11,7 @@ import threading
 
 from co_cli.embedding import static
 from co_cli.embedding.minilm import MiniLMEmbedder
-from co_cli.embedding.reader import MODELS, PassageReader
+from co_cli.embedding.reader import MODELS, CrossEncoder
 from co_cli.embedding.remote import Outage, RemoteEmbedder, remote_space
 from co_cli.embedding.space import MINILM, Embedder, VectorSpace
 from co_cli.errors import EmbeddingError, SettingsError
@@ -34,11 +34,11 @@ def space_of(provider: str, model: str | None = None) -> VectorSpace | None:
     return space
 
 
-def reader_named(name: str) -> PassageReader | None:
+def reader_named(name: str) -> CrossEncoder | None:
     """The reader of this name; None for `off`."""
     if name == "off":
         return None
-    return PassageReader(MODELS[name])
+    return CrossEncoder(MODELS[name])
 
 
 class Embedders:

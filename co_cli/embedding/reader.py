@@ -85,7 +85,7 @@ class Runtime(Protocol):
     def __call__(self, pairs: Sequence[Numbers], /) -> list[float]: ...
 
 
-class PassageReader:
+class CrossEncoder:
     """Loaded by the first call; after that it can be used from several threads."""
 
     def __init__(self, model: Model = SMALL, folder: str = FOLDER, onnx: bool = True) -> None:

@@ -13,7 +13,7 @@ from co_cli.embedding.space import Vector
 from co_cli.index.engine import ReadTransaction, Scope, StoredSpace, WordQuery
 from co_cli.index.grep import read_origin
 from co_cli.retrieval.query import Query, parse
-from co_cli.sources.origin import kind_of
+from co_cli.sources.origin import reader_of
 from co_cli.vault import Vault
 
 DEPTH, RRF_K = 100, 60
@@ -43,7 +43,7 @@ class Desk:
     def _reading(self) -> Generator[tuple[ReadTransaction, Scope, StoredSpace | None]]:
         with self.vault.engine.reading() as reader:
             state = self.vault.index.notes.state()
-            sources = kind_of(state.origin).sources
+            sources = reader_of(state.origin).sources
             yield reader, Scope(tuple((state.id, source) for source in sources)), state.active
 
     def keywords(self, text: str) -> list[str]:

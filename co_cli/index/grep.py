@@ -21,7 +21,7 @@ from co_cli.index.names import fold_name, names_of
 from co_cli.notes.dates import edge_for
 from co_cli.notes.note import Note, NotTextError
 from co_cli.paths import open_regular
-from co_cli.sources.origin import Origin, kind_of
+from co_cli.sources.origin import Origin, reader_of
 from co_cli.sources.passages import passages_of
 from co_cli.sources.walk import entries_of, path_of, scan_origin
 from co_cli.values import Filters, Passage
@@ -107,18 +107,18 @@ def read_origin(
     origin: Origin, exclude: Sequence[str], limit: int, unsearched: list[str] | None = None
 ) -> Iterator[tuple[Note, float]]:
     """Every note of an origin with its modification time. Files with text that cannot be read go to `unsearched`."""
-    kind, scan = kind_of(origin), scan_origin(origin, exclude)
+    source_reader, scan = reader_of(origin), scan_origin(origin, exclude)
     left = [] if unsearched is None else unsearched
     left += scan.unread
     for folder, listing in sorted(scan.listings.items()):
         for name in entries_of(listing):
-            path, reason = path_of(folder, name), kind.unread(name)
+            path, reason = path_of(folder, name), source_reader.unread(name)
             try:
                 if reason is None:
                     with open_regular(os.path.join(origin.root, path), follow=False) as stream:
                         state = os.fstat(stream.fileno())
-                        if state.st_size <= kind.largest(name, limit):
-                            yield kind.read(origin, path, stream.read()), state.st_mtime
+                        if state.st_size <= source_reader.largest(name, limit):
+                            yield source_reader.read(origin, path, stream.read()), state.st_mtime
                         else:
                             reason = "too large"
             except (OSError, NotTextError) as error:
@@ -141,7 +141,7 @@ def grep(
     succession = Succession()
     read, own, unsearched = set[str](), places[0][0], list[str]()
     for origin, exclude, limit in places:
-        wanted = [one for one in kind_of(origin).sources if _is_wanted(one, origin, filters)]
+        wanted = [one for one in reader_of(origin).sources if _is_wanted(one, origin, filters)]
         left: list[str] = []
         for note, mtime in _notes(origin, origin is own, exclude, limit, left) if wanted else ():
             file = f"{origin.root}/{note.path}"

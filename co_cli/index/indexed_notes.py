@@ -30,7 +30,7 @@ from co_cli.index.engine import (
 )
 from co_cli.index.links import Backlink, Link, links_from, links_to
 from co_cli.index.tokens import fold
-from co_cli.sources.origin import Origin, kind_of
+from co_cli.sources.origin import Origin, reader_of
 from co_cli.values import Filters, UseCount, to_utf8
 
 T = TypeVar("T")
@@ -131,7 +131,7 @@ class IndexedNotes:
 
     def all(self) -> list[StoredNote]:
         """Every note, newest first."""
-        sources = kind_of(self.origin).sources
+        sources = reader_of(self.origin).sources
         return self.read(lambda reader, vault: reader.list_notes(Scope(tuple((vault, one) for one in sources))), [])
 
     def ref_of(self, path: str) -> str | None:
@@ -184,7 +184,7 @@ class IndexedNotes:
         parts = [
             (vault.id, source)
             for vault in vaults
-            for source in kind_of(vault.origin).sources
+            for source in reader_of(vault.origin).sources
             if not filters.sources or source in filters.sources or vault.origin.label in filters.sources
         ]
         scope = Scope(tuple(parts), filters)

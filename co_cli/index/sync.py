@@ -17,7 +17,7 @@ from co_cli.notes.files import is_empty_folder
 from co_cli.notes.note import NotTextError
 from co_cli.notes.store import content_hash
 from co_cli.paths import open_regular, permission_cure
-from co_cli.sources.origin import VAULT, Origin, kind_of
+from co_cli.sources.origin import VAULT, Origin, reader_of
 from co_cli.sources.passages import Boundaries, cut_note
 from co_cli.sources.walk import Scan, is_listed, place_of
 from co_cli.values import Progress, SyncReport, to_utf8
@@ -133,8 +133,12 @@ def read_file(
     """A file as it goes into the index; it is not parsed if its content is known already."""
     if to_utf8(path) != path:  # a sync does not list it
         raise Unreadable("has a name that is not valid UTF-8; rename it")
-    kind, name = kind_of(origin), place_of(path)[1]
-    reason, why, limit = kind.unread(name), kind.limit_text(name, limit), kind.largest(name, limit)
+    source_reader, name = reader_of(origin), place_of(path)[1]
+    reason, why, limit = (
+        source_reader.unread(name),
+        source_reader.limit_text(name, limit),
+        source_reader.largest(name, limit),
+    )
     try:
         with open_regular(os.path.join(origin.root, path), follow=False) as stream:
             state = os.fstat(stream.fileno())
@@ -152,7 +156,7 @@ def read_file(
         return IndexedFile(path, file_hash, mtime, None, [])
     try:
         # without the tier: the same rows serve those whose own vault it is
-        note = kind.read(origin._replace(tier="") if origin.tier else origin, path, data)
+        note = source_reader.read(origin._replace(tier="") if origin.tier else origin, path, data)
     except NotTextError as error:
         return IndexedFile(path, file_hash, mtime, None, [], str(error))
     passages, problem = cut_note(note, boundaries)
@@ -256,16 +260,16 @@ def _vanished(reader: ReadTransaction, vault: int, origin: Origin, lost: Sequenc
 
     Then the rows stay, marked as missing, until their files are back or the user drops them.
     """
-    if not lost or not kind_of(origin).guards_missing:
+    if not lost or not reader_of(origin).guards_missing:
         return False
     if origin.only or is_empty_folder(origin.root):
         return True
     notes = reader.find_notes(vault, "path", list(reader.files(vault)))
-    if origin.kind == VAULT:
+    if origin.source == VAULT:
         there = {note.path for note in notes if note.missing is None}
     else:  # also files that are listed only
         there = reader.files(vault).keys() - {note.path for note in notes if note.missing is not None}
-    gone, few = len(there.intersection(lost)), FEW_DELETED if origin.kind == VAULT else 2
+    gone, few = len(there.intersection(lost)), FEW_DELETED if origin.source == VAULT else 2
     return gone > 1 and (gone == len(there) or (gone >= few and gone * 2 > len(there)))
 
 

@@ -19,7 +19,7 @@ from typing import Literal, NamedTuple
 from co_cli.errors import InvalidInputError, NoteConflictError, VaultError
 from co_cli.notes.refs import slugify
 from co_cli.paths import is_inside
-from co_cli.sources.origin import KINDS, Added, Origin, added_sources, change_registry, read_registry
+from co_cli.sources.origin import SOURCE_READERS, Added, Origin, added_sources, change_registry, read_registry
 from co_cli.values import BINARY, ON_CONFLICT, OWN_SOURCES, Progress, SyncReport, moment_text
 from co_cli.vault import Vault
 from co_cli.vaults import is_own_vault
@@ -163,8 +163,10 @@ class Origins:
         root, only = _place(os.fspath(path))
         is_obsidian = not only and os.path.isdir(os.path.join(root, ".obsidian"))
         origin = Origin(kind or ("obsidian" if is_obsidian else "folder"), root, "", only)
-        if origin.kind not in KINDS:
-            raise InvalidInputError(f"the kind of a source must be one of {', '.join(KINDS)}, not {origin.kind!r}")
+        if origin.source not in SOURCE_READERS:
+            raise InvalidInputError(
+                f"the kind of a source must be one of {', '.join(SOURCE_READERS)}, not {origin.source!r}"
+            )
         known: list[Origin] = []
         made: list[Origin] = []
 

@@ -21,7 +21,7 @@ from co_cli.linked.origins import Origins
 from co_cli.notes.note import Note, NotTextError
 from co_cli.notes.store import NoteStore
 from co_cli.paths import PROJECT_FOLDER, is_inside, is_yours, project_of
-from co_cli.sources.origin import Origin, kind_of
+from co_cli.sources.origin import Origin, reader_of
 from co_cli.sources.skill_format import HEAVY, SKILL_FILE, folder_name
 from co_cli.values import Filters
 from co_cli.vault import Vault
@@ -68,7 +68,7 @@ class Skills:
     def folders(self) -> list[tuple[Level, str, Origin]]:
         """Where skills are, by precedence: level, path and origin. Links out of a project are not followed."""
         root = self._project[-1] if self._project else None
-        added = {origin.root: origin for origin in Origins(self._vault).all() if origin.kind == "skill"}
+        added = {origin.root: origin for origin in Origins(self._vault).all() if origin.source == "skill"}
         named = self._vault.settings.skill_folders
         wanted: list[tuple[Level, str]] = [
             *(("project", os.path.join(folder, place)) for folder in self._project for place in PLACES),
@@ -130,7 +130,7 @@ class Skills:
         """A skill as its file is now, and the other files in its folder (the first 100, without hidden ones)."""
         data = NoteStore(skill.origin.root).read(skill.inside)
         try:
-            note = kind_of(skill.origin).read(skill.origin, skill.inside, data)
+            note = reader_of(skill.origin).read(skill.origin, skill.inside, data)
         except NotTextError as error:
             raise InvalidInputError(f"{skill.path} is not a skill: {error}") from None
         return note, list(islice(_files(os.path.dirname(skill.file)), MOST_FILES))

@@ -15,7 +15,7 @@ from co_cli.retrieval.rerank import READ_SECONDS, Reranker
 from co_cli.values import Filters
 
 if TYPE_CHECKING:
-    from co_cli.embedding.reader import PassageReader
+    from co_cli.embedding.reader import CrossEncoder
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class SearchRequest:
     """Each side can be switched off."""
     min_score: float | None = None
     prefix: bool = False
-    reader: PassageReader | None = None
+    reader: CrossEncoder | None = None
     read_seconds: float | None = READ_SECONDS
     """What reading may take; None: as long as it takes."""
     reranker: Reranker | None = None

@@ -15,7 +15,7 @@ from co_cli.errors import KnowledgeError
 from co_cli.retrieval.score import Scored, best_first
 
 if TYPE_CHECKING:
-    from co_cli.embedding.reader import PassageReader
+    from co_cli.embedding.reader import CrossEncoder
 
 READ = 20
 """Notes that are read, each with its best passage."""
@@ -40,7 +40,7 @@ class Reading(NamedTuple):
 
 
 def read(
-    reader: PassageReader,
+    reader: CrossEncoder,
     query: str,
     ranked: Sequence[Scored],
     texts: Sequence[str],

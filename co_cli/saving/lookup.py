@@ -32,7 +32,7 @@ from co_cli.notes.note import Note, NotTextError, read_note
 from co_cli.notes.refs import ENDINGS, FOLDERS, path_of, source_ref, without_ending, without_lines
 from co_cli.notes.store import NoteStore
 from co_cli.paths import is_inside
-from co_cli.sources.origin import CHECKPOINT, CHECKPOINTS, VAULT, Origin, kind_of
+from co_cli.sources.origin import CHECKPOINT, CHECKPOINTS, VAULT, Origin, reader_of
 from co_cli.sources.walk import would_list
 from co_cli.values import Filters, NoteSummary, moment_text, to_utf8
 from co_cli.vault import Vault
@@ -107,10 +107,10 @@ class Lookup:
             skill = self.skills.find(ref)
             return skill.origin, self.skills.open(skill)[0]
         origin, path = self.locate(ref)
-        kind = kind_of(origin)
-        largest = kind.largest(os.path.basename(path), self._vault.index.of(origin).limit)
+        source_reader = reader_of(origin)
+        largest = source_reader.largest(os.path.basename(path), self._vault.index.of(origin).limit)
         try:
-            return origin, kind.read(origin, path, NoteStore(origin.root, largest=largest).read(path))
+            return origin, source_reader.read(origin, path, NoteStore(origin.root, largest=largest).read(path))
         except NotTextError as error:
             raise InvalidInputError(f"{path} is not a note: {error}") from None
 
@@ -138,7 +138,7 @@ class Lookup:
         if entry is not None and entry.read_only:
             file = os.path.join(origin.root, *path.split("/"))
             raise InvalidInputError(f"{file} cannot be changed here: {origin.label} was added with --read-only")
-        return entry is not None and origin.kind != "skill"
+        return entry is not None and origin.source != "skill"
 
     def in_other_tier(self, ref: str) -> tuple[str, str] | None:
         """The tier of a note that is in another tier's vault, and its ref there; None if it is not."""
@@ -171,7 +171,7 @@ class Lookup:
     def _locate_elsewhere(self, asked: str) -> tuple[Origin, str] | None:
         """A note by its path inside a linked source, else by its title, alias or file name anywhere."""
         for origin in self._vault.index.linked:
-            path = path_of(asked) if origin.tier else kind_of(origin).path(origin, asked)
+            path = path_of(asked) if origin.tier else reader_of(origin).path(origin, asked)
             if path is not None and not os.path.isabs(path) and self._is_listed(origin, path):
                 return origin, path
         if self.index is None or to_utf8(asked) != asked:
@@ -347,7 +347,7 @@ def _forms(ref: str) -> list[str]:
 def _path_of_ref(origin: Origin, asked: str, vault: str) -> str | None:
     head = f"{origin.tier}:" if origin.tier else f"{origin.label}/"
     if asked.startswith(head) and len(asked) > len(head):
-        return kind_of(origin).path(origin, asked[len(head) :])
+        return reader_of(origin).path(origin, asked[len(head) :])
     if os.path.isabs(asked) or os.path.isfile(asked):
         if is_inside(os.path.realpath(asked), vault):
             return None

@@ -129,7 +129,7 @@ class VaultWriter:
                 if own:
                     self._index(path)
         except KnowledgeError as error:
-            if isinstance(error, SecretError) or origin.kind != VAULT:  # a linked folder has no trash of ours
+            if isinstance(error, SecretError) or origin.source != VAULT:  # a linked folder has no trash of ours
                 raise
             with store.lock():
                 kept = store.keep(path, store.safe(data, based_on))

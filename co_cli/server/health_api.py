@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 from pydantic import BaseModel
 
 from co_cli.embedding.embedders import reader_named
-from co_cli.embedding.reader import PassageReader
+from co_cli.embedding.reader import CrossEncoder
 from co_cli.errors import VaultError
 from co_cli.linked.origins import SourceState
 from co_cli.local import LocalKnowledgeBase
@@ -147,6 +147,6 @@ def compare_rankings(kb: LocalKnowledgeBase, asked: Compare) -> Compared:
 def _search(kb: LocalKnowledgeBase, asked: Compare, ranking: RankingChoice) -> SearchResult:
     options = Options(asked.limit, **ranking.model_dump(exclude={"reader"}), read=False)
     request = build_request(kb.vault, asked.q, options)
-    reader: PassageReader | None = kb.vault.reader if ranking.reader is None else _reader_named(ranking.reader)
+    reader: CrossEncoder | None = kb.vault.reader if ranking.reader is None else _reader_named(ranking.reader)
     request = replace(request, reader=reader if request.backend == "hybrid" else None, read_seconds=None)
     return find(kb.index, request)

@@ -13,7 +13,7 @@ from co_cli.notes.note import Note, read_note, version_of
 from co_cli.notes.refs import without_ending
 from co_cli.paths import open_regular
 from co_cli.sources.documents import is_binary_name, largest_size, missing_extra, read_document
-from co_cli.sources.origin import GIT_FILE, IGNORE_FILE, MARKDOWN, Kind, Origin
+from co_cli.sources.origin import GIT_FILE, IGNORE_FILE, MARKDOWN, Origin, SourceReader
 from co_cli.values import BINARY
 
 HEAVY = ("node_modules/", "__pycache__/", "venv/", "*.egg-info/", "*~", "#*#", "~$*", "*.part", "*.crdownload")
@@ -24,7 +24,7 @@ FILE = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,9}\Z")
 """The ending of a file that is not a note, and not of `v1.2` or `Mr. Lind`."""
 
 
-class FolderKind(Kind):
+class FolderReader(SourceReader):
     """Any folder, without what git ignores there. Binary files are listed but not read."""
 
     sources = ("folder",)
@@ -61,7 +61,7 @@ class FolderKind(Kind):
         )
 
 
-class ObsidianKind(FolderKind):
+class ObsidianReader(FolderReader):
     """An Obsidian vault: a folder without its templates and the files that its own settings exclude."""
 
     sources = ("obsidian",)

@@ -42,7 +42,8 @@ READ_ONLY = "read_only"
 class Origin(NamedTuple):
     """A folder, or one file of it, whose text is searched."""
 
-    kind: str
+    source: str
+    """folder, obsidian, skill, checkpoint, or the vault itself."""
     root: str
     """The folder, as a real path."""
     name: str = ""
@@ -62,14 +63,14 @@ class Origin(NamedTuple):
         """`folder:handbook`, or `user`."""
         if self.tier:
             return self.tier
-        return f"{self.kind}:{self.name}" if self.name else self.kind
+        return f"{self.source}:{self.name}" if self.name else self.source
 
     def is_in(self, other: Origin) -> bool:
         """Whether its text is found with the other one's. Skills are searched separately."""
-        return is_inside(self.path, other.path) and (self.kind == "skill") == (other.kind == "skill")
+        return is_inside(self.path, other.path) and (self.source == "skill") == (other.source == "skill")
 
 
-class Kind:
+class SourceReader:
     """How the files of one kind of origin become notes. Subclasses change what differs from a folder of Markdown."""
 
     sources: tuple[str, ...] = ()
@@ -109,7 +110,7 @@ class Kind:
         raise NotImplementedError
 
 
-class VaultKind(Kind):
+class VaultReader(SourceReader):
     """A vault: Markdown files, of the kinds that it has folders for."""
 
     sources = OWN_SOURCES
@@ -122,7 +123,7 @@ class VaultKind(Kind):
         return note._replace(ref=f"{origin.tier}:{note.ref}") if origin.tier else note
 
 
-class CheckpointKind(VaultKind):
+class CheckpointReader(VaultReader):
     """The checkpoints of a vault: notes about conversations, beside their messages."""
 
     sources = (CHECKPOINT,)
@@ -133,19 +134,19 @@ class CheckpointKind(VaultKind):
         return super().read(origin, path, data)._replace(source=CHECKPOINT, ref=name)
 
 
-THE_VAULT, THE_CHECKPOINTS = VaultKind(), CheckpointKind()
-KINDS = {
-    "folder": ("co_cli.sources.folder", "FolderKind"),
-    "obsidian": ("co_cli.sources.folder", "ObsidianKind"),
-    "skill": ("co_cli.sources.skill_format", "SkillKind"),
+THE_VAULT, THE_CHECKPOINTS = VaultReader(), CheckpointReader()
+SOURCE_READERS = {
+    "folder": ("co_cli.sources.folder", "FolderReader"),
+    "obsidian": ("co_cli.sources.folder", "ObsidianReader"),
+    "skill": ("co_cli.sources.skill_format", "SkillReader"),
 }
 """The kinds of sources that can be added, with their modules and classes. They import parsers."""
 
 
-def kind_of(origin: Origin) -> Kind:
-    if origin.kind in (VAULT, CHECKPOINT):
-        return THE_VAULT if origin.kind == VAULT else THE_CHECKPOINTS
-    module, name = KINDS[origin.kind]
+def reader_of(origin: Origin) -> SourceReader:
+    if origin.source in (VAULT, CHECKPOINT):
+        return THE_VAULT if origin.source == VAULT else THE_CHECKPOINTS
+    module, name = SOURCE_READERS[origin.source]
     return getattr(import_module(module), name)()
 
 
@@ -206,8 +207,8 @@ def _entry(table: dict[str, object], file: str) -> Added:
     lacking = [field for field in FIELDS[:4] if not values.get(field)]
     if lacking:
         problem = f"a source lacks {' and '.join(lacking)}; add it, or delete the table"
-    elif kind not in KINDS:
-        problem = f"the kind of a source must be one of {', '.join(KINDS)}, not {kind!r}"
+    elif kind not in SOURCE_READERS:
+        problem = f"the kind of a source must be one of {', '.join(SOURCE_READERS)}, not {kind!r}"
     elif not os.path.isabs(path):
         problem = f"the path of a source must be absolute, not {path!r}"
     elif "/" in name or ":" in name:
@@ -221,7 +222,7 @@ def _entry(table: dict[str, object], file: str) -> Added:
 def _render(entries: Sequence[Added]) -> str:
     parts = [HEAD]
     for vault, origin, added, read_only in entries:
-        values = (vault, origin.kind, origin.name, origin.root, origin.only, added)
+        values = (vault, origin.source, origin.name, origin.root, origin.only, added)
         lines = [
             f"{field} = {json.dumps(value, ensure_ascii=False)}".replace("\x7f", "\\u007f")  # TOML wants that
             for field, value in zip(FIELDS, values, strict=True)

@@ -12,7 +12,7 @@ import unicodedata
 from typing import Any
 
 from co_cli.notes.note import Note, read_note
-from co_cli.sources.origin import Kind, Origin
+from co_cli.sources.origin import Origin, SourceReader
 from co_cli.values import Passage
 
 SKILL_FILE = "SKILL.md"
@@ -24,7 +24,7 @@ NAME = re.compile(r"[^\W_]+(?:-[^\W_]+)*")
 MAX_NAME, MAX_DESCRIPTION = 64, 1_024
 
 
-class SkillKind(Kind):
+class SkillReader(SourceReader):
     """A folder of skills, or one skill. A deleted skill is dropped at once: agents must not be offered it."""
 
     sources = ("skill",)

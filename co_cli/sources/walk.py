@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from co_cli.errors import VaultError
 from co_cli.paths import TEMPORARY, open_regular
-from co_cli.sources.origin import GIT_FILE, VAULT, Origin, kind_of
+from co_cli.sources.origin import GIT_FILE, VAULT, Origin, reader_of
 from co_cli.values import to_utf8
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def scan_origin(origin: str | Origin, exclude: Sequence[str] = ()) -> Scan:
         except OSError as error:
             if not folder:
                 fix = "check its permissions" if isinstance(error, PermissionError) else "is it there, and mounted?"
-                raise VaultError(f"the {origin.kind} {origin.root} cannot be read: {error.strerror}; {fix}") from None
+                raise VaultError(f"the {origin.source} {origin.root} cannot be read: {error.strerror}; {fix}") from None
             if not isinstance(error, FileNotFoundError):  # removed during the walk
                 scan.odd.append((folder, UNREAD_FOLDER + str(error.strerror)))
             continue
@@ -154,13 +154,13 @@ def odd_entries(origin: Origin, exclude: Sequence[str] = ()) -> list[tuple[str, 
 
 def left_out(origin: Origin, exclude: Sequence[str] = ()) -> list[tuple[str, str]]:
     """Files and folders (with a `/`) that a walk does not look at, each with the reason; without hidden ones."""
-    rules, only_markdown, found = ignore_rules(origin, exclude), origin.kind == VAULT, list[tuple[str, str]]()
+    rules, only_markdown, found = ignore_rules(origin, exclude), origin.source == VAULT, list[tuple[str, str]]()
     for folder, folders, names in os.walk(origin.root) if not origin.only else ():
         prefix = folder[len(origin.root) :].replace(os.sep, "/").strip("/")
         for name in (*folders, *names):
             path, is_folder = path_of(prefix, name), name in folders
             reason = rules.reason(path, is_folder) if rules else None
-            if reason is None and only_markdown and not is_folder and not kind_of(origin).wants(name):
+            if reason is None and only_markdown and not is_folder and not reader_of(origin).wants(name):
                 reason = "not Markdown"
             if reason and name[0] != ".":
                 found.append((f"{path}/" if is_folder else path, reason))
@@ -171,7 +171,7 @@ def left_out(origin: Origin, exclude: Sequence[str] = ()) -> list[tuple[str, str
 
 def would_list(origin: Origin, path: str, exclude: Sequence[str] = ()) -> bool:
     """Whether a walk of the origin would list this path. No other path may be opened by a ref."""
-    if (origin.only and path != origin.only) or not kind_of(origin).wants(place_of(path)[1]):
+    if (origin.only and path != origin.only) or not reader_of(origin).wants(place_of(path)[1]):
         return False
     return is_listed(origin.root, path, ignore_rules(origin, exclude))
 
@@ -220,7 +220,7 @@ def _list_folder(origin: Origin, folder: str, scan: Scan, waiting: list[str]) ->
     """The names of the notes in one folder, with their numbers. Its folders are added to `waiting`."""
     names: list[str] = []
     numbers: list[int] = []
-    wants, only, excluded = kind_of(origin).wants, origin.only, scan.excluded
+    wants, only, excluded = reader_of(origin).wants, origin.only, scan.excluded
     prefix = f"{folder}/" if folder else ""
     with os.scandir(os.path.join(origin.root, folder)) as entries:
         for entry in entries:
@@ -258,7 +258,7 @@ def _pack(names: list[str], numbers: list[int]) -> bytes:
 
 def ignore_rules(origin: Origin, setting: Sequence[str]) -> IgnoreRules | None:
     """None if nothing is excluded, which is usual and costs nothing."""
-    patterns, files = kind_of(origin).exclusions(origin)
+    patterns, files = reader_of(origin).exclusions(origin)
     if (
         not any(patterns.values())
         and not setting

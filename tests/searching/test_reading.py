@@ -14,7 +14,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from co_cli.embedding.reader import FOLDER, LARGE, SMALL, Model, PassageReader, choose_windows
+from co_cli.embedding.reader import FOLDER, LARGE, SMALL, CrossEncoder, Model, choose_windows
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.server.app import Access, Site
 from co_cli.tools import Toolbox
@@ -58,7 +58,7 @@ def test_numpy_and_onnxruntime_give_the_same_scores(model: Model) -> None:
     pytest.importorskip("onnxruntime", reason='pip install "co-cli[reader]" brings it')
     texts = [*NOTES.values(), " ".join(NOTES.values()) * 4]
 
-    plain, fast = (PassageReader(model, onnx=onnx).scores(QUESTION, texts) for onnx in (False, True))
+    plain, fast = (CrossEncoder(model, onnx=onnx).scores(QUESTION, texts) for onnx in (False, True))
 
     contributions = [model.weight * abs(one - other) for one, other in zip(plain, fast, strict=True) if one and other]
     assert len(contributions) == len(texts)
@@ -73,9 +73,9 @@ def test_numpy_has_as_many_threads_after_reading_as_before() -> None:
 from concurrent.futures import ThreadPoolExecutor
 from threading import Thread
 from threadpoolctl import ThreadpoolController
-from co_cli.embedding.reader import PassageReader, one_blas_thread
+from co_cli.embedding.reader import CrossEncoder, one_blas_thread
 
-reader, texts = PassageReader(onnx=False), ["Oaks live long. " * count for count in range(1, 9)]
+reader, texts = CrossEncoder(onnx=False), ["Oaks live long. " * count for count in range(1, 9)]
 reader.scores("", [])  # loads numpy
 blas = ThreadpoolController()
 threads = lambda: {library["num_threads"] for library in blas.info()}
@@ -189,7 +189,7 @@ def test_without_its_file_the_search_answers_in_the_order_without_it(
         weights = bytearray(Path(FOLDER, "reader-small.bin").read_bytes())
         weights[-1_000] ^= 1
         (folder / "reader-small.bin").write_bytes(weights[:1_000_000] if damage == "cut short" else weights)
-    reading.vault = replace(reading.vault, reader=PassageReader(SMALL, str(folder)))
+    reading.vault = replace(reading.vault, reader=CrossEncoder(SMALL, str(folder)))
 
     found = reading.search(QUESTION)
 

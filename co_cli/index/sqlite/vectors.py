@@ -18,7 +18,7 @@ from co_cli.index.sqlite.sqlite_statements import SqliteStatements
 from co_cli.index.tables.filters import conditions, is_narrow
 from co_cli.index.tables.spaces import vault_by_id, vectors_table
 from co_cli.index.tables.statements import notes_of
-from co_cli.sources.origin import kind_of
+from co_cli.sources.origin import reader_of
 
 CHUNK_SIZE = 128
 """Rows that vec0 reserves at a time for each partition. At its default of 1,024 a vault with one note takes 1 MB."""
@@ -149,7 +149,7 @@ def replace_vectors(
 
 
 def forget_vectors(tx: SqliteStatements, vault: int, space: StoredSpace) -> None:
-    for source in kind_of(vault_by_id(tx, vault).origin).sources:
+    for source in reader_of(vault_by_id(tx, vault).origin).sources:
         tx.fetch(DROP_PART, {"part": part_of(vault, source)}, table=vectors_table(space.id))
     tx.fetch(TOUCH, {"vault": vault})
 

@@ -8,7 +8,7 @@ from co_cli.index.engine import Scope, StoredVault
 from co_cli.index.filter_table import compared_moments, requirements
 from co_cli.index.tables.statements import Dialect
 from co_cli.notes.dates import local_day
-from co_cli.sources.origin import kind_of
+from co_cli.sources.origin import reader_of
 from co_cli.values import Filters
 
 OCCURS = "{position}(docs.{column}, %({name})s) > 0"
@@ -39,4 +39,4 @@ def is_narrow(scope: Scope, vault: StoredVault) -> bool:
     """Whether a search sees less than all of a vault: some of its kinds of notes, or filtered ones."""
     if scope.filters._replace(sources=(), roots=(), outdated=False) != Filters():
         return True
-    return sum(one == vault.id for one, _ in scope.parts) < len(kind_of(vault.origin).sources)
+    return sum(one == vault.id for one, _ in scope.parts) < len(reader_of(vault.origin).sources)
