@@ -10,7 +10,7 @@ import contextlib
 import os
 import time
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from urllib.parse import quote
 
 from co_cli import errors
@@ -46,6 +46,8 @@ if TYPE_CHECKING:
     import httpx2
 
 Answer = TypeVar("Answer")
+Ack = Literal["indexed", "pushed"]
+"""What of a save in a team to wait for."""
 
 TOKEN_VARIABLE = "CO_TOKEN"
 SECONDS = 60.0
@@ -187,12 +189,14 @@ class RemoteKnowledgeBase:
         supersedes: str | Sequence[str] = (),
         on_related: OnRelated = "report",
         path: str | None = None,
+        ack: Ack = "indexed",
     ) -> Saved:
+        """`ack="pushed"` waits until a team's server has pushed it."""
         if tier:
             raise InvalidInputError("a server has one vault: leave out the tier")
         draft = Draft(content, title, tags, category, provenance, source, fields, None, supersedes, on_related, path)
         said = {name: value for name, value in draft._asdict().items() if value not in (None, ())}
-        return self.ask("POST", "/notes", Saved, **said)
+        return self.ask("POST", "/notes", Saved, **said, ack=ack)
 
     def update(
         self,
@@ -204,9 +208,10 @@ class RemoteKnowledgeBase:
         category: str | None = None,
         fields: Mapping[str, object] | None = None,
         version: str | None = None,
+        ack: Ack = "indexed",
     ) -> Saved:
         change = Change(content, title, tags, category, fields, version)
-        return self.ask("PUT", _path(ref), Saved, **change._asdict())
+        return self.ask("PUT", _path(ref), Saved, **change._asdict(), ack=ack)
 
     def forget(self, ref: str) -> Forgotten:
         return self.ask("DELETE", _path(ref), Forgotten)
