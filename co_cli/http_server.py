@@ -1,8 +1,8 @@
 """Serve an ASGI app over HTTP to those who know a token, and to nobody else.
 
 Clients without the token cannot hold a connection open, and nobody can use up what others need: `TokenGuard` and
-`Bodies` are ASGI middleware, and `GuardedConnection` limits what comes before a request. uvicorn's own limits count
-every connection, so they are not used.
+`Bodies` are ASGI middleware, which work with any server and with a test client, and `GuardedConnection` limits what
+comes before a request.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ import signal
 import socket
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Generator
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 import anyio
@@ -79,11 +80,16 @@ class TokenGuard:
             return
         request = HTTPConnection(scope)
         name = request.state.token_name = await self._identify(request)
-        app = self._refusal(request, name) or self._app
-        if name is None or app is not self._app:
-            await app(scope, receive, send)
-            return
-        scope["state"].get("keep_connection", lambda: None)()  # from GuardedConnection
+        refused = self._refusal(request, name)
+        connection: GuardedConnection | None = scope["state"].get("connection")  # a test client has none
+        with connection.answering(name is not None) if connection else contextlib.nullcontext():
+            if refused or name is None:
+                await (refused or self._app)(scope, receive, send)
+            else:
+                await self._answer(name, scope, receive, send)
+
+    async def _answer(self, name: str, scope: Scope, receive: Receive, send: Send) -> None:
+        """Count the request until it is answered, or until its answer turns out to be a stream."""
         self._open[name] += 1
         with contextlib.ExitStack() as held:
             held.callback(self._release, name)
@@ -93,7 +99,7 @@ class TokenGuard:
                     held.close()
                 await send(message)
 
-            await app(scope, receive, send_counted)
+            await self._app(scope, receive, send_counted)
 
     def _release(self, name: str) -> None:
         self._open[name] -= 1
@@ -174,42 +180,61 @@ class Buckets:
         self._left[name] = (left + 1, at)
 
 
-class GuardedConnection(H11Protocol):
+class GuardedConnection(asyncio.Protocol):
     """A connection that is closed unless a TokenGuard says in time, for each request, that it sent the token.
 
-    An ASGI app cannot do this: it hears of a connection only when the headers are complete.
+    An ASGI app cannot do this: it hears of a connection only when the headers are complete. Nor can a setting of
+    uvicorn: `timeout_keep_alive` ends with the next byte, `limit_concurrency` counts those with the token, too, and
+    `h11_max_incomplete_event_size` is no time. So this one stands between asyncio and uvicorn's own.
     """
 
-    deadline: asyncio.TimerHandle
-    is_stranger = True
+    def __init__(self, strangers: dict[GuardedConnection, None], app_state: dict[str, Any], **given: Any) -> None:
+        """`strangers` are the connections of a server that have not sent the token, the oldest first."""
+        self._strangers, self._known = strangers, 0
+        # uvicorn copies the state into each request
+        self._inner = H11Protocol(app_state={**app_state, "connection": self}, **given)
+        self.eof_received, self.data_received = self._inner.eof_received, self._inner.data_received
+        self.pause_writing, self.resume_writing = self._inner.pause_writing, self._inner.resume_writing
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
-        super().connection_made(transport)
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
         # asyncio does not, for sockets of `create_server`; without it each answer takes 40 ms longer
         transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.deadline = self.loop.call_later(HEADERS_SECONDS, transport.abort)
-        # uvicorn copies this into the state of each request
-        self.app_state = {**self.app_state, "keep_connection": self.keep}
-        everybody = cast("set[GuardedConnection]", self.connections)
-        strangers = [one for one in everybody if one.is_stranger and not one.deadline.cancelled()]
-        if len(strangers) > STRANGERS:
-            oldest = min(strangers, key=lambda one: one.deadline.when())
-            oldest.deadline.cancel()
-            oldest.transport.abort()
-
-    def keep(self) -> None:
-        self.is_stranger = False
-        self.deadline.cancel()
-
-    def on_response_complete(self) -> None:
-        if not self.is_stranger:  # or the rest of a body, or half of the next headers, would keep it for ever
-            self.deadline.cancel()
-            self.deadline = self.loop.call_later(HEADERS_SECONDS, self.transport.abort)
-        super().on_response_complete()
+        self._inner.connection_made(self._transport)
+        self._deadline = asyncio.get_running_loop().call_later(HEADERS_SECONDS, self.abort)
+        self._strangers[self] = None
+        if len(self._strangers) > STRANGERS:
+            next(iter(self._strangers)).abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self.deadline.cancel()
-        super().connection_lost(exc)
+        self._forget()
+        self._inner.connection_lost(exc)
+
+    def abort(self) -> None:
+        self._forget()
+        self._transport.abort()
+
+    @contextlib.contextmanager
+    def answering(self, known: bool) -> Generator[None]:
+        """While a request with the token (`known`) is answered, there is no deadline. Two may overlap for a moment."""
+        if known:
+            self._forget()
+        self._known += known
+        try:
+            yield
+        finally:
+            self._known -= known
+            # or the rest of a body, or half of the next headers, would keep it for ever
+            if not self._known and self not in self._strangers and not self._transport.is_closing():
+                self._start_deadline()
+
+    def _start_deadline(self) -> None:
+        self._deadline.cancel()
+        self._deadline = asyncio.get_running_loop().call_later(HEADERS_SECONDS, self.abort)
+
+    def _forget(self) -> None:
+        self._deadline.cancel()
+        self._strangers.pop(self, None)
 
 
 class GuardedServer(uvicorn.Server):
@@ -306,7 +331,7 @@ def serve(app: ASGIApp, listening: socket.socket, on_stop: Callable[[], None] = 
 def make_server(app: ASGIApp, on_stop: Callable[[], None] = lambda: None) -> uvicorn.Server:
     config = uvicorn.Config(
         app,
-        http=GuardedConnection,
+        http=cast("Any", partial(GuardedConnection, {})),
         ws="none",
         proxy_headers=False,  # `address_of_client` reads them
         log_config=None,

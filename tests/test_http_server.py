@@ -173,6 +173,43 @@ def test_size_and_depth_are_limited_by_plain_middleware() -> None:
         assert client.post("/public", content=b"x" * 1_001).status_code == 413
 
 
+def test_a_plain_test_client_meets_the_same_guard(monkeypatch: pytest.MonkeyPatch) -> None:
+    guarded = TokenGuard(PlainTextResponse("in"), TOKEN, ["testserver"], lambda request: request.url.path == "/public")
+    client = TestClient(guarded)
+    known = {"Authorization": "Bearer TOKEN"}
+    for path, headers, status in (
+        ("/", {}, 401),
+        ("/", {"Authorization": "Bearer wrong"}, 401),
+        ("/", known, 200),
+        ("/public", {}, 200),
+        ("/public", {"Host": "elsewhere"}, 421),
+        ("/", {**known, "Host": "elsewhere"}, 421),
+        ("/", {**known, "Origin": "https://elsewhere"}, 403),
+        ("/", {**known, "Origin": "http://testserver"}, 200),
+    ):
+        assert client.get(path, headers=headers).status_code == status, (path, headers)
+    monkeypatch.setattr(http_server, "REQUESTS", 0)
+    assert client.get("/", headers=known).status_code == 429
+    assert client.get("/public").status_code == 200
+
+
+def test_every_answer_gives_a_connection_that_sent_the_token_new_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_server, "HEADERS_SECONDS", 1.5)
+    monkeypatch.setattr(http_server, "REQUESTS", 0)
+
+    async def talk() -> None:
+        async with Served() as served:
+            reader = await served.send(REQUEST)
+            assert (await reader.readuntil(b"}}")).startswith(b"HTTP/1.1 429")
+            for _ in range(3):
+                await asyncio.sleep(0.7)
+                served.writers[-1].write(STRANGE)
+                assert (await reader.readuntil(b"}")).startswith(b"HTTP/1.1 401")
+            assert await is_closed(reader)
+
+    asyncio.run(talk())
+
+
 def test_only_requests_with_the_token_count_towards_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_server, "REQUESTS", 2)
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 
 import pytest
+from starlette.testclient import TestClient
 
+from co_cli.local import LocalKnowledgeBase
+from co_cli.server.app import Access, Site
 from co_cli.server.routes import API, ROUTES
 from tests.server.conftest import Server
 
@@ -21,6 +24,18 @@ def test_every_route_needs_the_token(empty: Server) -> None:
                 answer = client.request(method, path, headers={"Authorization": token} if token else {})
                 assert answer.status_code == 401, (method, path, token)
             assert client.request(method, f"{path}?token={empty.access.token}").status_code == 401, path
+
+
+def test_the_site_needs_no_server_of_its_own_to_be_asked(kb: LocalKnowledgeBase) -> None:
+    access = Access()
+    with TestClient(Site(kb, access, ["testserver"])) as client:
+        assert [client.get(path).status_code for path in PATHS] == [200, 200, 200, 401]
+        token = client.post(f"{API}/session", json={"code": access.code}).json()["token"]
+        client.headers["Authorization"] = f"Bearer {token}"
+        saved = client.post(f"{API}/notes", json={"content": "Oaks live long.", "title": "Oak"}).json()
+        assert saved["ref"] == "memory:oak"
+        assert client.get(f"{API}/search", params={"q": "oaks"}).json()["hits"][0]["ref"] == "memory:oak"
+        assert client.get(f"{API}/session", headers={"Host": "notes.example"}).status_code == 421
 
 
 def test_a_foreign_host_is_refused_as_dns_rebinding_would_send_it(empty: Server) -> None:
