@@ -237,7 +237,7 @@ def test_a_connection_for_one_vault_sees_no_row_of_another_in_any_table(tmp_path
         asked = "select passage_id from find_words(%s, %s, '{1:1}/1000000000', 10)"
         assert connection.execute(asked, [1, their_terms]).fetchall() == []
         for forbidden in (
-            "insert into vaults (root, kind, name, only_file) values ('theirs', 'folder', '', '')",
+            "insert into vaults (root, source, name, only_file) values ('theirs', 'folder', '', '')",
             "insert into team.tokens (hash, vault_id, name, role, created) values ('x', 1, 'me', 'admin', '')",
             "update team.changes set vault_id = 1",
         ):

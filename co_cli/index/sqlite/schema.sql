@@ -5,7 +5,7 @@
 create table vaults (
     id integer primary key,
     root text not null,
-    kind text not null,                  -- vault, folder, obsidian or skill
+    source text not null,                -- vault, folder, obsidian or skill
     name text not null,                  -- what it is called in refs; empty for a vault
     only_file text not null,             -- the one file that was added, if it was a file
     synced_at real,                      -- when the index last agreed with the files, seconds since 1970
@@ -14,7 +14,7 @@ create table vaults (
     space_id integer references spaces (id),     -- the space that answers; null: none yet
     building_id integer references spaces (id),  -- the space that is being built to replace it
     vector_stamp integer not null default 0,     -- changes whenever a vector of this vault changes
-    unique (root, kind, name, only_file)
+    unique (root, source, name, only_file)
 ) strict;
 
 -- Each vault has its own word index, so that word statistics of one vault do not depend on another:

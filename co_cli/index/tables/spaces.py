@@ -30,7 +30,7 @@ insert into spaces (provider, model, dimensions, prompts) values (%(provider)s, 
 on conflict do nothing
 """
 VAULTS = """
-select vaults.id, vaults.kind, vaults.root, vaults.name, vaults.only_file, vaults.synced_at, vaults.notes,
+select vaults.id, vaults.source, vaults.root, vaults.name, vaults.only_file, vaults.synced_at, vaults.notes,
     vaults.passages, active.id, active.provider, active.model, active.dimensions, active.prompts,
     building.id, building.provider, building.model, building.dimensions, building.prompts,
     (select count(*) from docs {hint} where docs.vault_id = vaults.id and docs.missing is not null)
@@ -38,7 +38,7 @@ from vaults left join spaces as active on active.id = vaults.space_id
 left join spaces as building on building.id = vaults.building_id {which}
 """
 BY_ID = "where vaults.id = %(id)s"
-BY_ORIGIN = "where root = %(root)s and kind = %(kind)s and name = %(name)s and only_file = %(only)s"
+BY_ORIGIN = "where root = %(root)s and source = %(source)s and name = %(name)s and only_file = %(only)s"
 IN_ORDER = "order by vaults.id"
 SET_SPACES = "update vaults set space_id = %(active)s, building_id = %(building)s where id = %(vault)s"
 
