@@ -22,9 +22,9 @@ from benchmarks.measuring import BenchRow
 from benchmarks.vaults import Bar
 from co_cli.evaluation.running import Evaluation, auroc
 from co_cli.evaluation.sets import Question, QuestionSet, read_set
+from co_cli.hits import Filters
 from co_cli.retrieval.request import SearchRequest
 from co_cli.settings import load_settings
-from co_cli.values import Filters
 from co_cli.vault import Vault
 
 ANSWERED, FOREIGN = 120, 100

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from co_cli.errors import KnowledgeError as KnowledgeError
+    from co_cli.hits import Hit as Hit
+    from co_cli.hits import SearchResult as SearchResult
     from co_cli.knowledge_base import KnowledgeBase as KnowledgeBase
-    from co_cli.values import Hit as Hit
-    from co_cli.values import Saved as Saved
-    from co_cli.values import SearchResult as SearchResult
-    from co_cli.values import SyncReport as SyncReport
+    from co_cli.reports import SyncReport as SyncReport
+    from co_cli.saves import Saved as Saved
     from co_cli.version import __version__ as __version__
 
 __all__ = ["Hit", "KnowledgeBase", "KnowledgeError", "Saved", "SearchResult", "SyncReport", "__version__"]
@@ -18,10 +18,10 @@ __all__ = ["Hit", "KnowledgeBase", "KnowledgeError", "Saved", "SearchResult", "S
 _HOMES = {
     "KnowledgeBase": "co_cli.knowledge_base",
     "KnowledgeError": "co_cli.errors",
-    "Hit": "co_cli.values",
-    "Saved": "co_cli.values",
-    "SearchResult": "co_cli.values",
-    "SyncReport": "co_cli.values",
+    "Hit": "co_cli.hits",
+    "Saved": "co_cli.saves",
+    "SearchResult": "co_cli.hits",
+    "SyncReport": "co_cli.reports",
     "__version__": "co_cli.version",
 }
 

@@ -7,12 +7,13 @@ import time
 from collections.abc import Sequence
 
 from co_cli.errors import IndexUnavailableError
+from co_cli.hits import Hit, Searched, SearchResult, State
 from co_cli.index.engine import EXPIRED, WordQuery
 from co_cli.index.grep import Needles, Place, grep
 from co_cli.retrieval.query import parse
 from co_cli.retrieval.request import SearchRequest
 from co_cli.retrieval.results import expired_answer, make_snippet, shown_heading, unsearched_text
-from co_cli.values import Hit, Searched, SearchResult, State, moment_text
+from co_cli.values import moment_text
 
 
 def search_files(

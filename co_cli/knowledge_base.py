@@ -16,25 +16,18 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any, Self, Unpack
 
+    from co_cli.hits import SearchResult
     from co_cli.index.filter_table import FilterOptions
     from co_cli.index.links import Backlink, Link
     from co_cli.notes.note import Note
     from co_cli.remote import RemoteKnowledgeBase
+    from co_cli.reports import NoteSummary, Progress, Status, SyncReport
+    from co_cli.saves import Forgotten, OnRelated, Saved
     from co_cli.searching.context import Context
     from co_cli.searching.note_details import NoteView
     from co_cli.searching.requests import SearchOptions
     from co_cli.settings import Settings
-    from co_cli.values import (
-        Forgotten,
-        NoteSummary,
-        OnRelated,
-        OwnSource,
-        Progress,
-        Saved,
-        SearchResult,
-        Status,
-        SyncReport,
-    )
+    from co_cli.values import OwnSource
     from co_cli.vault import Opening
 
     ProtocolMeta = ABCMeta

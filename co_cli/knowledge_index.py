@@ -25,6 +25,7 @@ from co_cli.errors import (
     VaultError,
     empty_vault,
 )
+from co_cli.hits import Filters, Hit, SearchResult
 from co_cli.index.authority import VaultAuthority
 from co_cli.index.changes import compare, reported
 from co_cli.index.embed import Embedded, VaultEmbedding, embed_text
@@ -34,11 +35,12 @@ from co_cli.index.sqlite.sqlite_engine import SqliteEngine
 from co_cli.notes.files import is_empty_folder, sweep_temporary
 from co_cli.notes.store import NoteStore, hash_of_file
 from co_cli.paths import is_inside
+from co_cli.reports import Progress, SyncReport
 from co_cli.retrieval.pipeline import Trace, search
 from co_cli.retrieval.request import SearchRequest
 from co_cli.sources.origin import VAULT, Origin, reader_of
 from co_cli.sources.walk import left_out, odd_entries, place_of, scan_origin, would_list
-from co_cli.values import Filters, Hit, Progress, SearchResult, SyncReport, to_utf8
+from co_cli.values import to_utf8
 
 if TYPE_CHECKING:
     from co_cli.sources.passages import Boundaries  # parsers, which a search does without

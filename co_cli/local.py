@@ -13,29 +13,19 @@ from typing import TYPE_CHECKING
 from co_cli.activity import Activity
 from co_cli.embedding.embedders import Embedders
 from co_cli.errors import InvalidInputError, KnowledgeError
+from co_cli.hits import SearchResult
 from co_cli.index.engine import Engine
 from co_cli.index.filter_table import FilterOptions
 from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.notes.files import make_folders
 from co_cli.notes.store import NoteStore
+from co_cli.reports import NoteSummary, Progress, Status, SyncReport
 from co_cli.retrieval.explain import Explanation
+from co_cli.saves import Change, Draft, Forgotten, OnRelated, Saved
 from co_cli.searching.answers import explain, search
 from co_cli.searching.requests import Options, SearchOptions, check_known, options_of, parse_filters
 from co_cli.settings import Settings, load_settings
-from co_cli.values import (
-    OWN_SOURCES,
-    Change,
-    Draft,
-    Forgotten,
-    NoteSummary,
-    OnRelated,
-    OwnSource,
-    Progress,
-    Saved,
-    SearchResult,
-    Status,
-    SyncReport,
-)
+from co_cli.values import OWN_SOURCES, OwnSource
 from co_cli.vault import Opening, lists_other_sources, open_vault, rebuild_index, reopen_vault, sync_vault
 from co_cli.vaults import is_own_vault, make_vault
 

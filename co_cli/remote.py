@@ -15,28 +15,18 @@ from urllib.parse import quote
 
 from co_cli import errors
 from co_cli.errors import InvalidInputError, KnowledgeError, ServerUnavailableError, error_kind
+from co_cli.hits import SearchResult
 from co_cli.index.filter_table import OPTIONS, FilterOptions
 from co_cli.index.links import Backlink, Link
 from co_cli.notes.note import Note
 from co_cli.notes.refs import without_lines
+from co_cli.reports import NoteSummary, Progress, Status, SyncReport
+from co_cli.saves import Change, Draft, Forgotten, OnRelated, Saved
 from co_cli.searching.context import Context
 from co_cli.searching.note_details import NoteView
 from co_cli.searching.requests import SearchOptions, check_known
 from co_cli.settings import load_settings
-from co_cli.values import (
-    OWN_SOURCES,
-    Change,
-    Draft,
-    Forgotten,
-    NoteSummary,
-    OnRelated,
-    OwnSource,
-    Progress,
-    Saved,
-    SearchResult,
-    Status,
-    SyncReport,
-)
+from co_cli.values import OWN_SOURCES, OwnSource
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from ipaddress import IPv4Network, IPv6Network
     from typing import Literal
 
-    from co_cli.values import Backend
+    from co_cli.hits import Backend
 
     Kind = Literal[
         "text", "path", "paths", "choice", "number", "share", "bytes", "count", "list", "hosts", "engine", "weights"

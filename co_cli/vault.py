@@ -22,10 +22,10 @@ from co_cli.index.indexed_notes import LastSeen, Tiers
 from co_cli.knowledge_index import IndexContext, KnowledgeIndex
 from co_cli.notes.store import NoteStore
 from co_cli.ranking import RankingSettings, configured
+from co_cli.reports import Progress, SyncReport
 from co_cli.settings import Settings, load_settings
 from co_cli.sources.origin import IGNORE_FILE, VAULT, Origin, added_sources, registry_version
 from co_cli.sources.walk import LARGEST_IGNORE_FILE, require_vault
-from co_cli.values import Progress, SyncReport
 from co_cli.vaults import other_tiers
 
 if TYPE_CHECKING:

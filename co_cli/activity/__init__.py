@@ -35,9 +35,10 @@ if TYPE_CHECKING:
     from typing import Any, Protocol, Self
 
     from co_cli.activity.events import Event, Spooled
+    from co_cli.hits import SearchResult
     from co_cli.index.engine import NoteKey, StoredNote
+    from co_cli.reports import SyncReport
     from co_cli.settings import Settings
-    from co_cli.values import SearchResult, SyncReport
 
     class Notes(Protocol):
         """The indexed notes of one vault or source."""

@@ -10,14 +10,15 @@ import os
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
+from co_cli.hits import worth_showing
 from co_cli.notes.files import make_folders
 from co_cli.notes.secrets import redact
-from co_cli.values import OWN_SOURCES, to_utf8, worth_showing
+from co_cli.values import OWN_SOURCES, to_utf8
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from co_cli.values import SearchResult
+    from co_cli.hits import SearchResult
 
 SPOOL = "activity.spool"
 FULL = 1 << 18

@@ -13,8 +13,9 @@ import apsw
 
 from co_cli.activity.database import FILE_NAME, ActivityDatabase
 from co_cli.errors import KnowledgeError
+from co_cli.hits import UseCount
 from co_cli.index.sqlite.connection import fetch
-from co_cli.values import DAY, UseCount
+from co_cli.values import DAY
 
 if TYPE_CHECKING:
     from co_cli.index.engine import StoredNote

@@ -24,7 +24,8 @@ from co_cli.agent.toolset import VaultAccess
 from co_cli.errors import InvalidInputError, KnowledgeError, NoteFileError, VaultError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.secrets import count_masked
-from co_cli.values import masked_text, to_utf8
+from co_cli.saves import masked_text
+from co_cli.values import to_utf8
 
 MAX_CHARACTERS, MAX_OCCURRENCES = 40_000, 50
 """Of one answer."""

@@ -26,7 +26,8 @@ from co_cli.importers.export import export_notes
 from co_cli.importers.items import ImportReceipt
 from co_cli.importers.note_importer import ImportRequest, import_export
 from co_cli.importers.reading import READERS
-from co_cli.values import ON_CONFLICT, OWN_SOURCES, masked_text
+from co_cli.saves import ON_CONFLICT, masked_text
+from co_cli.values import OWN_SOURCES
 
 OUTCOMES = ("created", "updated", "unchanged", "skipped", "forgotten", "failed")
 PLANNED = {"created": "new", "updated": "changed"}

@@ -18,8 +18,8 @@ from co_cli.errors import InvalidInputError, KnowledgeError
 from co_cli.local import LocalKnowledgeBase
 from co_cli.notes.files import read_bytes
 from co_cli.notes.secrets import count_masked
+from co_cli.saves import Saved
 from co_cli.saving.writer import TextKeptError, require_version
-from co_cli.values import Saved
 
 DEFAULT_EDITORS = ("vi", "nano", "notepad")
 MIN_SECONDS = 1.0

@@ -15,11 +15,12 @@ from co_cli.cli.opening import json_text, kept_text, open_knowledge_base, print_
 from co_cli.cli.terminal import ProgressBar, count_of, printable, size_of
 from co_cli.local import LocalKnowledgeBase
 from co_cli.ranking import learned_weights
+from co_cli.reports import BINARY, Status, SyncReport
 from co_cli.searching.freshness import Batch, Notice, Watcher
 from co_cli.upkeep.doctor import unread_text
 from co_cli.upkeep.moving import move_history
 from co_cli.upkeep.verification import OriginCheck, verify
-from co_cli.values import BINARY, Status, SyncReport, moment_text
+from co_cli.values import moment_text
 
 MOST_SHOWN = 20
 """Refs on a line of `co index watch`, and differences that `co index verify` lists; JSON has all of them."""

@@ -39,7 +39,9 @@ from co_cli.notes.frontmatter import read_frontmatter
 from co_cli.notes.new_note import PROVENANCE, clean_tags
 from co_cli.notes.note import Note, excerpt, own_tags
 from co_cli.notes.refs import ENDINGS
-from co_cli.values import ON_RELATED, OWN_SOURCES, SOURCES, Change, NoteSummary, OnRelated
+from co_cli.reports import NoteSummary
+from co_cli.saves import ON_RELATED, Change, OnRelated
+from co_cli.values import OWN_SOURCES, SOURCES
 from co_cli.vaults import TIERS
 
 DOCUMENTS = (*ENDINGS, ".txt", ".pdf", ".html", ".htm", ".docx", ".xlsx", ".pptx", ".odt", ".epub")

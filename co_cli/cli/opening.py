@@ -17,10 +17,11 @@ from co_cli.index.filter_table import Form, Group, options_in
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.local import LocalKnowledgeBase, open_local
 from co_cli.notes.files import read_json
+from co_cli.reports import SyncReport
 from co_cli.searching.requests import close_tags, unused_tags
 from co_cli.settings import Settings, load_settings, this_process
 from co_cli.sources.origin import MARKDOWN
-from co_cli.values import INVISIBLE, SyncReport, plain
+from co_cli.values import INVISIBLE, plain
 from co_cli.vault import Opening
 
 if TYPE_CHECKING:

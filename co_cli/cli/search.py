@@ -25,6 +25,7 @@ from co_cli.cli.opening import (
 )
 from co_cli.cli.terminal import Screen, age, count_of, printable
 from co_cli.errors import InvalidInputError, UnknownRefError
+from co_cli.hits import Hit, SearchResult, without_weak, worth_showing
 from co_cli.index.engine import WordQuery
 from co_cli.index.tokens import tokens
 from co_cli.knowledge_base import KnowledgeBase
@@ -33,7 +34,7 @@ from co_cli.ranking import learned_in_use
 from co_cli.retrieval.profiles import PROFILES
 from co_cli.retrieval.query import parse
 from co_cli.retrieval.results import make_snippet
-from co_cli.values import OWN_SOURCES, Hit, SearchResult, without_weak, worth_showing
+from co_cli.values import OWN_SOURCES
 from co_cli.weights import read_weights
 
 if TYPE_CHECKING:

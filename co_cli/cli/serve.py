@@ -7,11 +7,11 @@ import os
 import sys
 from dataclasses import replace
 
+from co_cli.access import ROLES
 from co_cli.cli.opening import open_knowledge_base, print_result, settings_of, sync_first
 from co_cli.cli.terminal import printable
 from co_cli.errors import InvalidInputError
 from co_cli.server.access_tokens import AccessTokens
-from co_cli.values import ROLES
 
 HOST = "127.0.0.1"
 PORT = 8767

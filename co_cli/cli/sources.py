@@ -29,10 +29,11 @@ from co_cli.cli.terminal import ProgressBar, count_of, printable
 from co_cli.errors import InvalidInputError, SettingsError
 from co_cli.importers.articles import import_articles
 from co_cli.linked.origins import Part, is_glob
+from co_cli.reports import BINARY, SyncReport
+from co_cli.saves import ON_CONFLICT, masked_text
 from co_cli.settings import Settings
 from co_cli.sources.origin import SOURCE_READERS, Origin
 from co_cli.sources.web import looks_like_url
-from co_cli.values import BINARY, ON_CONFLICT, SyncReport, masked_text
 from co_cli.vaults import is_own_vault, own_vault, tier_of
 
 if TYPE_CHECKING:

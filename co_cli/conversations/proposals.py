@@ -9,13 +9,16 @@ from typing import Any
 from co_cli.activity import extracted
 from co_cli.activity.extracted import FacetRow
 from co_cli.errors import InvalidInputError, KnowledgeError, NoteMissingError, UnknownRefError
+from co_cli.hits import Filters
 from co_cli.index.names import fold_name
 from co_cli.notes.note import Note
 from co_cli.notes.refs import source_ref
+from co_cli.reports import NoteSummary
+from co_cli.saves import Draft, Saved
 from co_cli.saving.lookup import Lookup, open_note, outdated
 from co_cli.saving.ratings import rate
 from co_cli.saving.writer import VaultWriter
-from co_cli.values import OWN_SOURCES, Draft, Filters, NoteSummary, Saved
+from co_cli.values import OWN_SOURCES
 from co_cli.vault import Vault, sync_vault
 
 

@@ -17,8 +17,9 @@ from co_cli.notes.note import read_note
 from co_cli.notes.refs import ref_of, slugify
 from co_cli.notes.secrets import count_masked
 from co_cli.notes.similarity import fingerprint
+from co_cli.reports import Progress
+from co_cli.saves import Saved
 from co_cli.sources.documents import LIBRARIES, READERS, ending_of, read_document
-from co_cli.values import Progress, Saved
 from co_cli.vault import Vault
 
 PAGES = (".html", ".htm")

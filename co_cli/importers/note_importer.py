@@ -28,7 +28,8 @@ from co_cli.notes.refs import FOLDERS, name_key, source_ref
 from co_cli.notes.secrets import count_masked, redact_line
 from co_cli.notes.similarity import body_hash, fingerprint
 from co_cli.paths import is_inside
-from co_cli.values import ON_CONFLICT, Draft, Progress
+from co_cli.reports import Progress
+from co_cli.saves import ON_CONFLICT, Draft
 from co_cli.vault import Vault, sync_origin
 
 TRUSTABLE = ("obsidian", "basic-memory", "co")  # formats whose files may be the person's own words

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 from typing import NamedTuple, Protocol
 
 from co_cli.notes.store import NoteStore
-from co_cli.values import SaveReceipt
+from co_cli.saves import SaveReceipt
 
 
 class SavedVersion(NamedTuple):

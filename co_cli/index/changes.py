@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from co_cli.reports import BINARY
 from co_cli.sources.walk import entries_of, path_of, place_of, with_numbers
-from co_cli.values import BINARY
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

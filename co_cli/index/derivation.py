@@ -9,12 +9,13 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from co_cli.hits import Passage
 from co_cli.index.names import fold_name, names_of
 from co_cli.index.tokens import RUN, fold, tokens
 from co_cli.notes.refs import FOLDERS, without_ending
 from co_cli.notes.similarity import fingerprint
 from co_cli.notes.wikilinks import link_key
-from co_cli.values import Passage, members_of, to_utf8
+from co_cli.values import members_of, to_utf8
 
 if TYPE_CHECKING:
     from co_cli.index.engine import IndexedFile

@@ -15,8 +15,8 @@ from co_cli.embedding.space import Embedder, OutOfTimeError, Vector
 from co_cli.embedding.static import SPACE as STATIC
 from co_cli.errors import EmbeddingError, SettingsError
 from co_cli.index.engine import Engine, StoredSpace, WaitingPassage, text_hash
+from co_cli.reports import Progress
 from co_cli.sources.origin import Origin
-from co_cli.values import Progress
 
 BATCH = 1_000
 SLOW_BATCH = 64

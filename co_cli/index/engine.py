@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 from co_cli.embedding.space import Vector, VectorSpace
+from co_cli.hits import Filters, Passage
 from co_cli.notes.dates import edge_for
 from co_cli.sources.origin import Origin
-from co_cli.values import Filters, Passage
 
 if TYPE_CHECKING:
     from co_cli.notes.note import Note

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal, NamedTuple, TypedDict, get_type_hints
 
 from co_cli.errors import InvalidInputError
+from co_cli.hits import Filters
 from co_cli.index.derivation import FilteredColumn, field_text, quoted
 from co_cli.index.tokens import fold
 from co_cli.notes.dates import read_moment, read_when
-from co_cli.values import Filters
 
 FAR_AWAY = 6e10
 """Seconds: 1,900 years."""

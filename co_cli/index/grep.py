@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from co_cli.errors import VaultError
+from co_cli.hits import Filters, Passage
 from co_cli.index.changes import hides_text
 from co_cli.index.derivation import filtered_column
 from co_cli.index.engine import Validity
@@ -24,7 +25,6 @@ from co_cli.paths import open_regular
 from co_cli.sources.origin import Origin, reader_of
 from co_cli.sources.passages import passages_of
 from co_cli.sources.walk import entries_of, path_of, scan_origin
-from co_cli.values import Filters, Passage
 
 Place = tuple[Origin, Sequence[str], int]
 """A folder, what is excluded there, and the size of its largest note."""

@@ -15,6 +15,7 @@ from typing import NamedTuple, TypeVar
 from co_cli.embedding.embedders import Embedders
 from co_cli.embedding.space import VectorSpace
 from co_cli.errors import IndexUnavailableError
+from co_cli.hits import Filters, UseCount
 from co_cli.index.changes import hides_text, reported
 from co_cli.index.engine import (
     CacheState,
@@ -31,7 +32,7 @@ from co_cli.index.engine import (
 from co_cli.index.links import Backlink, Link, links_from, links_to
 from co_cli.index.tokens import fold
 from co_cli.sources.origin import Origin, reader_of
-from co_cli.values import Filters, UseCount, to_utf8
+from co_cli.values import to_utf8
 
 T = TypeVar("T")
 Place = tuple[str, str]

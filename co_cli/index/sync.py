@@ -17,10 +17,11 @@ from co_cli.notes.files import is_empty_folder
 from co_cli.notes.note import NotTextError
 from co_cli.notes.store import content_hash
 from co_cli.paths import open_regular, permission_cure
+from co_cli.reports import Progress, SyncReport
 from co_cli.sources.origin import VAULT, Origin, reader_of
 from co_cli.sources.passages import Boundaries, cut_note
 from co_cli.sources.walk import Scan, is_listed, place_of
-from co_cli.values import Progress, SyncReport, to_utf8
+from co_cli.values import to_utf8
 
 BATCH = 1_000
 WRITE_SECONDS = 1.0

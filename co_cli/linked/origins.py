@@ -19,8 +19,10 @@ from typing import Literal, NamedTuple
 from co_cli.errors import InvalidInputError, NoteConflictError, VaultError
 from co_cli.notes.refs import slugify
 from co_cli.paths import is_inside
+from co_cli.reports import BINARY, Progress, SyncReport
+from co_cli.saves import ON_CONFLICT
 from co_cli.sources.origin import SOURCE_READERS, Added, Origin, added_sources, change_registry, read_registry
-from co_cli.values import BINARY, ON_CONFLICT, OWN_SOURCES, Progress, SyncReport, moment_text
+from co_cli.values import OWN_SOURCES, moment_text
 from co_cli.vault import Vault
 from co_cli.vaults import is_own_vault
 

@@ -33,12 +33,13 @@ from co_cli.notes.refs import ref_of
 from co_cli.notes.revision import change_file
 from co_cli.notes.secrets import count_masked, reveals_secret, without_secrets
 from co_cli.notes.similarity import body_hash
+from co_cli.saves import ON_CONFLICT
 from co_cli.settings import Settings
 from co_cli.sources.web import looks_like_url
 from co_cli.sources.web.addresses import Exceptions, read_url, without_credentials
 from co_cli.sources.web.extract import Page, read_page
 from co_cli.sources.web.fetch import Fetched, Fetcher, Limits, Validators
-from co_cli.values import ON_CONFLICT, moment_text
+from co_cli.values import moment_text
 from co_cli.vault import Vault
 from co_cli.version import __version__
 

@@ -29,11 +29,12 @@ from co_cli.logbook import in_log, logger
 from co_cli.notes.note import decode, excerpt
 from co_cli.notes.refs import lines_of, without_lines
 from co_cli.notes.store import NoteStore
+from co_cli.reports import NoteSummary
 from co_cli.tools import Toolbox
 from co_cli.tools.fencing import GUIDE, clean, one_line, plain_ref
 from co_cli.tools.guidance import instructions
 from co_cli.tools.prompt_notes import render_notes
-from co_cli.values import OWN_SOURCES, NoteSummary
+from co_cli.values import OWN_SOURCES
 from co_cli.version import __version__
 
 SCHEME = "co://"

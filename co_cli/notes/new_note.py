@@ -10,7 +10,8 @@ from co_cli.errors import InvalidInputError
 from co_cli.notes.dates import read_moment
 from co_cli.notes.editing import clean_tag, render_note
 from co_cli.notes.secrets import reveals_secret, without_secrets
-from co_cli.values import Draft, OwnSource, moment_text, to_utf8
+from co_cli.saves import Draft
+from co_cli.values import OwnSource, moment_text, to_utf8
 
 LONGEST_TITLE = 80
 PROVENANCE = ("user", "agent", "web", "import")

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from co_cli.hits import Filters
 from co_cli.index.indexed_notes import IndexedNotes
 from co_cli.index.tokens import tokens
 from co_cli.retrieval.pipeline import Trace, search
 from co_cli.retrieval.request import SearchRequest
 from co_cli.retrieval.results import best_of_each_note
 from co_cli.retrieval.score import Scored
-from co_cli.values import Filters
 
 
 class Step(NamedTuple):

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from co_cli.embedding.space import Vector, VectorSpace
 from co_cli.errors import EmbeddingError, SettingsError
+from co_cli.hits import Hit, Searched, SearchResult, State
 from co_cli.index.engine import EXPIRED, ReadTransaction, StoredNote, StoredPassage, Validity, WordQuery
 from co_cli.index.indexed_notes import IndexedNotes, View
 from co_cli.index.links import links_around
@@ -35,7 +36,7 @@ from co_cli.retrieval.results import (
 from co_cli.retrieval.score import Scored, best_first, trust
 from co_cli.retrieval.signals import NEED_LINKS, NEED_USES, VALUES, Material, add_signals
 from co_cli.retrieval.spelling import respell, suggest
-from co_cli.values import Hit, Searched, SearchResult, State, moment_text
+from co_cli.values import moment_text
 
 TIER = 0.1
 """The weight of a note's tier where several vaults are searched: it decides between notes that answer as well."""

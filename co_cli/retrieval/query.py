@@ -11,10 +11,11 @@ import re
 import unicodedata
 from dataclasses import dataclass
 
+from co_cli.hits import Filters
 from co_cli.index.engine import Needle, WordQuery
 from co_cli.index.tokens import RUN, is_stop_word, tokens
 from co_cli.notes.markdown import is_colour
-from co_cli.values import Filters, to_utf8
+from co_cli.values import to_utf8
 
 MOST_TERMS = 48
 LONGEST_QUERY = 20_000

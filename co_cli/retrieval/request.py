@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from co_cli.hits import Filters
 from co_cli.index.names import fold_name
 from co_cli.notes.dates import asks_only_for_period, describe, find_period
 from co_cli.retrieval.profiles import DEFAULT, Profile
 from co_cli.retrieval.query import Query, parse
 from co_cli.retrieval.rerank import READ_SECONDS, Reranker
-from co_cli.values import Filters
 
 if TYPE_CHECKING:
     from co_cli.embedding.reader import CrossEncoder

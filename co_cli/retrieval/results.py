@@ -8,13 +8,14 @@ from collections.abc import Collection, Sequence
 from math import exp, log
 from typing import NamedTuple
 
+from co_cli.hits import Hit
 from co_cli.index.engine import EXPIRED, StoredPassage, WordQuery
 from co_cli.index.tokens import spans, tokens
 from co_cli.notes.markdown import plain_text
 from co_cli.notes.refs import ENDINGS
 from co_cli.retrieval.candidates import Candidates
 from co_cli.retrieval.score import Scored
-from co_cli.values import Hit, moment_text
+from co_cli.values import moment_text
 
 SNIPPET = 240  # characters
 LONGEST_MARKED = 20_000

@@ -15,7 +15,8 @@ from co_cli.activity.versions import Known, gone_named, known, moved_to, version
 from co_cli.errors import GitError, KnowledgeError
 from co_cli.git import Repository
 from co_cli.knowledge_index import KnowledgeIndex
-from co_cli.values import SaveReceipt, moment_text
+from co_cli.saves import SaveReceipt
+from co_cli.values import moment_text
 
 MOST = 200
 SECONDS = 5.0

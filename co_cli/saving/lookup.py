@@ -21,6 +21,7 @@ from co_cli.errors import (
     UnknownRefError,
     VaultError,
 )
+from co_cli.hits import Filters
 from co_cli.index.engine import Validity
 from co_cli.index.links import Backlink, Link
 from co_cli.index.names import fold_name, names_of
@@ -32,9 +33,10 @@ from co_cli.notes.note import Note, NotTextError, read_note
 from co_cli.notes.refs import ENDINGS, FOLDERS, path_of, source_ref, without_ending, without_lines
 from co_cli.notes.store import NoteStore
 from co_cli.paths import is_inside
+from co_cli.reports import NoteSummary
 from co_cli.sources.origin import CHECKPOINT, CHECKPOINTS, VAULT, Origin, reader_of
 from co_cli.sources.walk import would_list
-from co_cli.values import Filters, NoteSummary, moment_text, to_utf8
+from co_cli.values import moment_text, to_utf8
 from co_cli.vault import Vault
 
 MIN_SIMILARITY, MIN_PART = 66, 75

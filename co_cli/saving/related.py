@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from co_cli.errors import KnowledgeError
+from co_cli.hits import Filters
 from co_cli.index.names import fold_name
 from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.notes.new_note import NewNote
@@ -13,8 +14,8 @@ from co_cli.notes.similarity import fingerprint, likeness, without_articles, wor
 from co_cli.notes.store import NoteStore
 from co_cli.retrieval.request import SearchRequest
 from co_cli.retrieval.results import best_of_each_note
+from co_cli.saves import Related
 from co_cli.saving.lookup import outdated
-from co_cli.values import Filters, Related
 
 CANDIDATES = 10
 MOST_RELATED = 3

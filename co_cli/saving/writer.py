@@ -31,21 +31,12 @@ from co_cli.notes.refs import ENDINGS, FOLDERS, ref_of, slugify
 from co_cli.notes.revision import change_file, require_version
 from co_cli.notes.secrets import count_masked, find_secrets
 from co_cli.notes.store import NoteStore
+from co_cli.saves import ON_RELATED, Change, Draft, Forgotten, OnRelated, Related, Saved
 from co_cli.saving.lookup import Lookup
 from co_cli.saving.related import find_twin, related_notes
 from co_cli.sources.origin import IGNORE_FILE, VAULT, Origin
 from co_cli.sources.walk import ignore_rules, may_list
-from co_cli.values import (
-    ON_RELATED,
-    OWN_SOURCES,
-    Change,
-    Draft,
-    Forgotten,
-    OnRelated,
-    Related,
-    Saved,
-    to_utf8,
-)
+from co_cli.values import OWN_SOURCES, to_utf8
 from co_cli.vault import Vault, open_vault, sync_origin
 from co_cli.vaults import place_of, tier_of
 

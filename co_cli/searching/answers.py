@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from co_cli.errors import InvalidInputError
+from co_cli.hits import SearchResult
 from co_cli.retrieval.explain import Explanation, explain_note
 from co_cli.searching.requests import Options, build_request, find
-from co_cli.values import SearchResult
 from co_cli.vault import Vault
 
 

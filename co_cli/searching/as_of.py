@@ -14,12 +14,12 @@ from dataclasses import replace
 
 from co_cli.errors import GitError
 from co_cli.git import Repository
+from co_cli.hits import SearchResult
 from co_cli.notes.files import locked
 from co_cli.retrieval.request import SearchRequest
 from co_cli.saving.history import SECONDS, in_repository, repository_of
 from co_cli.searching.requests import find
 from co_cli.sources.origin import IGNORE_FILE, THE_VAULT
-from co_cli.values import SearchResult
 from co_cli.vault import Vault, open_vault, sync_vault
 
 FOLDER = "as-of"

@@ -17,6 +17,7 @@ from typing import Any, Literal, NamedTuple
 
 from co_cli.embedding.space import Embedder, Vector
 from co_cli.errors import EmbeddingError, KnowledgeError, SettingsError
+from co_cli.hits import Filters, UseCount
 from co_cli.index.engine import ReadTransaction, StoredSpace, WordQuery
 from co_cli.index.names import fold_name
 from co_cli.index.tokens import tokens
@@ -25,7 +26,7 @@ from co_cli.notes.refs import without_lines
 from co_cli.retrieval.candidates import Ask, gather
 from co_cli.retrieval.query import Query, parse
 from co_cli.saving.lookup import open_note, outdated
-from co_cli.values import OWN_SOURCES, Filters, UseCount
+from co_cli.values import OWN_SOURCES
 from co_cli.vault import Vault
 from co_cli.vaults import vaults_for_prompts, why_untrusted
 

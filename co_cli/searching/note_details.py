@@ -15,6 +15,7 @@ from co_cli.errors import (
     InvalidInputError,
     UnknownRefError,
 )
+from co_cli.hits import Hit
 from co_cli.index.links import Backlink, Link
 from co_cli.notes.markdown import Heading
 from co_cli.notes.note import Note, decode, excerpt
@@ -25,7 +26,7 @@ from co_cli.saving.history import SECONDS, NoteChange, history_of, repository_of
 from co_cli.saving.lookup import Lookup, file_of, outdated
 from co_cli.searching.answers import search
 from co_cli.searching.requests import Options
-from co_cli.values import OWN_SOURCES, Hit, moment_text
+from co_cli.values import OWN_SOURCES, moment_text
 from co_cli.vault import Vault
 
 if TYPE_CHECKING:

@@ -13,6 +13,7 @@ from difflib import get_close_matches
 from typing import Any, cast
 
 from co_cli.errors import IndexUnavailableError, InvalidInputError
+from co_cli.hits import Filters, SearchResult
 from co_cli.index.filter_table import OPTIONS, FilterOptions, parse_values
 from co_cli.index.tokens import fold
 from co_cli.knowledge_index import KnowledgeIndex
@@ -22,7 +23,7 @@ from co_cli.retrieval.query import parse
 from co_cli.retrieval.request import SearchRequest
 from co_cli.retrieval.rerank import Reranker
 from co_cli.sources.origin import Origin
-from co_cli.values import SOURCES, Filters, SearchResult
+from co_cli.values import SOURCES
 from co_cli.vault import Vault
 
 BACKENDS = ("grep", "fts5", "hybrid")

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+from co_cli.hits import Searched, SearchResult
 from co_cli.knowledge_index import IndexContext
 from co_cli.linked.skills import Skill, Skills
 from co_cli.retrieval.request import SearchRequest
 from co_cli.searching.requests import LARGEST_LIMIT, Options, build_request, find
-from co_cli.values import Searched, SearchResult
 from co_cli.vault import Vault
 
 WIDER, ALIKE = 4, 0.6

@@ -13,9 +13,10 @@ import secrets
 import time
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
+from co_cli.access import Role, Token
 from co_cli.errors import InvalidInputError
 from co_cli.notes.files import change_json, read_json
-from co_cli.values import Role, Token, moment_text
+from co_cli.values import moment_text
 
 if TYPE_CHECKING:
     from co_cli.team.team_vault import TeamVault  # PostgreSQL's packages are an extra

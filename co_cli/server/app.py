@@ -24,6 +24,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import Message, Receive, Scope, Send
 
+from co_cli.access import Role, Token
 from co_cli.activity import acting
 from co_cli.errors import KnowledgeError
 from co_cli.http_server import REQUESTS, Bodies, TokenGuard, has_token
@@ -41,7 +42,6 @@ from co_cli.server import (
 )
 from co_cli.server.events import Events
 from co_cli.server.routes import API, CALLER, ApiError, ErrorAnswer, error_answer, json_answer, read_body, route
-from co_cli.values import Role, Token
 from co_cli.vault import Opening
 from co_cli.vaults import SAMPLE_QUESTIONS
 from co_cli.version import __version__

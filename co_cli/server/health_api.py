@@ -12,16 +12,17 @@ from pydantic import BaseModel
 from co_cli.embedding.embedders import reader_named
 from co_cli.embedding.reader import CrossEncoder
 from co_cli.errors import VaultError
+from co_cli.hits import Backend, SearchResult
 from co_cli.linked.origins import SourceState
 from co_cli.local import LocalKnowledgeBase
 from co_cli.ranking import learned_weights
+from co_cli.reports import Status
 from co_cli.retrieval.profiles import PROFILES
 from co_cli.searching.requests import Options, build_request, find
 from co_cli.server.jobs import Jobs, JobState, Report
 from co_cli.server.routes import route
 from co_cli.settings import SETTINGS
 from co_cli.upkeep.doctor import Finding, examine
-from co_cli.values import Backend, SearchResult, Status
 from co_cli.version import __version__
 
 

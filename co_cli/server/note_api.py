@@ -15,6 +15,8 @@ from co_cli.notes.note import Note, own_tags, read_note, version_of
 from co_cli.notes.refs import lines_of
 from co_cli.notes.store import NoteStore
 from co_cli.notes.wikilinks import Attachments, find_links
+from co_cli.reports import NoteSummary
+from co_cli.saves import Change, Draft, Forgotten, Saved, SaveReceipt
 from co_cli.saving.writer import require_version
 from co_cli.searching.note_details import (
     NoteHistory,
@@ -30,7 +32,7 @@ from co_cli.server.filter_models import filters_of, url_filters
 from co_cli.server.rendering import PICTURES, render
 from co_cli.server.routes import CALLER, ApiError, ErrorAnswer, json_answer, model_of, route
 from co_cli.sources.walk import is_listed
-from co_cli.values import SOURCES, Change, Draft, Forgotten, NoteSummary, Saved, SaveReceipt
+from co_cli.values import SOURCES
 from co_cli.vaults import vaults_for_prompts
 
 LARGEST_FILE = 50_000_000

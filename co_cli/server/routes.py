@@ -24,6 +24,7 @@ from pydantic_core import core_schema, to_jsonable_python
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
+from co_cli.access import Role, Token
 from co_cli.errors import (
     IndexUnavailableError,
     InvalidInputError,
@@ -34,7 +35,7 @@ from co_cli.errors import (
 )
 from co_cli.local import LocalKnowledgeBase
 from co_cli.logbook import crashed
-from co_cli.values import Role, Token, plain
+from co_cli.values import plain
 from co_cli.version import __version__
 
 API = "/api/v1"

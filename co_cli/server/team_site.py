@@ -23,6 +23,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
 
+from co_cli.access import Token
 from co_cli.activity import acting
 from co_cli.http_server import (
     STRANGER_SECONDS,
@@ -40,7 +41,6 @@ from co_cli.server.access_tokens import AccessTokens, team_of
 from co_cli.server.app import Access, Site
 from co_cli.server.metrics import Gauge, Metrics
 from co_cli.tools import Toolbox
-from co_cli.values import Token
 
 PER_SECOND = 60
 """Requests of one token; as many may come at once after a pause."""

@@ -12,9 +12,9 @@ from co_cli.notes.dates import read_moment
 from co_cli.notes.note import Note, read_note, version_of
 from co_cli.notes.refs import without_ending
 from co_cli.paths import open_regular
+from co_cli.reports import BINARY
 from co_cli.sources.documents import is_binary_name, largest_size, missing_extra, read_document
 from co_cli.sources.origin import GIT_FILE, IGNORE_FILE, MARKDOWN, Origin, SourceReader
-from co_cli.values import BINARY
 
 HEAVY = ("node_modules/", "__pycache__/", "venv/", "*.egg-info/", "*~", "#*#", "~$*", "*.part", "*.crdownload")
 """What tools leave behind, and unfinished files."""

@@ -1,7 +1,7 @@
 """Origins: the vault, and the folders and files that `co add` made searchable without copying them.
 
-A source reader says which files of an origin are indexed and how their bytes become a note. `sources.toml` in the data folder
-lists the origins that were added. It belongs to the user and may be edited by hand; a project's checked-in files
+A source reader says which files of an origin are indexed and how their bytes become a note. `sources.toml` in the data
+folder lists the origins that were added. It belongs to the user and may be edited by hand; a project's checked-in files
 cannot change it, because a clone must not make folders outside of it searchable.
 """
 

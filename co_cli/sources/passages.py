@@ -12,13 +12,13 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 
+from co_cli.hits import Passage
 from co_cli.logbook import logger
 from co_cli.notes.markdown import Block, starts_table
 from co_cli.notes.note import Note
 from co_cli.notes.transcripts import SpokenTurn, read_turns
 from co_cli.sources.cutting import RULE, Body, CutRule, blocks_of, cut, sentences
 from co_cli.sources.skill_format import skill_passage
-from co_cli.values import Passage
 
 Lines = tuple[int, int]
 """The first and the last line, counted from 1 in the note's body."""

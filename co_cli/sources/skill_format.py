@@ -11,9 +11,9 @@ import re
 import unicodedata
 from typing import Any
 
+from co_cli.hits import Passage
 from co_cli.notes.note import Note, read_note
 from co_cli.sources.origin import Origin, SourceReader
-from co_cli.values import Passage
 
 SKILL_FILE = "SKILL.md"
 HEAVY = ("node_modules/", "__pycache__/", "venv/", "site-packages/")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from co_cli.access import Token
 from co_cli.index.postgres.postgres_engine import PostgresEngine
 from co_cli.index.postgres.postgres_statements import fetch
-from co_cli.values import Token
 
 ADD = """
 insert into team.tokens (hash, vault_id, name, role, created)

@@ -30,11 +30,11 @@ from co_cli.logbook import logger
 from co_cli.notes.files import locked
 from co_cli.notes.refs import ENDINGS
 from co_cli.notes.store import NoteStore, content_hash, reporting
+from co_cli.saves import SaveReceipt
 from co_cli.sources.origin import GIT_FILE, IGNORE_FILE
 from co_cli.team.schema import CHANNEL, connect_team
 from co_cli.team.team_tokens import TeamTokens
 from co_cli.team.vault_copy import LARGE_FILE, Position, VaultCopy
-from co_cli.values import SaveReceipt
 
 if TYPE_CHECKING:
     from co_cli.knowledge_index import KnowledgeIndex

@@ -11,6 +11,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from co_cli.errors import KnowledgeError
+from co_cli.hits import Hit, SearchResult, without_weak, worth_showing
 from co_cli.index.filter_table import OPTIONS, FilterOptions, Form
 from co_cli.notes.note import excerpt
 from co_cli.notes.refs import without_lines
@@ -19,7 +20,7 @@ from co_cli.searching.note_details import mentions_of
 from co_cli.tools.budget import estimate_tokens, within
 from co_cli.tools.fencing import fence_note, one_line
 from co_cli.tools.tool import ToolContext, ToolResult, tool
-from co_cli.values import SOURCES, Hit, SearchResult, without_weak, worth_showing
+from co_cli.values import SOURCES
 
 SHORT = 150
 """Tokens up to which recall shows a whole note; of a longer one it shows the part that matched."""

@@ -18,13 +18,14 @@ from co_cli.notes.note import Note
 from co_cli.notes.refs import FOLDERS, lines_of, without_lines
 from co_cli.notes.secrets import redact
 from co_cli.notes.similarity import words_of
+from co_cli.saves import Saved, masked_text
 from co_cli.searching.requests import close_tags, unused_tags
 from co_cli.tools.budget import estimate_tokens
 from co_cli.tools.fencing import one_line, plain_ref
 from co_cli.tools.knowledge import ABOUT, Found, Limit, Ranking, recall
 from co_cli.tools.tool import ToolContext, ToolResult, tool
 from co_cli.upkeep.feedback import judge
-from co_cli.values import OwnSource, Saved, masked_text, to_utf8
+from co_cli.values import OwnSource, to_utf8
 
 PROOF_WORDS, CLOSE_ENOUGH = 12, 20
 """A receipt searches for a note by its longest words; it must be among the first 20 hits."""

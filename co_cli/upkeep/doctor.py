@@ -17,6 +17,7 @@ from typing import Literal, NamedTuple
 from co_cli.activity.backup import FOLDER as BACKUPS
 from co_cli.embedding.embedders import LOCAL_SPACES
 from co_cli.errors import IndexDamagedError, IndexUnavailableError, KnowledgeError, VaultError
+from co_cli.hits import Filters
 from co_cli.index.sqlite.database_files import no_room, set_aside_before, sweep_unfinished, unwritable
 from co_cli.index.sqlite.sqlite_engine import library_problems
 from co_cli.index.sync import Unreadable, read_file
@@ -25,12 +26,13 @@ from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.notes.files import sweep_temporary
 from co_cli.notes.secrets import find_secrets
 from co_cli.paths import permission_cure
+from co_cli.reports import BINARY, Progress, Status
 from co_cli.saving.lookup import Lookup
 from co_cli.settings import SETTINGS
 from co_cli.sources.documents import INSTALL_READERS, NEEDS_EXTRA
 from co_cli.sources.origin import Origin
 from co_cli.upkeep.verification import compare
-from co_cli.values import BINARY, Filters, Progress, Status, moment_text
+from co_cli.values import moment_text
 from co_cli.vault import Vault, rebuild_index, sync_origin
 from co_cli.vaults import tier_of
 

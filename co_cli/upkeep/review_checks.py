@@ -21,8 +21,9 @@ from co_cli.notes.dates import edge_for
 from co_cli.notes.secrets import find_secrets, redact
 from co_cli.notes.similarity import likeness, without_articles, words_of
 from co_cli.notes.wikilinks import Attachments, LinkTargets
+from co_cli.reports import Progress
 from co_cli.saving.related import CLOSE, MOST_RELATED
-from co_cli.values import DAY, Progress, members_of, moment_text
+from co_cli.values import DAY, members_of, moment_text
 
 Kind = Literal[
     "secret",

@@ -19,7 +19,8 @@ from co_cli.activity.statistics import (
     count_turns,
 )
 from co_cli.errors import InvalidInputError
-from co_cli.values import DAY, Filters, moment_text
+from co_cli.hits import Filters
+from co_cli.values import DAY, moment_text
 from co_cli.vault import Vault
 
 

@@ -11,8 +11,8 @@ import pytest
 
 from co_cli.activity import Activity
 from co_cli.activity.events import Head, Indexed
+from co_cli.hits import Hit, Searched, SearchResult
 from co_cli.settings import load_settings
-from co_cli.values import Hit, Searched, SearchResult
 from tests.vault import Vault
 
 NOON = 1_794_744_000.0

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from co_cli.hits import Hit, Searched, SearchResult, worth_showing
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.values import Hit, Searched, SearchResult, worth_showing
 from tests.command import Co
 from tests.vault import Vault
 

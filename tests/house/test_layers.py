@@ -8,7 +8,7 @@ from collections import Counter
 from tests.house.package import imports, modules
 
 LAYERS = (
-    ("version", "errors", "values", "weights", "settings", "paths", "event_loop"),
+    ("version", "errors", "values", "hits", "saves", "reports", "access", "weights", "settings", "paths", "event_loop"),
     ("notes", "logbook", "git"),
     ("sources",),
     ("index", "embedding", "activity"),

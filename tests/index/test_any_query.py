@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from co_cli.hits import Filters
 from co_cli.index.tokens import is_stop_word, tokens
 from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.retrieval.query import parse
-from co_cli.values import Filters
 from tests.vault import Vault
 
 # fmt: off

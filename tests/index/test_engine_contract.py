@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from co_cli.embedding.space import Vector, VectorSpace
+from co_cli.hits import Filters, Passage
 from co_cli.index.engine import (
     Engine,
     IndexedFile,
@@ -36,7 +37,6 @@ from co_cli.notes.note import read_note
 from co_cli.notes.store import content_hash
 from co_cli.sources.origin import Origin
 from co_cli.sources.passages import passages_of
-from co_cli.values import Filters, Passage
 from tests.postgres import new_database
 
 VAULT, OTHER = Origin("vault", "/vault"), Origin("vault", "/other")

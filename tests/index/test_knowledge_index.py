@@ -9,10 +9,11 @@ import apsw
 import pytest
 
 from co_cli.errors import InvalidInputError, KnowledgeError, NoteFileError
+from co_cli.hits import Filters
 from co_cli.index.sqlite.connection import vector_extension
 from co_cli.knowledge_index import IndexContext, KnowledgeIndex
 from co_cli.sources.origin import Origin
-from co_cli.values import OWN_SOURCES, Filters
+from co_cli.values import OWN_SOURCES
 from tests.vault import Vault
 
 OAK = "---\ntitle: Oaks\ntags: [tree, tree/old]\ncategory: fact\n---\nOaks live for centuries.\n"

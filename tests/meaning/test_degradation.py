@@ -15,8 +15,8 @@ from co_cli.embedding.remote import SECONDS
 from co_cli.embedding.space import EmbedKind, Vector
 from co_cli.embedding.static import StaticEmbedder
 from co_cli.errors import EmbeddingError
+from co_cli.hits import SearchResult
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.values import SearchResult
 from tests.embedding.loopback import OpenAIServer
 from tests.meaning.conftest import Open
 from tests.meaning.inside import Inside

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from co_cli.hits import Filters
 from co_cli.index.tokens import tokens
 from co_cli.retrieval.query import MOST_TERMS, Query, parse
-from co_cli.values import Filters
 
 
 def terms(query: Query) -> list[str]:

@@ -10,11 +10,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from co_cli.embedding.space import Embedder
+from co_cli.hits import Filters
 from co_cli.index.engine import ReadTransaction
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.retrieval.profiles import PROFILES
 from co_cli.retrieval.query import parse
-from co_cli.values import Filters
 from tests.vault import Vault
 
 VOCABULARY = """

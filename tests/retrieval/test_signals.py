@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from co_cli.hits import UseCount
 from co_cli.index.engine import StoredNote
 from co_cli.retrieval.score import Scored
 from co_cli.retrieval.signals import Material, add_signals
-from co_cli.values import UseCount
 
 DAY = 86_400.0
 NOW = 1_790_000_000.0

@@ -9,9 +9,9 @@ import pytest
 
 from co_cli.errors import InvalidInputError
 from co_cli.file_search import search_files
+from co_cli.hits import Filters
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.retrieval.request import SearchRequest
-from co_cli.values import Filters
 from tests.index.test_engine_contract import CASES as CONTRACT
 from tests.index.test_engine_contract import FILTERED
 from tests.vault import Vault

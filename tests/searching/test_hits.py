@@ -6,9 +6,9 @@ import time
 
 import pytest
 
+from co_cli.hits import Hit
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.refs import lines_of
-from co_cli.values import Hit
 from tests.vault import Vault
 
 GUIDE = """---

@@ -15,10 +15,10 @@ from types import SimpleNamespace
 import pytest
 
 from co_cli.embedding.reader import FOLDER, LARGE, SMALL, CrossEncoder, Model, choose_windows
+from co_cli.hits import SearchResult
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.server.app import Access, Site
 from co_cli.tools import Toolbox
-from co_cli.values import SearchResult
 from co_cli.vault import Opening
 from tests.command import Co
 from tests.mcp_server.talking import Place

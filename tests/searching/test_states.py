@@ -10,11 +10,11 @@ import pytest
 
 from co_cli.embedding.embedders import Embedders
 from co_cli.embedding.space import Embedder, VectorSpace
+from co_cli.hits import worth_showing
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.retrieval.results import ABSENT
 from co_cli.tools import Toolbox
-from co_cli.values import worth_showing
 from tests.vault import Vault
 
 

@@ -17,12 +17,12 @@ from typing import Any
 import pytest
 
 from co_cli import http_server
+from co_cli.access import ROLES
 from co_cli.errors import KnowledgeError, ServerUnavailableError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.server.access_tokens import AccessTokens, FileTokens
 from co_cli.server.routes import API, ROUTES
 from co_cli.server.team_site import LARGEST, SIGN_INS
-from co_cli.values import ROLES
 from tests.command import Co
 from tests.mcp_server.talking import Talk, over_http
 from tests.server.browser import PATIENCE

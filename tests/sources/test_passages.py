@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from co_cli.hits import Passage
 from co_cli.notes.note import Note, read_note
 from co_cli.sources.cutting import CutRule, sentences
 from co_cli.sources.documents import read_document
 from co_cli.sources.documents.outline import outline
 from co_cli.sources.passages import LONGEST, LONGEST_PROPOSED, Lines, passages_of
-from co_cli.values import Passage
 
 MARKS = (
     "# One|## Two|### Three|# One #|#tag|```|~~~|```python|- item|  - inner|1. first|    code|> said|---|===|***|* * *"

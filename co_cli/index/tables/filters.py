@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from co_cli.hits import Filters
 from co_cli.index.engine import Scope, StoredVault
 from co_cli.index.filter_table import compared_moments, requirements
 from co_cli.index.tables.statements import Dialect
 from co_cli.notes.dates import local_day
 from co_cli.sources.origin import reader_of
-from co_cli.values import Filters
 
 OCCURS = "{position}(docs.{column}, %({name})s) > 0"
 # a bare date, stored as its midnight UTC, is compared with the local day of a moment

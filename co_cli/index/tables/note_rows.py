@@ -40,7 +40,8 @@ MOST_NAMED, MOST_LINKING = 20, 2_000
 MOST_OF_A_NOTE, DEEPER = 5, 10
 """Passages of one note, when a few long notes would fill the list; and how much longer a list they are taken from."""
 ADD_VAULT = """
-insert into vaults (root, source, name, only_file) values (%(root)s, %(source)s, %(name)s, %(only)s) on conflict do nothing
+insert into vaults (root, source, name, only_file) values (%(root)s, %(source)s, %(name)s, %(only)s)
+on conflict do nothing
 """
 OPEN_PASSAGES = """
 select passages.id, docs.id, docs.vault_id, docs.ref, docs.source, docs.path, vaults.root, docs.title,

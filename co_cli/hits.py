@@ -1,0 +1,144 @@
+"""What a search is asked and what it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple
+
+Backend = Literal["grep", "fts5", "hybrid"]
+State = Literal["found", "absent", "inconclusive"]
+LOWEST_SHOWN = 0.005
+WEAK_SHARE = 0.4
+"""Share of the best score below which terminals and agents do not see a hit. On the sample vault's 158 questions, with
+the reader and 8 hits, that saves 12 % of the tokens and loses no question; of the score without the reader's part, 20 %
+and one question."""
+NEAREST = 3
+"""Hits of an `absent` result that are shown although they share no word with the query."""
+
+
+class Passage(NamedTuple):
+    """The unit that is searched: a memory or a section of an article, with its lines."""
+
+    text: str
+    first_line: int
+    last_line: int
+    heading: str = ""
+    """Its headings, outermost first: `Deploys > Rolling back`."""
+    context: str = ""
+    """Text around it that is searched with it: the nearest words, the header of a table."""
+    said: float | None = None
+    """When it was said, in a conversation; None: when its note was created."""
+
+
+class Filters(NamedTuple):
+    """Which notes a search covers. Empty means all; times are seconds since 1970."""
+
+    sources: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    any_tag: bool = False
+    """True: one of the tags is enough; False: all of them."""
+    category: str | None = None
+    since: float | None = None
+    until: float | None = None
+    fields: tuple[tuple[str, str], ...] = ()
+    """Any other frontmatter key and the value it must have (or contain, if it is a list)."""
+    as_of: float | None = None
+    """Only notes that existed and were valid at this moment; None: now."""
+    outdated: bool = False
+    """Include notes that are no longer, or not yet, valid."""
+    roots: tuple[str, ...] = ()
+    """Only origins with these folders."""
+    speakers: tuple[str, ...] = ()
+    """Required `provenance`, in lower case; a note without one is the user's."""
+    paths: tuple[str, ...] = ()
+    """Texts that must occur in the path."""
+    files: tuple[str, ...] = ()
+    """Texts that must occur in the file name."""
+    others: tuple[tuple[str, Any], ...] = ()
+    """Values of filters that nothing but their entries in index/filter_table.py reads."""
+
+
+class Hit(NamedTuple):
+    """A passage that was found, with its score, the signals behind it, and the ref that opens it."""
+
+    ref: str
+    source: str
+    path: str
+    title: str
+    snippet: str
+    lines: tuple[int, int]
+    score: float
+    signals: dict[str, float]
+    tags: tuple[str, ...]
+    created: str
+    marks: tuple[tuple[int, int], ...] = ()
+    """Where the matched words are in the snippet."""
+    heading: str = ""
+    missing: bool = False
+    """Its file is gone."""
+    category: str | None = None
+    weak: bool = False
+    """A weak match."""
+
+
+class Searched(NamedTuple):
+    """How much was searched, and how fresh it was."""
+
+    notes: int
+    passages: int
+    fresh_as_of: str | None
+
+
+class SearchResult(NamedTuple):
+    """The result of a search: found, absent (everything was searched), or inconclusive (something was missing).
+
+    An absent answer may have hits: the nearest there are, though nothing says that they have to do with the question.
+    """
+
+    query: str
+    state: State
+    degraded: list[str]
+    backend: str
+    searched: Searched
+    hits: list[Hit]
+    took_ms: float
+    confidence: float | None = None
+    """How sure it is that something here has to do with the question, 0 to 1; None if that was not asked, as by words
+    alone or in a space that nobody measured."""
+    understood: tuple[str, ...] = ()
+    """Parts of the query that were understood as filters, such as dates, and an expired note that would answer."""
+    suggestions: tuple[str, ...] = ()
+    """Words of the vault that are spelled like those of a query that found nothing."""
+    meta: dict[str, Any] = {}  # noqa: RUF012
+    """How it was ranked: profile, weights, how many candidates, trust in words, milliseconds."""
+
+
+def worth_showing(found: SearchResult) -> list[Hit]:
+    """The hits to show: none that scores 0.00, and of an `absent` result only the nearest ones and those with a word of
+    the query."""
+    hits = [hit for hit in found.hits if hit.score >= LOWEST_SHOWN or not hit.signals]
+    if found.state == "found":
+        return hits
+    return [hit for place, hit in enumerate(hits) if place < NEAREST or hit.signals.get("words")]
+
+
+def without_weak(hits: Sequence[Hit]) -> list[Hit]:
+    """Up to where the scores drop."""
+    least = WEAK_SHARE * max((hit.score for hit in hits), default=0.0)
+    return [hit for hit in hits if hit.score >= least]
+
+
+class UseCount(NamedTuple):
+    """How often a note was found and opened, and how often somebody rated it good or bad."""
+
+    recalls: int = 0
+    opens: int = 0
+    good: int = 0
+    bad: int = 0
+    used: float | None = None
+    """When it was last opened or the first hit of a search."""
+
+    @property
+    def rating(self) -> float:
+        """From -1 to 1; 0 if nobody rated it. One rating alone is worth a half."""
+        return (self.good - self.bad) / (self.good + self.bad + 1)
