@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from co_cli.embedding.minilm import WEIGHTS_PACKAGE
-from co_cli.evaluation.running import Evaluation, Marks, mean_marks, method
+from co_cli.evaluation.running import OPENING, Evaluation, Marks, mean_marks, method
 from co_cli.evaluation.sets import QuestionSet, read_vault
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.paths import sample_vault
@@ -105,7 +105,7 @@ def test_short_notes_are_found_by_other_words(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_the_reader_finds_more_short_notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CO_KNOWLEDGE_READER", "small")
-    with KnowledgeBase.open(SHORT_NOTES, tmp_path / "data") as kb:
+    with KnowledgeBase.open(SHORT_NOTES, tmp_path / "data", opening=OPENING) as kb:
         found = scores(kb, read_vault(str(SHORT_NOTES)), "co")
 
     assert found["all"].recall5 >= SHORT_NOTES_READ, figures(found)
