@@ -23,6 +23,7 @@ from benchmarks.vaults import Bar
 from co_cli.evaluation.running import Evaluation, auroc
 from co_cli.evaluation.sets import Question, QuestionSet, read_set
 from co_cli.hits import Filters
+from co_cli.retrieval.pipeline import search
 from co_cli.retrieval.request import SearchRequest
 from co_cli.settings import load_settings
 from co_cli.vault import Vault
@@ -94,9 +95,9 @@ def _ask(found: QuestionSet, foreign: Sequence[Question]) -> Iterator[Asked]:
 
 def _one(vault: Vault, name: str, text: str, answerable: bool) -> Asked:
     request = SearchRequest(text, filters=Filters(outdated=True), reader=vault.reader, read_seconds=None)
-    result, trace = vault.index.find(request)
+    result, trace = search(vault.index.notes, request)
     nearest = max(trace.candidates.cosines.values(), default=0.0)
-    read = (max(trace.read.values(), default=0.0),) if vault.reader else ()
+    read = (max(trace.read_scores.values(), default=0.0),) if vault.reader else ()
     return Asked(name, answerable, nearest, trace.candidates.best_coverage, result.searched.passages, read)
 
 

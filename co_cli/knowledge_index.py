@@ -25,7 +25,7 @@ from co_cli.errors import (
     VaultError,
     empty_vault,
 )
-from co_cli.hits import Filters, Hit, SearchResult
+from co_cli.hits import Filters, Hit
 from co_cli.index.authority import VaultAuthority
 from co_cli.index.changes import compare, reported
 from co_cli.index.embed import Embedded, VaultEmbedding, embed_text
@@ -36,7 +36,7 @@ from co_cli.notes.files import is_empty_folder, sweep_temporary
 from co_cli.notes.store import NoteStore, hash_of_file
 from co_cli.paths import is_inside
 from co_cli.reports import Progress, SyncReport
-from co_cli.retrieval.pipeline import Trace, search
+from co_cli.retrieval.pipeline import search
 from co_cli.retrieval.request import SearchRequest
 from co_cli.sources.origin import VAULT, Origin, reader_of
 from co_cli.sources.walk import left_out, odd_entries, place_of, scan_origin, would_list
@@ -314,15 +314,11 @@ class KnowledgeIndex:
             from co_cli.file_search import search_files  # parsers, which a search of the index does not need
 
             return search_files(self.places(), request).hits
-        return self.find(request)[0].hits
+        return search(self.notes, request)[0].hits
 
     def places(self) -> list[tuple[Origin, Sequence[str], int]]:
         """This folder and those searched with it, each with what is excluded there and the largest note."""
         return [(one.origin, one.exclude, one.limit) for one in map(self.of, (self.origin, *self.linked))]
-
-    def find(self, request: SearchRequest) -> tuple[SearchResult, Trace]:
-        """The whole answer to a request, and how it came about."""
-        return search(self.notes, request)
 
     def embed(self, text: str) -> list[float]:
         """The vector of a text, through the embedding cache. Zeros for a text without any known word."""

@@ -30,6 +30,7 @@ from co_cli.evaluation.baselines import Desk
 from co_cli.evaluation.running import Evaluation
 from co_cli.evaluation.sets import EvalDocument, Question, QuestionSet, read_set, read_vault
 from co_cli.knowledge_base import KnowledgeBase
+from co_cli.retrieval.pipeline import search
 from co_cli.retrieval.results import best_of_each_note
 from co_cli.searching.requests import Options, build_request
 from co_cli.settings import load_settings
@@ -191,7 +192,7 @@ class Recorder:
 
     def __call__(self, desk: Desk, question: str) -> list[str]:
         request = build_request(desk.vault, question, Options(CANDIDATES, filters={"outdated": True}, read=False))
-        best = best_of_each_note(desk.vault.index.find(request)[1].ranked)[:CANDIDATES]
+        best = best_of_each_note(search(desk.vault.index.notes, request)[1].ranking.ranked)[:CANDIDATES]
         with desk.vault.engine.reading() as reader:
             passages = reader.passages([one.passage for one in best])
         found: list[tuple[str, float, str]] = []

@@ -8,10 +8,11 @@ from typing import NamedTuple
 from co_cli.hits import Filters
 from co_cli.index.indexed_notes import IndexedNotes
 from co_cli.index.tokens import tokens
-from co_cli.retrieval.pipeline import Trace, search
+from co_cli.retrieval.pipeline import search
 from co_cli.retrieval.request import SearchRequest
 from co_cli.retrieval.results import best_of_each_note
 from co_cli.retrieval.score import Scored
+from co_cli.retrieval.steps import Trace
 
 
 class Step(NamedTuple):
@@ -61,8 +62,8 @@ def explain_note(index: IndexedNotes, request: SearchRequest, ref: str, title: s
         text = "it is not indexed yet: `co index sync` updates the index from your files"
         step = Step("index", None, 0, text)
         return Explanation(request.query, ref, title, None, request.limit, None, {}, "index", [step], [text])
-    limit, steps = trace.limit, _steps(trace, subject)
-    order = best_of_each_note(trace.ranked, trace.conversations)
+    limit, steps = trace.ranking.limit, _steps(trace, subject)
+    order = best_of_each_note(trace.ranking.ranked, trace.facts.conversations)
     place = next((number for number, one in enumerate(order, 1) if one.note == subject.note), None)
     rank = place if place is not None and place <= limit else None
     hints: list[str] = []
@@ -79,7 +80,8 @@ def explain_note(index: IndexedNotes, request: SearchRequest, ref: str, title: s
 
 def _subject(index: IndexedNotes, trace: Trace, ref: str) -> Subject | None:
     with index.engine.reading() as reader:
-        query, view = trace.attempt.query, index.view(reader, trace.attempt.filters)
+        prepared, query = trace.prepared, trace.prepared.attempt.query
+        view = index.view(reader, prepared.attempt.filters)
         everywhere = index.view(reader, Filters())
         for vault in everywhere.scope.vaults:
             prefix = everywhere.prefixes.get(vault, "")
@@ -89,21 +91,23 @@ def _subject(index: IndexedNotes, trace: Trace, ref: str) -> Subject | None:
                 continue
             found = {term for terms in reader.terms_in(ids, query.words.terms).values() for term in terms}
             spelled = {word for word in query.spelled if set(tokens(word)) & found}
-            near = reader.cosines(view.space, trace.vector, ids) if view.space and trace.vector else {}
+            near = reader.cosines(view.space, prepared.vector, ids) if view.space and prepared.vector else {}
             inside = any(one.id == notes[0] for one in reader.list_notes(view.scope))
             return Subject(notes[0], frozenset(spelled), max(near.values(), default=None), inside)
     return None
 
 
 def _steps(trace: Trace, subject: Subject) -> list[Step]:
-    candidates, note, query = trace.candidates, subject.note, trace.attempt.query
+    candidates, attempt, left = trace.candidates, trace.prepared.attempt, trace.facts.left
+    scored, ranked = trace.scores.scored, trace.ranking.ranked
+    note, query = subject.note, attempt.query
     steps: list[Step] = []
     if not subject.passes_filters:
         steps.append(Step("filters", None, 0, "the filters leave it out"))
-    if trace.attempt.listing:
-        text = trace.left.get(note, "the query only narrows: what passes is listed, newest first")
-        name = "validity" if note in trace.left else "listing"
-        return [*steps, Step(name, *_place([one.note for one in trace.ranked], note), text)]
+    if attempt.listing:
+        text = left.get(note, "the query only narrows: what passes is listed, newest first")
+        name = "validity" if note in left else "listing"
+        return [*steps, Step(name, *_place([one.note for one in ranked], note), text)]
     kind = next((one.kind for one in candidates.named if one.note == note), None)
     if kind:
         steps.append(Step("name", 1, len(candidates.named), f"the query is its {kind}, and that comes first"))
@@ -119,13 +123,12 @@ def _steps(trace: Trace, subject: Subject) -> list[Step]:
         steps.append(Step("meaning", *_place([one.note for one in candidates.near], note), nearness))
     proposed = note in candidates.notes.values()
     lost = "its score is not above zero" if proposed else "neither words nor meaning nor its name proposed it"
-    total = _sum(trace.scored, note) or lost
-    steps.append(Step("score", *_place([one.note for one in trace.scored], note), total))
-    left = trace.left.get(note)
-    if left:
-        steps.append(Step("validity", None, len({one.note for one in trace.ranked}), left))
-    elif [one.note for one in trace.ranked] != [one.note for one in trace.scored]:
-        steps.append(Step("signals", *_place([one.note for one in trace.ranked], note), _sum(trace.ranked, note) or ""))
+    total = _sum(scored, note) or lost
+    steps.append(Step("score", *_place([one.note for one in scored], note), total))
+    if note in left:
+        steps.append(Step("validity", None, len({one.note for one in ranked}), left[note]))
+    elif [one.note for one in ranked] != [one.note for one in scored]:
+        steps.append(Step("signals", *_place([one.note for one in ranked], note), _sum(ranked, note) or ""))
     return steps
 
 
@@ -157,7 +160,7 @@ def _hints(trace: Trace, subject: Subject, lost_in: str | None) -> list[str]:
         return ["leave the filter out, or give the note what it asks for"]
     if lost_in == "validity":
         return ["--outdated shows what is no longer valid, and --as-of DATE what was valid then"]
-    query = trace.attempt.query
+    query = trace.prepared.attempt.query
     if query.refused:
         return [f"ask without excluding {_listed(query.refused)}"]
     lacking = [word for word in query.spelled if word not in subject.words]

@@ -7,8 +7,9 @@ late or answers nonsense, the order stays as it was, and the result says so.
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import isfinite
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from co_cli.errors import KnowledgeError
@@ -32,10 +33,10 @@ class Reranker(Protocol):
 
 
 class Reading(NamedTuple):
-    """What a model made of the candidates: their new order, and its scores of the first ones."""
+    """What a model made of the candidates: their new order, and the reader's scores of the passages that it read."""
 
     ranked: list[Scored]
-    scores: Sequence[float] = ()
+    scores: Mapping[int, float] = MappingProxyType({})
     problem: str | None = None
 
 
@@ -58,7 +59,8 @@ def read(
     scores = [score for score in found[: found.index(None) if None in found else None] if score is not None]
     low = min(scores, default=0.0)
     added = [one.plus("reader", weight * (score - low)) for one, score in zip(ranked, scores, strict=False)]
-    return Reading(best_first([*added, *ranked[len(scores) :]]), scores)
+    read_scores = {one.passage: score for one, score in zip(ranked, scores, strict=False)}
+    return Reading(best_first([*added, *ranked[len(scores) :]]), read_scores)
 
 
 def rerank(reranker: Reranker, query: str, ranked: Sequence[Scored], texts: Sequence[str], weight: float) -> Reading:

@@ -8,13 +8,15 @@ from collections.abc import Collection, Sequence
 from math import exp, log
 from typing import NamedTuple
 
-from co_cli.hits import Hit
+from co_cli.hits import Hit, Searched, SearchResult
 from co_cli.index.engine import EXPIRED, StoredPassage, WordQuery
+from co_cli.index.indexed_notes import IndexedNotes
 from co_cli.index.tokens import spans, tokens
 from co_cli.notes.markdown import plain_text
 from co_cli.notes.refs import ENDINGS
 from co_cli.retrieval.candidates import Candidates
-from co_cli.retrieval.score import Scored
+from co_cli.retrieval.score import Scored, trust
+from co_cli.retrieval.steps import PreparedQuery, Trace
 from co_cli.values import moment_text
 
 SNIPPET = 240  # characters
@@ -59,6 +61,108 @@ def confidence(fit: Fit | None, cosine: float, coverage: float, *score: float) -
         return None
     figures = (cosine, coverage, log(max(fit.passages, 1)), *score, 1.0)
     return 1 / (1 + exp(-sum(weight * figure for weight, figure in zip(fit.certainty, figures, strict=True))))
+
+
+def make_result(index: IndexedNotes, trace: Trace) -> SearchResult:
+    """The answer, from the values of a search."""
+    prepared, candidates, ranking = trace.prepared, trace.candidates, trace.ranking
+    request, view, read = prepared.request, prepared.view, trace.read_scores
+    best = best_of_each_note(ranking.ranked, trace.facts.conversations)
+    chosen = [one for one in best if one.passage in trace.texts.passages][: ranking.limit]
+    sure = confidence_of(trace)
+    answered = bool(chosen) and answers(trace)
+    problems = (prepared.problem, trace.reading.problem if trace.reading else None)
+    degraded = [*filter(None, problems), *_shortcomings(index, prepared, answered)]
+    fresh = index.seen.fresh_as_of or view.synced_at
+    by_meaning = prepared.vector is not None and view.space is not None
+    return SearchResult(
+        query=request.query,
+        state="found" if answered else "inconclusive" if degraded else "absent",
+        degraded=degraded,
+        # without vectors to compare, hybrid is words alone
+        backend=request.backend if by_meaning or prepared.attempt.listing else "fts5",
+        searched=Searched(view.notes, view.passages, moment_text(fresh) if fresh else None),
+        hits=[_hit(trace, one) for one in chosen],
+        took_ms=0.0,
+        confidence=None if sure is None else round(sure, 4),
+        understood=(*prepared.attempt.understood, *_expired_answer(trace, answered)),
+        suggestions=trace.suggestions,
+        meta={
+            "profile": request.profile.name,
+            "weights": {name: round(weight, 4) for name, weight in trace.scores.weights.items() if weight},
+            "candidates": len(candidates.notes) or len(ranking.ranked),
+            "trust": round(trust(candidates), 4) if candidates.cosines else None,
+            "reader": request.reader.model.name if request.reader and not request.reranker else None,
+            "read": len(read),
+        },
+    )
+
+
+def confidence_of(trace: Trace) -> float | None:
+    """How sure it is that something answers. What is not valid answers nothing."""
+    candidates, left, read = trace.candidates, trace.facts.left, trace.read_scores
+    if any(one.note not in left for one in candidates.named):
+        return 1.0
+    if not candidates.cosines:
+        return None
+    valid = {passage for passage, note in candidates.notes.items() if note not in left}
+    cosine = max((candidates.cosines[one] for one in valid & candidates.cosines.keys()), default=0.0)
+    coverage = max((candidates.share(candidates.having[one]) for one in valid & candidates.having.keys()), default=0.0)
+    best = sorted(read[one] for one in valid & read.keys())[-1:]
+    return confidence(_fit(trace.prepared, bool(best)), cosine, coverage, *best)
+
+
+def answers(trace: Trace) -> bool:
+    """Whether it is sure enough. A single word that no note has may be no word: then no hit may be weak."""
+    sure, candidates = confidence_of(trace), trace.candidates
+    return sure is None or sure >= (WEAK if len(candidates.idf) == 1 and candidates.unknown else ABSENT)
+
+
+def _fit(prepared: PreparedQuery, is_read: bool) -> Fit | None:
+    """What was fitted for the answering vectors, and for the reader; None if meaning was not asked."""
+    certainty, reader = prepared.certainty, prepared.request.reader
+    if certainty is not None and is_read and reader is not None:
+        certainty = reader.model.certainty
+    return None if certainty is None else Fit(certainty, prepared.view.passages)
+
+
+def _expired_answer(trace: Trace, answered: bool) -> list[str]:
+    """Mention an expired note that would answer: where nothing does, or where it would come first."""
+    one, texts = trace.texts.expired, trace.texts.passages
+    passage = texts.get(one.passage) if one else None
+    if one is None or passage is None or (answered and one.note != trace.scores.scored[0].note):
+        return []
+    if is_weak(one, passage, trace.candidates, _fit(trace.prepared, False)):
+        return []
+    return [expired_answer(trace.prepared.view.prefixes.get(passage.vault, "") + passage.ref)]
+
+
+def _shortcomings(index: IndexedNotes, prepared: PreparedQuery, answered: bool) -> list[str]:
+    """What was missing for a full answer."""
+    found: list[str] = []
+    view, embedders, by_vectors = prepared.view, index.embedders, prepared.vector is not None
+    by_meaning = prepared.request.wants_meaning and embedders.space is not None
+    if view.synced_at is None:
+        found.append("this vault was never synced: run `co index sync`")
+    elif by_meaning and view.space is None and view.passages and not prepared.attempt.listing:
+        found.append("no note has a vector yet: answered by words")
+    elif by_meaning and view.unready and by_vectors:
+        found.append(f"answered by words, for lack of vectors: {', '.join(view.unready)}")
+    elif by_vectors and view.space and view.space.space != embedders.space:
+        problem = embedders.outage.problem  # of the server whose vectors are not there yet
+        found += [f"answered with the vectors of {view.space.space.provider}: {problem}"] if problem else []
+    found += view.outdated
+    found += [] if answered else unsearched_text(index.unsearched(view.scope))
+    return found
+
+
+def _hit(trace: Trace, one: Scored) -> Hit:
+    passage, view, read = trace.texts.passages[one.passage], trace.prepared.view, trace.read_scores
+    score = [read[one.passage]] if one.passage in read else []
+    weak = is_weak(one, passage, trace.candidates, _fit(trace.prepared, bool(score)), *score)
+    words, prefix = trace.prepared.attempt.query.words, view.prefixes.get(passage.vault, "")
+    hit = make_hit(one, passage, words, prefix, weak)
+    return hit._replace(missing=hit.missing or passage.vault in view.away)
 
 
 def make_hit(one: Scored, passage: StoredPassage, words: WordQuery, prefix: str, weak: bool) -> Hit:

@@ -12,6 +12,7 @@ from co_cli.notes.new_note import NewNote
 from co_cli.notes.note import Note, NotTextError, read_note
 from co_cli.notes.similarity import fingerprint, likeness, without_articles, words_of
 from co_cli.notes.store import NoteStore
+from co_cli.retrieval.pipeline import search
 from co_cli.retrieval.request import SearchRequest
 from co_cli.retrieval.results import best_of_each_note
 from co_cli.saves import Related
@@ -58,8 +59,8 @@ def _similar_memories(store: NoteStore, index: KnowledgeIndex, new: NewNote, thr
         active = index.notes.state().active
         measured = active is not None and active.space.provider == "static"  # other models have other cosines
         request = SearchRequest(OPERATORS.sub(" ", text), CANDIDATES, filters, meaning=measured)
-        trace = index.find(request)[1]
-        best = best_of_each_note(trace.ranked)[:CANDIDATES]
+        trace = search(index.notes, request)[1]
+        best = best_of_each_note(trace.ranking.ranked)[:CANDIDATES]
         passages = reader.passages([one.passage for one in best])
         for passage in (passages[one.passage] for one in best):
             alike = likeness(words, without_articles(words_of(passage.body)), threshold)

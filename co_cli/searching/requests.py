@@ -18,6 +18,7 @@ from co_cli.index.filter_table import OPTIONS, FilterOptions, parse_values
 from co_cli.index.tokens import fold
 from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.ranking import weights_in_use
+from co_cli.retrieval.pipeline import search
 from co_cli.retrieval.profiles import profile_named
 from co_cli.retrieval.query import parse
 from co_cli.retrieval.request import SearchRequest
@@ -133,9 +134,9 @@ def find(index: KnowledgeIndex, request: SearchRequest) -> SearchResult:
     reason = None if request.backend == "grep" else index.seen.unsynced
     if request.backend != "grep" and reason is None:
         try:
-            result, trace = index.find(request)
+            result, trace = search(index.notes, request)
             tags = parse(request.query).tags
-            if tags and not (result.hits and trace.attempt.query.tags):  # nothing was found with them
+            if tags and not (result.hits and trace.prepared.attempt.query.tags):  # nothing was found with them
                 result = result._replace(understood=(*result.understood, *_close_tags(index, tags)))
             replaced = index.engine.set_aside or index.seen.fresh_as_of is not None
             if not replaced or index.notes.state().synced_at is not None:

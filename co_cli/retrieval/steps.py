@@ -1,0 +1,190 @@
+"""The steps of a search as values, and the functions that make one from another.
+
+Results are made from these values, and `explain` follows a note through them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from co_cli.embedding.space import Vector
+from co_cli.index.engine import ReadTransaction, StoredNote, StoredPassage
+from co_cli.index.indexed_notes import IndexedNotes, View
+from co_cli.index.links import links_around
+from co_cli.notes.similarity import fingerprint
+from co_cli.retrieval.candidates import Candidates
+from co_cli.retrieval.request import Attempt, SearchRequest
+from co_cli.retrieval.rerank import Reading
+from co_cli.retrieval.score import Scored, best_first
+from co_cli.retrieval.signals import NEED_LINKS, NEED_USES, VALUES, Material, add_signals
+
+NO_WORDS = fingerprint("")
+"""Notes without a text are not the same note."""
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedQuery:
+    """What is asked, in one of the ways to read it, and of what."""
+
+    request: SearchRequest
+    attempt: Attempt
+    view: View
+    now: float
+    """The moment at which notes must be valid."""
+    weights: Mapping[str, float]
+    """Those of the request, and what several vaults and a reader add."""
+    vector: Vector | None
+    problem: str | None
+    """Why there is no vector although one was wanted."""
+    certainty: Sequence[float] | None
+    """What was fitted for the vectors that answer; None if meaning was not asked, or nobody measured them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """The candidates after the formula."""
+
+    weights: Mapping[str, float]
+    """Those that were used."""
+    scored: Sequence[Scored] = ()
+    """Best first."""
+
+
+@dataclass(frozen=True, slots=True)
+class NoteFacts:
+    """What signals and validity need to know of the candidates' notes."""
+
+    material: Material
+    left: Mapping[int, str]
+    """Notes that are left out, and why."""
+    conversations: Collection[int] = ()
+    """Notes of which every passage is a hit."""
+
+
+@dataclass(frozen=True, slots=True)
+class RankedPassages:
+    """Every passage at its rank."""
+
+    limit: int
+    ranked: Sequence[Scored]
+    deeper: Sequence[Scored] = ()
+    """The last ones of these: more candidates, for a large limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """The passages of hits, of what is read, and of an expired note that may answer."""
+
+    passages: Mapping[int, StoredPassage] = field(default_factory=dict[int, StoredPassage])
+    expired: Scored | None = None
+    """The best of the first candidates that has expired."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """The values of one search."""
+
+    prepared: PreparedQuery
+    candidates: Candidates
+    scores: Scores
+    facts: NoteFacts
+    ranking: RankedPassages
+    texts: Texts = field(default_factory=Texts)
+    suggestions: tuple[str, ...] = ()
+    """Words of the vault, for a query that found nothing."""
+    reading: Reading | None = None
+    """What a model made of the first candidates."""
+
+    @property
+    def is_read(self) -> bool:
+        """Whether a model reads the first candidates. A note that is named exactly as asked needs no reader."""
+        request, attempt = self.prepared.request, self.prepared.attempt
+        read = request.reader is not None and not self.candidates.named and not attempt.listing
+        return request.reranker is not None or read
+
+    @property
+    def read_scores(self) -> Mapping[int, float]:
+        """What the reader says of passages."""
+        return self.reading.scores if self.reading else {}
+
+
+def score(prepared: PreparedQuery, candidates: Candidates, weights: Mapping[str, float]) -> Scores:
+    """Apply the formula; notes that are named exactly as asked come first."""
+    if not candidates.cosines:  # words decide alone, with the weight of both
+        both = weights.get("words", 0.0) + weights.get("meaning", 0.0)
+        weights = {**{name: weight for name, weight in weights.items() if name != "meaning"}, "words": both}
+    named, ceiling = {one.note for one in candidates.named}, sum(weights.values())
+    scored = prepared.request.profile.formula(candidates, weights)
+    scored = [one.plus("name", ceiling) if one.note in named else one for one in scored]
+    return Scores(weights, best_first([one for one in scored if one.score > 0]))
+
+
+def read_facts(
+    index: IndexedNotes, reader: ReadTransaction, prepared: PreparedQuery, candidates: Candidates, scores: Scores
+) -> NoteFacts:
+    """Read what the signals with weight are made from, and which notes are not valid."""
+    notes = list(dict.fromkeys(candidates.notes.values()))
+    asked = {name for name, weight in scores.weights.items() if weight}
+    wanted = notes if len(prepared.view.tiers) > 1 or asked & VALUES.keys() else []
+    facts = {note.id: note for note in reader.find_notes(None, "id", wanted)} if wanted else {}
+    material = material_of(prepared, facts)
+    need_uses = {*NEED_USES, "recency"} if material.use_renews else NEED_USES
+    material = replace(
+        material,
+        links=links_around(reader, facts) if asked & NEED_LINKS else (),
+        uses=index.uses(facts) if asked & need_uses else {},
+    )
+    return NoteFacts(material, invalid_notes(reader, prepared, notes), reader.conversations(notes))
+
+
+def material_of(prepared: PreparedQuery, facts: Mapping[int, StoredNote]) -> Material:
+    """What is known of notes without reading more."""
+    attempt, request = prepared.attempt, prepared.request
+    return Material(
+        query=" ".join((attempt.query.text, *attempt.filters.tags)),
+        now=prepared.now,
+        half_life=request.profile.half_life or request.half_life,
+        facts=facts,
+        tiers={note: prepared.view.tiers.get(one.vault, 0.0) for note, one in facts.items()},
+        use_renews=request.profile.use_renews,
+    )
+
+
+def invalid_notes(reader: ReadTransaction, prepared: PreparedQuery, notes: Sequence[int]) -> dict[int, str]:
+    """Those of the notes that are not valid, and why."""
+    if prepared.attempt.filters.outdated:
+        return {}
+    validities = reader.validities(notes, prepared.now)
+    problems = {note: validity.problem(prepared.now) for note, validity in validities.items()}
+    return {note: problem for note, problem in problems.items() if problem}
+
+
+def rank(
+    prepared: PreparedQuery, weights: Mapping[str, float], scored: Sequence[Scored], facts: NoteFacts
+) -> list[Scored]:
+    """With signals, without what is not valid, and each note of several vaults once."""
+    ranked = add_signals(scored, weights, facts.material)
+    ranked = [one for one in ranked if one.note not in facts.left]
+    if len(prepared.view.tiers) > 1:
+        ranked = highest_tier(ranked, facts.material)
+    least = prepared.request.min_score
+    return ranked if least is None else [one for one in ranked if one.score >= least]
+
+
+def highest_tier(ranked: Sequence[Scored], material: Material) -> list[Scored]:
+    """A note that is in several vaults, under the same ref or with the same words, from the highest tier only.
+
+    A file of two sources, one in the other, is also shown once.
+    """
+    best: dict[str, float] = {}
+    facts = {one.note: material.facts[one.note] for one in ranked if one.note in material.facts}
+    keys = {note: {known.ref, known.fingerprint} - {NO_WORDS} for note, known in facts.items()}
+    for note, names in keys.items():
+        for name in names:
+            best[name] = max(best.get(name, 0.0), material.tiers.get(note, 0.0))
+    mine = material.tiers.get
+    highest = [one for one in ranked if all(best[name] <= mine(one.note, 0.0) for name in keys.get(one.note, ()))]
+    files = {one.note: f"{known.root}/{known.path}" for one in highest if (known := facts.get(one.note))}
+    first: dict[str, int] = {}
+    return [one for one in highest if first.setdefault(files.get(one.note, ""), one.note) == one.note]
