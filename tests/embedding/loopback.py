@@ -15,6 +15,8 @@ from collections.abc import Sequence
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
+import numpy  # noqa: F401  # the model sums with it once it is loaded, and a last bit would change between two requests
+
 from co_cli.embedding.static import StaticEmbedder
 from tests.json_server import JsonServer
 
