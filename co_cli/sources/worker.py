@@ -12,6 +12,7 @@ import faulthandler
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import threading
@@ -33,6 +34,8 @@ MEMORY = 1_500_000_000
 MOST_TEXT = 5_000_000
 """Characters of one document, about three thousand pages. The rest is left out, and `problem` says so."""
 TOO_LONG = "it takes too long"
+ENDED = (1,) if sys.platform == "win32" else (-signal.SIGALRM,)
+"""The exit code of a process that its watchdog ended."""
 OBJECT = re.compile(r"'?<[\w.]+ object at 0x[0-9a-f]+>'?")
 """What Python says of a file that has no name."""
 
@@ -90,7 +93,7 @@ def _ask(
         yield answer
         if isinstance(answer, str):
             return
-    yield TOO_LONG if process.wait() == 1 else "its reader crashed"  # 1 is the watchdog's exit code
+    yield TOO_LONG if process.wait() in ENDED else "its reader crashed"
 
 
 def _worker() -> subprocess.Popen[bytes]:
@@ -143,7 +146,7 @@ def serve(requests: BinaryIO, answers: BinaryIO) -> None:
         left, started = limits.seconds, time.monotonic()
         _watch(max(0.01, min(limits.seconds_a_part, left)))
         for answer in _answers(request["parser"], data, request["arguments"], limits.text):
-            faulthandler.cancel_dump_traceback_later()  # whoever reads the answers may take their time
+            _watch(0)  # whoever reads the answers may take their time
             left -= time.monotonic() - started
             answers.write(json.dumps(answer).encode() + b"\n")
             answers.flush()
@@ -185,12 +188,20 @@ def reason_of(error: Exception) -> str:
 
 
 def _watch(seconds: float) -> None:
-    """End this process after that time, whatever it does: faulthandler's thread does not need the GIL."""
-    faulthandler.dump_traceback_later(seconds, exit=True)
+    """End this process after that time, whatever it does; 0: never. Nobody handles the signal: no code has to run."""
+    if sys.platform != "win32":
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+    elif seconds:
+        faulthandler.dump_traceback_later(seconds, exit=True)  # its thread does not need the GIL
+    else:
+        faulthandler.cancel_dump_traceback_later()
 
 
 def _limit() -> None:
-    """Limit memory and forbid writing files, on systems that can."""
+    """Limit memory and forbid writing files, on systems that can; and do not inherit how a parent treats the alarm."""
+    if sys.platform != "win32":
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGALRM])
     with contextlib.suppress(ImportError):  # Windows
         import resource
 
