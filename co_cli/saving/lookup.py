@@ -75,7 +75,7 @@ class Lookup:
     """Opens notes of the vault, of other tiers and of linked sources. Works without an index, too."""
 
     def __init__(self, vault: Vault) -> None:
-        self._vault, self.store, self.skills = vault, vault.store, Skills(vault)
+        self._vault, self.store = vault, vault.store
         if vault.authority:
             vault.authority.catch_up()
         self.index = vault.working_index()
@@ -106,8 +106,9 @@ class Lookup:
     def open(self, ref: str) -> tuple[Origin, Note]:
         """The origin of a note, and the note as its file is now. Raises UnknownRefError with the closest refs."""
         if ref.startswith("skill:"):
-            skill = self.skills.find(ref)
-            return skill.origin, self.skills.open(skill)[0]
+            skills = Skills(self._vault)
+            skill = skills.find(ref)
+            return skill.origin, skills.open(skill)[0]
         origin, path = self.locate(ref)
         source_reader = reader_of(origin)
         largest = source_reader.largest(os.path.basename(path), self._vault.index.of(origin).limit)
@@ -154,7 +155,7 @@ class Lookup:
         if "\0" in ref:
             raise UnknownRefError(ref, [])
         if ref.startswith("skill:"):
-            skill = self.skills.find(ref)
+            skill = Skills(self._vault).find(ref)
             return skill.origin, skill.inside
         if ref.startswith(f"{CHECKPOINT}:"):
             return locate_checkpoint(self._vault.root, ref)
