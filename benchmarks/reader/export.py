@@ -1,7 +1,8 @@
 """Model files: named matrices into the file that `co_cli.embedding.reader` describes, and back; and the ONNX graph.
 
-Run `python -m benchmarks.reader.export WORK/NAME.pt reader-small.bin` (this part needs torch and onnx). Next to the
-file it writes `reader-small.onnx`: the graph alone, which takes its weights from the file.
+Run `python -m benchmarks.reader.export WORK/NAME.pt reader-small.bin` (this part needs onnx, and torch for such a
+file; a model file is read without). Next to the file it writes `reader-small.onnx`: the graph alone, which takes its
+weights from the file.
 """
 
 from __future__ import annotations
@@ -186,15 +187,24 @@ class Graph:
         return hashlib.sha256(content).hexdigest()
 
 
-def main(arguments: list[str] | None = None) -> None:
+def _read_trained(path: Path) -> dict[str, np.ndarray]:
+    if path.suffix == ".bin":
+        return read_model(path)[1]
     import torch  # only needed to read what training saved
 
+    return {name: value.float().numpy() for name, value in torch.load(path, "cpu", weights_only=True).items()}
+
+
+def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="benchmarks.reader.export", description="Write a trained model as one file.")
-    parser.add_argument("trained", type=Path, help="NAME.pt, as saved by training")
+    parser.add_argument("trained", type=Path, help="NAME.pt, as saved by training, or a model file")
     parser.add_argument("file", type=Path, help="the model file to write, such as reader-small.bin")
+    level = "multiply scores by A and add B, as `python -m benchmarks absence` fits them"
+    parser.add_argument("--level", type=float, nargs=2, default=(1.0, 0.0), metavar=("A", "B"), help=level)
     options = parser.parse_args(arguments)
-    state = torch.load(options.trained, map_location="cpu", weights_only=True)
-    arrays = {name: value.float().numpy() for name, value in state.items()}
+    arrays = _read_trained(options.trained)
+    slope, constant = options.level
+    arrays |= {"h2.weight": slope * arrays["h2.weight"], "h2.bias": slope * arrays["h2.bias"] + constant}
     digest = write_model(options.file, arrays, packed=True)
     print(
         f"{options.file}: {options.file.stat().st_size:,} bytes, sha256 {digest}, graph {Graph(options.file).write()}"

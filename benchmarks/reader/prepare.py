@@ -84,11 +84,13 @@ def pack_training(data: Path | None, notes: Sequence[Row], per_source: int, seed
     groups += [-1] * len(notes)
     questions += _own_questions(notes, own, chance)
     sources = sorted({row["source"] for row in questions})
+    lives = list(dict.fromkeys(note["life"] for note in notes))
     passages, asked = Texts.of(tokens), Texts.of(tokenize(row["query"], QUESTION_TOKENS) for row in questions)
     return {
         "passages.tokens": passages.tokens,
         "passages.ends": passages.ends,
         "groups": np.array(groups, np.int32),
+        "lives": np.array([-1] * len(place) + [lives.index(note["life"]) for note in notes], np.int32),
         "questions.tokens": asked.tokens,
         "questions.ends": asked.ends,
         "positives": padded((row["positives"] for row in questions), MOST_POSITIVES),

@@ -4,19 +4,30 @@ from __future__ import annotations
 
 import importlib.util
 import sys
-import time
-from dataclasses import replace
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from itertools import count
+from random import Random
 
 from benchmarks.cold import child_output
+from benchmarks.corpus import real_words
 from benchmarks.measuring import BenchRow, interleaved
 from benchmarks.vaults import Bar, bench_vault, questions
 from co_cli.embedding.reader import LARGE, SMALL, CrossEncoder
 from co_cli.retrieval.rerank import READ
-from co_cli.vault import Opening
 
 QUERIES = 20
-GOALS = {"numpy": 0.35, "onnxruntime": 0.2}
-"""Seconds that the small reader may take on two idle cores; its ratio is to this."""
+CLIENTS, AT_ONCE = 8, 5.0
+"""Searches at once, and how many times as long as one they may take."""
+WORDS = {"short notes": 14, "passages of 135 words": 135}
+GOALS = {
+    ("short notes", "numpy"): 0.25,
+    ("short notes", "onnxruntime"): 0.12,
+    ("passages of 135 words", "numpy"): 0.7,
+    ("passages of 135 words", "onnxruntime"): 0.35,
+}
+"""Seconds that the small reader may take for 20 texts on two idle cores; its ratio is to this."""
 LOADING, MEMORY = 0.15, 120_000
 """Seconds, and kilobytes as Linux counts them."""
 CHILD = """
@@ -29,7 +40,7 @@ def held():
 
 before, started = held(), time.perf_counter()
 reader = CrossEncoder(SMALL, onnx=False)
-reader._loaded
+reader._load()
 loaded = time.perf_counter() - started
 reader.scores("how long does it take?", ["It takes a while. " * 40] * 20)
 print(loaded, held() - before)
@@ -38,32 +49,53 @@ print(loaded, held() - before)
 
 def bench_reader(notes: int, bar: Bar | None = None) -> list[BenchRow]:
     runtimes = ["numpy", *(name for name in ("onnxruntime",) if importlib.util.find_spec(name))]
-    with bench_vault(notes, bar) as vault, vault.open(opening=Opening(read_all=True)) as kb:
+    with bench_vault(notes, bar) as vault, vault.open() as kb:
         asked = questions(QUERIES)
-        turns = {name: iter(asked * 4) for name in ("unread", *runtimes, "large")}
-        readers = {name: CrossEncoder(SMALL, onnx=name != "numpy") for name in runtimes}
-        readers["large"] = CrossEncoder(LARGE)
-
-        def search(name: str) -> None:
-            kb.vault = replace(kb.vault, reader=readers[name])
-            found = kb.search(next(turns[name]), read=True)
-            if found.meta["read"] not in (0, READ):  # 0: the question is the name of a note
-                raise RuntimeError(f"{found.meta['read']} results were read, not {READ}")
-
-        tasks = {name: lambda name=name: search(name) for name in readers}
-        tasks["unread"] = lambda: kb.search(next(turns["unread"]), read=False)
-        interleaved(tasks, 2)  # loads the models
-        medians = interleaved(tasks, QUERIES, clock=time.perf_counter)
+        turns = {name: iter(asked * 4) for name in ("read", "not read")}
+        tasks = {name: lambda name=name: kb.search(next(turns[name]), read=name == "read") for name in turns}
+        interleaved(tasks, 2)  # loads the model
+        medians = interleaved(tasks, QUERIES)
         command = [sys.executable, "-c", CHILD]
         loaded, kilobytes = map(float, child_output(command, vault.environment, vault.folder).split())
-    unread = medians["unread"]
-    rows = [BenchRow(f"co search, not read, {notes:,} notes", round(unread * 1000, 1), "ms", 1.0)]
-    for name in runtimes:
-        seconds, goal = medians[name], GOALS[name]
-        rows.append(
-            BenchRow(f"{READ} read by the small reader, {name}", round(seconds * 1000, 1), "ms", seconds / goal, 1)
+    rows = [
+        BenchRow(
+            f"co search, {name}, {notes:,} notes",
+            round(medians[name] * 1000, 1),
+            "ms",
+            medians[name] / medians["not read"],
         )
-    rows.append(BenchRow(f"{READ} read by the large reader, {runtimes[-1]}", round(medians["large"] * 1000, 1), "ms"))
+        for name in turns
+    ]
+    rows += [row for texts in WORDS for row in _readings(texts, runtimes)]
     rows.append(BenchRow("loading the small reader", round(loaded * 1000, 1), "ms", loaded / LOADING, 1))
     rows.append(BenchRow("memory of the small reader", round(kilobytes / 1000, 1), "MB", kilobytes / MEMORY, 1))
+    return rows
+
+
+def _readings(name: str, runtimes: Sequence[str]) -> list[BenchRow]:
+    """What it takes to read 20 texts: each model, and questions of several clients at once."""
+    chance, numbers, words = Random(1), count(), real_words()[:5_000]
+    texts = [" ".join(chance.choices(words, k=WORDS[name])) for _ in range(READ)]
+    readers = {f"small, {runtime}": CrossEncoder(SMALL, onnx=runtime != "numpy") for runtime in runtimes}
+    readers[f"large, {runtimes[-1]}"] = CrossEncoder(LARGE)
+
+    def read(reader: CrossEncoder, _: int = 0) -> None:
+        reader.scores(f"who has the number {next(numbers)} and where is it?", texts)  # new, so that none is known
+
+    def read_at_once(reader: CrossEncoder) -> None:
+        with ThreadPoolExecutor(CLIENTS) as clients:
+            list(clients.map(partial(read, reader), range(CLIENTS)))
+
+    tasks = {kind: partial(read, reader) for kind, reader in readers.items()}
+    at_once = f"{CLIENTS} clients, {runtimes[-1]}"
+    tasks[at_once] = partial(read_at_once, readers[f"small, {runtimes[-1]}"])
+    interleaved(tasks, 1)  # loads the models
+    medians = interleaved(tasks, 7)
+    rows: list[BenchRow] = []
+    for kind, seconds in medians.items():
+        goal = GOALS.get((name, kind.removeprefix("small, ")))
+        ratio, most = (seconds / goal, 1.0) if goal else (None, None)
+        if kind == at_once:
+            ratio, most = seconds / medians[f"small, {runtimes[-1]}"], AT_ONCE
+        rows.append(BenchRow(f"{READ} {name}: {kind}", round(seconds * 1000, 1), "ms", ratio, most))
     return rows
