@@ -30,6 +30,7 @@ COST = {
     "search": Bench("one warm search, compared with the `simple` baseline", 10_000),
     "cold": Bench("one search in a new process, compared with a Python start", 10_000),
     "reader": Bench("one search whose first 20 results are read", 10_000),
+    "languages": Bench("provider `languages`: embedding, loading, a cold search, sizes", 1_000),
     "footprint": Bench("the size of search.db and the memory of a process", 10_000),
     "watch": Bench("how soon a save is found, and what an idle watcher costs", 2_000),
     "mcp": Bench("the start of the MCP server, compared with its SDK", 10_000),
@@ -47,6 +48,7 @@ QUALITY = {
     "turns": Bench("are turns of conversations found as well as notes?", sets=True),
     "layout": Bench("how many nearest neighbours does the map of the page keep?", sets=True),
     "absence": Bench("fit how sure a search is that something answers", sets=True),
+    "projection": Bench("learn the projections of `languages` from translations", sets=True),
     "held_out": Bench("choose a number on all families of sets but one, score that one", sets=True),
     "compare": Bench("is the second `co eval --json` file better than the first?", sets=True),
 }

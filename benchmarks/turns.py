@@ -45,7 +45,7 @@ def ask_turns(found: QuestionSet, work: Path, read: bool = False, bar: Bar | Non
     marks: list[Marks] = []
     for number, group in enumerate(found.groups):
         flags = {"vault": tempfile.mkdtemp(dir=work), "data_dir": tempfile.mkdtemp(dir=work)}
-        with KnowledgeBase.open(settings=load_settings(flags), opening=Opening(read_all=True)) as kb:
+        with KnowledgeBase.open(settings=load_settings(flags), opening=Opening()) as kb:
             places = _keep(kb, [document for document in found.documents if document.group == group])
             kb.sync()
             for question in (one for one in found.questions if one.group == group):

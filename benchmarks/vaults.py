@@ -33,7 +33,7 @@ class BenchVault(NamedTuple):
     paths: list[str]
 
     def open(self, data: str | None = None, opening: Opening | None = None) -> LocalKnowledgeBase:
-        flags = {"vault": self.root, "data_dir": data or self.data}
+        flags = {"vault": self.root, "data_dir": data or self.data, "knowledge_embedding_provider": "static"}
         return KnowledgeBase.open(
             settings=load_settings(flags, environ={"HOME": self.folder}, start=self.folder), opening=opening
         )
@@ -46,6 +46,7 @@ class BenchVault(NamedTuple):
             "HOME": self.folder,
             "CO_VAULT": self.root,
             "CO_DATA_DIR": self.data,
+            "CO_KNOWLEDGE_EMBEDDING_PROVIDER": "static",  # whatever is installed
             # an installed package has its bytecode; so has this one, whatever the environment says
             "PYTHONPYCACHEPREFIX": os.path.join(self.folder, "bytecode"),
         }

@@ -15,7 +15,6 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
 from typing import NamedTuple
 
 from co_cli.errors import GitError
@@ -69,39 +68,40 @@ class Repository:
     def __init__(self, root: str, largest: Mapping[str, int] | None = None, **environment: str) -> None:
         """`largest` are the bytes that files of some names may have, such as ignore files."""
         self.root, self._largest = root, largest or {}
+        self._branch: str | None = None
+        self._remotes: list[str] | None = None
         self._environment = {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C.UTF-8", **environment}
 
-    @cached_property
     def branch(self) -> str:
-        name = self.run("symbolic-ref", "--short", "--quiet", "HEAD", check=False).stdout.decode().strip()
-        if not name:
+        """Asked for once."""
+        if not self._branch:
+            self._branch = self.run("symbolic-ref", "--short", "--quiet", "HEAD", check=False).stdout.decode().strip()
+        if not self._branch:
             raise GitError(f"{self.root} has no branch checked out: `git switch BRANCH` there")
-        return name
+        return self._branch
 
-    @cached_property
     def remote(self) -> str | None:
-        remotes = self._text("remote").split()
-        return "origin" if "origin" in remotes else next(iter(remotes), None)
+        """Asked for once."""
+        if self._remotes is None:
+            self._remotes = self._text("remote").split()
+        return "origin" if "origin" in self._remotes else next(iter(self._remotes), None)
 
-    @property
     def name(self) -> str:
         """`git config co.vault`, else the last part of the remote's address, else the folder's name."""
         chosen = self.run("config", "co.vault", check=False).stdout.decode().strip()
-        address = self._text("remote", "get-url", self.remote) if self.remote and not chosen else self.root
+        remote = None if chosen else self.remote()
+        address = self._text("remote", "get-url", remote) if remote else self.root
         return chosen or address.rstrip("/").replace(":", "/").rpartition("/")[2].removesuffix(".git")
 
-    @property
     def person(self) -> str:
         """Who commits here by hand, as git is configured."""
         return self.run("config", "user.name", check=False).stdout.decode("utf-8", "replace").strip()
 
-    @property
     def tip(self) -> str | None:
         """The newest commit of the branch: at the remote, as far as it was fetched, or here if there is none."""
-        place = f"refs/remotes/{self.remote}" if self.remote else "refs/heads"
-        return self._commit(f"{place}/{self.branch}")
+        place = f"refs/remotes/{self.remote()}" if self.remote() else "refs/heads"
+        return self._commit(f"{place}/{self.branch()}")
 
-    @property
     def head(self) -> str | None:
         return self._commit("HEAD")
 
@@ -111,11 +111,11 @@ class Repository:
             return []
         return self._text("rev-list", "--max-parents=0", commit).split()
 
-    def common(self, one: str | None, other: str | None) -> str | None:
+    def common(self, first: str | None, other: str | None) -> str | None:
         """The newest commit that both contain."""
-        if one is None or other is None:
+        if first is None or other is None:
             return None
-        return self.run("merge-base", one, other, check=False).stdout.decode().strip() or None
+        return self.run("merge-base", first, other, check=False).stdout.decode().strip() or None
 
     def has(self, commit: str) -> bool:
         """Whether a commit is here with its files. A fetch that was killed, or is not done yet, has written a part."""
@@ -129,8 +129,8 @@ class Repository:
 
     def fetch(self, *commits: str) -> None:
         """Ask the remote for its newest commits, or for these. Others may do so in this clone at the same moment."""
-        asked = ("fetch", "--quiet", "--no-tags", "--no-recurse-submodules", str(self.remote), *commits)
-        for last in (False, False, True) if self.remote else ():
+        asked = ("fetch", "--quiet", "--no-tags", "--no-recurse-submodules", str(self.remote()), *commits)
+        for last in (False, False, True) if self.remote() else ():
             done = self.run(*asked, check=last, seconds=REMOTE_SECONDS)
             if done.returncode == 0:
                 return
@@ -244,9 +244,10 @@ class Repository:
 
     def push(self, commit: str) -> bool:
         """Whether the remote took it. False: others pushed before. Raises GitError if it cannot be reached."""
-        assert self.remote
-        target = f"{commit}:refs/heads/{self.branch}"
-        asked = ("push", "--porcelain", "--no-recurse-submodules", self.remote, target)
+        remote = self.remote()
+        assert remote
+        target = f"{commit}:refs/heads/{self.branch()}"
+        asked = ("push", "--porcelain", "--no-recurse-submodules", remote, target)
         done = self.run(*asked, check=False, seconds=REMOTE_SECONDS)
         if done.returncode and b"[rejected]" not in done.stdout:
             raise self._failure("push", done)
@@ -254,15 +255,15 @@ class Repository:
 
     def move_branch(self, new: str, old: str | None) -> bool:
         """Move the branch, and what git takes for checked out. False if the branch is not at `old`."""
-        moved = self.run("update-ref", f"refs/heads/{self.branch}", new, old or "0" * len(new), check=False)
+        moved = self.run("update-ref", f"refs/heads/{self.branch()}", new, old or "0" * len(new), check=False)
         if moved.returncode == 0:
             self.run("read-tree", new, check=False)  # refuses a tree with a file that it would not check out
         return moved.returncode == 0
 
     def follow(self, commit: str | None) -> None:
         """Move the branch of a clone to what the remote has, unless somebody has committed here."""
-        head = self.head
-        if not self.remote or not commit or head == commit:
+        head = self.head()
+        if not self.remote() or not commit or head == commit:
             return
         if head is None or head in (self.common(head, commit), self._fork_point(head)):
             self.move_branch(commit, head)
@@ -306,7 +307,7 @@ class Repository:
 
     def _fork_point(self, head: str) -> str | None:
         """The commit of the remote that `head` builds on, even if the remote's history was rewritten since."""
-        place = f"refs/remotes/{self.remote}/{self.branch}"
+        place = f"refs/remotes/{self.remote()}/{self.branch()}"
         return self.run("merge-base", "--fork-point", place, head, check=False).stdout.decode().strip() or None
 
     def _text(self, *arguments: str) -> str:

@@ -246,8 +246,8 @@ class GuardedServer(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
-        for one in sockets or ():
-            one.listen(STRANGERS)
+        for listener in sockets or ():
+            listener.listen(STRANGERS)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._on_stop()
@@ -367,8 +367,10 @@ def _is_deep(body: bytes) -> bool:
     except ValueError:
         return False
     for _ in range(DEEPEST + 1):
-        members: list[Any] = [item for one in inside for item in (one.values() if hasattr(one, "values") else one)]
-        inside = [one for one in members if isinstance(one, dict | list)]
+        members: list[Any] = [
+            item for container in inside for item in (container.values() if hasattr(container, "values") else container)
+        ]
+        inside = [member for member in members if isinstance(member, dict | list)]
     return bool(inside)
 
 

@@ -21,12 +21,13 @@ if TYPE_CHECKING:
     from co_cli.index.links import Backlink, Link
     from co_cli.notes.note import Note
     from co_cli.remote import RemoteKnowledgeBase
-    from co_cli.reports import NoteSummary, Progress, Status, SyncReport
+    from co_cli.reports import Progress, SyncReport
     from co_cli.saves import Forgotten, OnRelated, Saved
     from co_cli.searching.context import Context
     from co_cli.searching.note_details import NoteView
     from co_cli.searching.requests import SearchOptions
     from co_cli.settings import Settings
+    from co_cli.summaries import NoteSummary, Status
     from co_cli.values import OwnSource
     from co_cli.vault import Opening
 

@@ -261,7 +261,7 @@ class KnowledgeIndex:
         excluded, limit = ours.limits_of(origin) if ours.limits_of else (self.exclude, self.limit)
         exclude = list(excluded)
         # a vault inside a folder is searched as the vault it is, and our own data folder is no document
-        vaults = (self.root, *(one.root for one in self.linked if one.tier))
+        vaults = (self.root, *(linked.root for linked in self.linked if linked.tier))
         for place in (*vaults, os.path.realpath(os.path.dirname(self.engine.path))):
             if origin != self.origin and is_inside(place, origin.root):
                 exclude.append("/" + os.path.relpath(place, origin.root).replace(os.sep, "/") + "/")
@@ -318,7 +318,7 @@ class KnowledgeIndex:
 
     def places(self) -> list[tuple[Origin, Sequence[str], int]]:
         """This folder and those searched with it, each with what is excluded there and the largest note."""
-        return [(one.origin, one.exclude, one.limit) for one in map(self.of, (self.origin, *self.linked))]
+        return [(index.origin, index.exclude, index.limit) for index in map(self.of, (self.origin, *self.linked))]
 
     def embed(self, text: str) -> list[float]:
         """The vector of a text, through the embedding cache. Zeros for a text without any known word."""

@@ -19,11 +19,8 @@ from co_cli.index.filter_table import FilterOptions
 from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.notes.files import make_folders
 from co_cli.notes.store import NoteStore
-from co_cli.reports import NoteSummary, Progress, Status, SyncReport
-from co_cli.retrieval.explain import Explanation
-from co_cli.saves import Change, Draft, Forgotten, OnRelated, Saved
 from co_cli.searching.answers import explain, search
-from co_cli.searching.requests import Options, SearchOptions, check_known, options_of, parse_filters
+from co_cli.searching.requests import LARGEST_LIMIT, Options, SearchOptions, check_known, options_of, parse_filters
 from co_cli.settings import Settings, load_settings
 from co_cli.values import OWN_SOURCES, OwnSource
 from co_cli.vault import Opening, lists_other_sources, open_vault, rebuild_index, reopen_vault, sync_vault
@@ -41,11 +38,16 @@ if TYPE_CHECKING:
     from co_cli.linked.skills import Skill, Skills
     from co_cli.linked.web_pages import Loader, WebPages
     from co_cli.notes.note import Note
+    from co_cli.reports import Progress, SyncReport
+    from co_cli.retrieval.explain import Explanation
+    from co_cli.saves import Forgotten, OnRelated, Saved
     from co_cli.saving.lookup import Lookup
     from co_cli.saving.writer import VaultWriter
     from co_cli.searching.context import Context
+    from co_cli.searching.matching_lines import MatchingLines
     from co_cli.searching.note_details import NoteView
     from co_cli.sources.web.fetch import Fetcher
+    from co_cli.summaries import NoteSummary, Status
     from co_cli.upkeep.doctor import Finding
 
 
@@ -145,6 +147,26 @@ class LocalKnowledgeBase:
             raise InvalidInputError(f"{note.ref} is a skill: `co skill search` finds skills")
         return explain(self.vault, query, note.ref, note.title, asked)
 
+    def lines(
+        self,
+        query: str,
+        limit: int = LARGEST_LIMIT,
+        *,
+        context: int = 0,
+        track: bool = False,
+        **options: Unpack[SearchOptions],
+    ) -> MatchingLines:
+        """Every line with words of a query, in so many notes, with `context` lines before and after each.
+
+        Options and `track` are those of `search`. Meaning does not count.
+        """
+        from co_cli.searching.matching_lines import find_lines  # the lookup of notes, which a search does without
+
+        lines, found = find_lines(self.vault, query, options_of(limit, options), context)
+        if track:
+            self.track(found)
+        return lines
+
     # -- index ------------------------------------------------------------------------------------------------------
 
     def sync(
@@ -205,8 +227,10 @@ class LocalKnowledgeBase:
         nothing is written. Otherwise a new note is written, and `related` names up to three similar memories;
         `on_related` says whether to name them (`report`), to supersede them (`supersede`) or not to look (`keep`).
         """
+        from co_cli.saves import Draft  # a search does without it
+
         draft = Draft(content, title, tags, category, provenance, source, fields, tier, supersedes, on_related, path)
-        return self.writer.save(draft)
+        return self.writer().save(draft)
 
     def update(
         self,
@@ -224,19 +248,21 @@ class LocalKnowledgeBase:
         `version` is the `note.version` that the change is based on: if the note has another version by now, nothing is
         written and NoteConflictError is raised. Without it, a text that is replaced is kept in the trash.
         """
-        return self.writer.update(ref, Change(content, title, tags, category, fields, version))
+        from co_cli.saves import Change  # a search does without it
+
+        return self.writer().update(ref, Change(content, title, tags, category, fields, version))
 
     def forget(self, ref: str) -> Forgotten:
         """Move a note to the vault's trash."""
-        return self.writer.forget(ref)
+        return self.writer().forget(ref)
 
     def restore(self, ref: str) -> Saved:
         """Move a forgotten note back from the trash."""
-        return self.writer.restore(ref)
+        return self.writer().restore(ref)
 
     def note(self, ref: str, track: bool = False) -> Note:
         """Read a note from its file. Raises UnknownRefError with the closest refs. `track` counts it as opened."""
-        origin, note = self.lookup.open(ref)
+        origin, note = self.lookup().open(ref)
         if track:
             self.activity.opened(os.path.join(origin.root, *note.path.split("/")), origin.root)
         return note
@@ -257,7 +283,7 @@ class LocalKnowledgeBase:
             raise InvalidInputError(f"limit must be at least 1, not {limit}")
         check_known(filters, FilterOptions)
         options = Options(sources=source or OWN_SOURCES, filters=filters)
-        return self.lookup.summaries(parse_filters(self.vault.linked, options), -1 if limit is None else limit)
+        return self.lookup().summaries(parse_filters(self.vault.linked, options), -1 if limit is None else limit)
 
     def tags(self, source: str | None = None) -> dict[str, int]:
         """Each tag with its number of notes, the most used first: of everything searched, or of one source."""
@@ -265,18 +291,18 @@ class LocalKnowledgeBase:
 
     def outdated(self, note: Note) -> str | None:
         """Why a note is not valid now, such as `superseded by memory:new`; None if it is valid."""
-        return self.lookup.outdated(note)
+        return self.lookup().outdated(note)
 
     def links(self, ref: str, targets: Sequence[str] | None = None) -> tuple[list[Link], list[Backlink]]:
         """The links of a note and the links to it, resolved by Obsidian's rules.
 
         `targets` are the `note.links` of a file that may be newer than the index.
         """
-        return self.lookup.links(ref, targets)
+        return self.lookup().links(ref, targets)
 
     def file_of(self, ref: str) -> str:
         """The path of a note's file, which is not read."""
-        return self.lookup.file_of(ref)
+        return self.lookup().file_of(ref)
 
     def view(self, ref: str, note: Note) -> NoteView:
         """Everything about a note, or the lines of it that the ref names."""
@@ -321,14 +347,12 @@ class LocalKnowledgeBase:
 
     # -- parts ------------------------------------------------------------------------------------------------------
 
-    @property
     def lookup(self) -> Lookup:
         """Finds notes by ref, name or path, in every vault and source."""
         from co_cli.saving.lookup import Lookup  # slow to import
 
         return Lookup(self.vault)
 
-    @property
     def writer(self) -> VaultWriter:
         """Saves, changes, forgets and restores notes."""
         from co_cli.saving.writer import VaultWriter  # slow to import

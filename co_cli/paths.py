@@ -57,7 +57,7 @@ def permission_cure(path: str, write: bool = False) -> str:
     for folder in reversed(above[1:]):
         if os.path.isdir(folder) and not os.access(folder, os.X_OK):
             return f"chmod u+rwx {shlex.quote(folder)}"
-    at = next(one for one in above if os.path.exists(one))
+    at = next(folder for folder in above if os.path.exists(folder))
     return f"chmod u+{'rwx' if os.path.isdir(at) else 'rw'} {shlex.quote(at)}"
 
 

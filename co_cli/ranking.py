@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from co_cli.activity.judgements import read_learned
 from co_cli.embedding.space import VectorSpace
@@ -15,8 +15,7 @@ from co_cli.settings import Settings
 from co_cli.weights import check_weights, read_weights
 
 
-@dataclass(frozen=True, slots=True)
-class RankingSettings:
+class RankingSettings(NamedTuple):
     """What decides how a vault's notes are ranked."""
 
     settings: Settings

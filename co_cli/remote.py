@@ -9,7 +9,6 @@ import calendar
 import contextlib
 import os
 import time
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from urllib.parse import quote
 
@@ -20,13 +19,14 @@ from co_cli.index.filter_table import OPTIONS, FilterOptions
 from co_cli.index.links import Backlink, Link
 from co_cli.notes.note import Note
 from co_cli.notes.refs import without_lines
-from co_cli.reports import NoteSummary, Progress, Status, SyncReport
+from co_cli.reports import Progress, SyncReport
 from co_cli.saves import Change, Draft, Forgotten, OnRelated, Saved
 from co_cli.searching.context import Context
 from co_cli.searching.note_details import NoteView
 from co_cli.searching.requests import SearchOptions, check_known
 from co_cli.settings import load_settings
-from co_cli.values import OWN_SOURCES, OwnSource
+from co_cli.summaries import NoteSummary, Status
+from co_cli.values import OWN_SOURCES, OwnSource, fields_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -61,6 +61,7 @@ class RemoteKnowledgeBase:
         if not token or not token.isascii() or " " in token:
             raise InvalidInputError(f"{url} needs a token, which its admin makes with `co token create`: set CO_TOKEN")
         self.settings, self.root, self._token = load_settings(), url.rstrip("/").removesuffix("/api/v1"), token
+        self._folder: str | None = None
         self._http = httpx2.Client(
             base_url=f"{self.root}/api/v1",
             headers={"Authorization": f"Bearer {token}"},
@@ -93,10 +94,11 @@ class RemoteKnowledgeBase:
         """It is a handle: copies of what holds it share it."""
         return self
 
-    @cached_property
-    def _folder(self) -> str:
-        """The folder of the vault there, with a slash."""
-        return f"{self.ask('GET', '/session', dict[str, object])['vault']}/"
+    def _folder_there(self) -> str:
+        """The folder of the vault there, with a slash. Asked for once."""
+        if self._folder is None:
+            self._folder = f"{self.ask('GET', '/session', dict[str, object])['vault']}/"
+        return self._folder
 
     def __reduce__(self) -> tuple[object, ...]:
         return RemoteKnowledgeBase, (self.root, self._token)
@@ -138,8 +140,12 @@ class RemoteKnowledgeBase:
         except (ValueError, KeyError, TypeError):
             text = f"{self.root} answered {found.status_code}: is this the address of a `co serve`?"
             return ServerUnavailableError(text)
-        every = (one for one in vars(errors).values() if isinstance(one, type) and issubclass(one, KnowledgeError))
-        made = {error_kind(one): one for one in every}.get(kind, InvalidInputError)
+        every = (
+            error_class
+            for error_class in vars(errors).values()
+            if isinstance(error_class, type) and issubclass(error_class, KnowledgeError)
+        )
+        made = {error_kind(error_class): error_class for error_class in every}.get(kind, InvalidInputError)
         error = made.__new__(made, message)  # not `__init__`: the message is complete
         vars(error).update(ref=path.partition("/notes/")[2], closest=told["closest"], present=told["present"])
         return error
@@ -185,7 +191,7 @@ class RemoteKnowledgeBase:
         if tier:
             raise InvalidInputError("a server has one vault: leave out the tier")
         draft = Draft(content, title, tags, category, provenance, source, fields, None, supersedes, on_related, path)
-        said = {name: value for name, value in draft._asdict().items() if value not in (None, ())}
+        said = {name: value for name, value in fields_of(draft).items() if value not in (None, ())}
         return self.ask("POST", "/notes", Saved, **said, ack=ack)
 
     def update(
@@ -201,7 +207,7 @@ class RemoteKnowledgeBase:
         ack: Ack = "indexed",
     ) -> Saved:
         change = Change(content, title, tags, category, fields, version)
-        return self.ask("PUT", _path(ref), Saved, **change._asdict(), ack=ack)
+        return self.ask("PUT", _path(ref), Saved, **fields_of(change), ack=ack)
 
     def forget(self, ref: str) -> Forgotten:
         return self.ask("DELETE", _path(ref), Forgotten)
@@ -211,7 +217,7 @@ class RemoteKnowledgeBase:
 
     def note(self, ref: str, track: bool = False) -> Note:
         told = self._view(without_lines(ref), dict[str, Any], opened=track)
-        fields = {name: told[name] for name in Note._fields} | {
+        fields = {name: told[name] for name in Note.__dataclass_fields__} | {
             "links": [link["target"] for link in told["links"]],
             "created": _seconds(told["created"]),
             "updated": _seconds(told["updated"]),
@@ -248,12 +254,12 @@ class RemoteKnowledgeBase:
     def _view(self, ref: str, view: type[Answer], **options: Any) -> Answer:
         """Everything about a note that the API shows, with its path inside the vault."""
         told = self.ask("GET", _path(ref), dict[str, Any], **options)
-        return _checked(view, {**told, "path": told["path"].removeprefix(self._folder)})
+        return _checked(view, {**told, "path": told["path"].removeprefix(self._folder_there())})
 
     def links(self, ref: str, targets: Sequence[str] | None = None) -> tuple[list[Link], list[Backlink]]:
         told = self._view(ref, dict[str, Any])
-        links = [Link(one["target"], one["ref"]) for one in told["links"]]
-        return links, [Backlink(**one) for one in told["linked_from"]]
+        links = [Link(link["target"], link["ref"]) for link in told["links"]]
+        return links, [Backlink(**link) for link in told["linked_from"]]
 
     def status(self) -> Status:
         return self.ask("GET", "/status", Status)

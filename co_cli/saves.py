@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal, NamedTuple
+from dataclasses import dataclass
+from typing import Literal
 
 from co_cli.values import OwnSource
 
@@ -16,7 +17,8 @@ ON_RELATED: tuple[OnRelated, ...] = ("report", "keep", "supersede")
 """What a save does with related memories: name them, ignore them, or supersede them."""
 
 
-class Draft(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Draft:
     """A note to be saved."""
 
     content: str
@@ -37,7 +39,8 @@ class Draft(NamedTuple):
     """Its file in the folder of its kind, such as `people/mara.md`, or a folder: `people/`. None: by its title."""
 
 
-class Change(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Change:
     """A change of a note. None leaves a part as it is; None as the value of a field removes the field."""
 
     content: str | None = None
@@ -49,7 +52,8 @@ class Change(NamedTuple):
     """The `note.version` that the change is based on; a note of another version is a conflict."""
 
 
-class Related(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Related:
     """A note that is similar to a new one, and why, such as `82% the same words`."""
 
     ref: str
@@ -57,7 +61,8 @@ class Related(NamedTuple):
     why: str
 
 
-class SaveReceipt(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class SaveReceipt:
     """How far a save in a team vault has come."""
 
     seq: int
@@ -68,7 +73,8 @@ class SaveReceipt(NamedTuple):
     """Whether it is at the remote; without a remote, whether it is committed."""
 
 
-class Saved(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Saved:
     """The receipt of a save."""
 
     ref: str
@@ -97,7 +103,8 @@ def masked_text(count: int) -> str:
     return f"{count:,} secret{'' if count == 1 else 's'} masked"
 
 
-class Forgotten(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Forgotten:
     """Where a forgotten note went."""
 
     ref: str

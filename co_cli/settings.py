@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass, field, fields
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from co_cli.errors import InvalidInputError, SettingsError
@@ -112,10 +111,11 @@ class Settings:
         "weights", AGENT_WEIGHTS, "weights of the profile agent, as in --weights; those left out keep their default"
     )
     half_life_days: float = _setting("number", 365.0, "days in which a note's recency signal falls by half")
-    knowledge_embedding_provider: str = _own(
+    knowledge_embedding_provider: str | None = _own(
         "text",
-        "static",
-        "what turns text into vectors: static (built in), minilm, ollama, gemini, openai, ... or none",
+        None,
+        "what turns text into vectors: languages (the default if it is installed), static (built in), minilm, ollama,"
+        " gemini, openai, ... or none",
     )
     knowledge_embedding_model: str | None = _own("text", None, "the provider's model, if not its default")
     knowledge_embedding_host: str | None = _own(
@@ -125,7 +125,7 @@ class Settings:
         "small large off", "small", "the model that reads the first results and orders them: small, large or off"
     )
     knowledge_reader_ms: int = _setting(
-        "bytes", 400, "milliseconds that reading may take in one search", project_most=1_000
+        "bytes", 5_000, "milliseconds after which a search gives up reading", project_most=5_000
     )
     knowledge_hybrid_vector_weight: float = _setting("share", 0.7, "weight of meaning in the score (default 0.7)")
     knowledge_hybrid_text_weight: float = _setting("share", 0.3, "weight of words in the score (default 0.3)")
@@ -276,6 +276,8 @@ def load_settings(
 
 
 def unknown_setting(name: str) -> str:
+    from difflib import get_close_matches  # only for a mistake
+
     close = [known for known in BY_NAME if name in known] or get_close_matches(name, BY_NAME, n=1)
     hint = f"did you mean {close[0]}?" if close else "`co config show` lists them"
     return f"unknown setting {name!r}: {hint}"

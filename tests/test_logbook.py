@@ -58,7 +58,6 @@ def crash(co: Co, error: str, *options: str, env: dict[str, str] | None = None) 
     )
 
 
-@pytest.mark.slow
 def test_a_crash_leaves_one_line_and_the_path_of_the_log_which_has_the_traceback(co: Co, data_dir: Path) -> None:
     ran = crash(co, "ValueError('no such thing')")
 
@@ -70,7 +69,6 @@ def test_a_crash_leaves_one_line_and_the_path_of_the_log_which_has_the_traceback
     assert any("in main" in line for line in entry["trace"])
 
 
-@pytest.mark.slow
 def test_a_crash_without_a_place_for_a_log_is_one_line_all_the_same(co: Co, data_dir: Path) -> None:
     data_dir.write_text("in the way")
 
@@ -103,6 +101,7 @@ for number in range(100):
 """
 
 
+@pytest.mark.slow
 def test_processes_that_write_and_rotate_at_once_tear_and_lose_no_line(tmp_path: Path) -> None:
     run_together(WRITER, *((tmp_path, number) for number in range(4)))
 

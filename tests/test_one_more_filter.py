@@ -72,6 +72,7 @@ print(len(found), "ways")
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
 def test_a_filter_is_one_entry(engine: str, vault: Vault, data_dir: Path, tmp_path: Path) -> None:
     vault.write("memories/one.md", "---\nauthor: Ann\n---\nAn oak.")

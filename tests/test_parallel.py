@@ -33,6 +33,7 @@ def run_all(*works: Callable[[], None]) -> list[BaseException]:
     return errors
 
 
+@pytest.mark.slow
 def test_threads_save_search_sync_and_list_at_once(kb: KnowledgeBase, vault: Vault) -> None:
     vault.write("memories/oak.md", "Oaks live long.")
     kb.sync()
@@ -66,6 +67,7 @@ def test_threads_save_search_sync_and_list_at_once(kb: KnowledgeBase, vault: Vau
     assert [finding for finding in kb.doctor() if finding.level != "ok"] == []
 
 
+@pytest.mark.slow
 def test_threads_go_on_searching_through_rebuilds(kb: KnowledgeBase, vault: Vault) -> None:
     for number in range(50):
         vault.write(f"memories/{number}.md", f"Oak number {number}.")
@@ -87,6 +89,7 @@ def test_threads_go_on_searching_through_rebuilds(kb: KnowledgeBase, vault: Vaul
     assert run_all(look, look, rebuild) == []
 
 
+@pytest.mark.slow
 def test_a_note_saved_during_a_rebuild_is_found_from_then_on(kb: KnowledgeBase, vault: Vault, data_dir: Path) -> None:
     for number in range(200):
         vault.write(f"memories/{number}.md", f"Oak number {number}.")

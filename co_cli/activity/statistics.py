@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from math import ceil
 from typing import TYPE_CHECKING, NamedTuple
 
 import apsw
 
-from co_cli.activity.database import FILE_NAME, ActivityDatabase
-from co_cli.errors import KnowledgeError
-from co_cli.hits import UseCount
 from co_cli.index.sqlite.connection import fetch
 from co_cli.values import DAY
 
@@ -47,16 +43,6 @@ RECALLED = """
 select root, path, recalls, recalled, opens, opened from uses
 join documents on documents.id = document_id join vaults on vaults.id = vault_id
 where root in (select value from json_each(:roots)) and recalls > 0 order by recalls desc, recalled desc, path
-"""
-USES = """
-select vaults.root, documents.path, ifnull(recalls, 0), ifnull(opens, 0),
-    count(iif(good, 1, null)), count(iif(good, null, how)), nullif(max(ifnull(opened, 0), ifnull(led, 0)), 0)
-from json_each(:places) as place
-cross join vaults on vaults.root = place.value ->> 0
-cross join documents on documents.vault_id = vaults.id and documents.path = place.value ->> 1
-left join uses on uses.document_id = documents.id
-left join judgements on judgements.document_id = documents.id and how in ('said', 'heard')
-group by documents.id
 """
 
 
@@ -187,22 +173,3 @@ def recalled_paths(connection: apsw.Connection, root: str) -> set[str]:
 def quantile(values: Sequence[float], share: float) -> float | None:
     """The value that this share of the values does not exceed; None if there are none."""
     return round(sorted(values)[ceil(len(values) * share) - 1], 1) if values else None
-
-
-def use_counts(data_dir: str, count_use: bool, places: Collection[tuple[str, str]]) -> dict[tuple[str, str], UseCount]:
-    """How documents, given by root and path, were used and rated. Nothing if activity.db cannot be read.
-
-    If use is not counted any more, when it last happened says nothing.
-    """
-    if not os.path.exists(os.path.join(data_dir, FILE_NAME)):
-        return {}
-    database = ActivityDatabase(data_dir)
-    try:
-        with database.reading() as connection:
-            rows = fetch(connection, USES, {"places": json.dumps(list(places))})
-    except KnowledgeError:
-        return {}
-    finally:
-        database.close()
-    found = {(root, path): UseCount(*counts) for root, path, *counts in rows}
-    return found if count_use else {place: one._replace(used=None) for place, one in found.items()}

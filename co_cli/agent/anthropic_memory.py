@@ -119,9 +119,9 @@ class MemoryToolProtocol:
             if file.startswith(f"{folder}/") and "/node_modules/" not in file:
                 size = os.path.getsize(self.files.store.absolute(file))
                 sizes.update({file[: end.end()]: size for end in re.finditer(r"/|\Z", file)})  # it and its folders
-        near = [one for one in sorted(sizes) if re.fullmatch(r"(/[^/]+){0,2}/?", one.removeprefix(folder))]
+        near = [name for name in sorted(sizes) if re.fullmatch(r"(/[^/]+){0,2}/?", name.removeprefix(folder))]
         head = f"Here're the files and directories up to 2 levels deep in {path}, excluding hidden items and "
-        return "\n".join([f"{head}node_modules:", *(f"{sizes[one] / 1024:.1f}K\t/{one}" for one in near)])
+        return "\n".join([f"{head}node_modules:", *(f"{sizes[name] / 1024:.1f}K\t/{name}" for name in near)])
 
     def _change(self, asked: MemoryCommand) -> str:
         path, names = read_path(asked.old_path if asked.command == "rename" else asked.path)

@@ -175,9 +175,9 @@ class Knowledge(AbstractCapability[Any]):
             span.set_attribute("knowledge.notes", len(report.get("injected", ())))
             if ctx.trace_include_content:
                 span.set_attribute("knowledge.report", json.dumps(report))
-        for one in (found.skill, part):
-            if one is not None:
-                ctx.enqueue(one)
+        for addition in (found.skill, part):
+            if addition is not None:
+                ctx.enqueue(addition)
         if part is not None:
             self.access.kb(ctx.deps).injected(report["injected"], ctx.conversation_id, ctx.run_id)
         await ctx.emit(ContextAddedEvent(report=report))

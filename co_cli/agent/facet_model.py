@@ -90,7 +90,7 @@ class FacetModel:
         parts: list[str] = []
         for number, (text, known) in enumerate(pairs, 1):
             parts.append(fence_note(f"statement {number}", "", "import", text))
-            parts += [fence_note(one.ref, "", "memory", one.text[:LONGEST_LINE]) for one in known]
+            parts += [fence_note(memory.ref, "", "memory", memory.text[:LONGEST_LINE]) for memory in known]
         reply = self._ask("\n".join(parts), list[RelationAnswer], COMPARING)
         return reply._replace(value=[(answer.relation, answer.ref) for answer in reply.value])
 

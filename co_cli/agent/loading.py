@@ -102,7 +102,7 @@ def read_servers(file: str) -> dict[str, McpServer]:
     try:
         with open(file, encoding="utf-8-sig") as stream:
             listed: dict[str, Any] = json.load(stream)["mcpServers"]
-        return SERVERS.validate_python({name: one for name, one in listed.items() if not one.get("disabled")})
+        return SERVERS.validate_python({name: server for name, server in listed.items() if not server.get("disabled")})
     except OSError as error:
         raise SettingsError(f"{file}: cannot be read: {error.strerror} (the setting loading_servers)") from None
     except ValidationError as error:
@@ -292,10 +292,14 @@ class _Server:
 def page_of(result: CallToolResult, url: str, max_bytes: int) -> Page:
     """The document in a tool's result, read as a web page is. Raises ValueError or PageRefusedError."""
     resources = [block.resource for block in result.content if block.type == "resource"]
-    documents = [one for one in resources if isinstance(one, TextResourceContents) and one.text.strip()]
+    documents = [
+        resource for resource in resources if isinstance(resource, TextResourceContents) and resource.text.strip()
+    ]
     media_type = (documents[0].mime_type or "").lower() if documents else ""
-    texts = [one.text for one in documents] or [block.text for block in result.content if block.type == "text"]
-    text = "\n\n".join(one for one in texts if one.strip())
+    texts = [document.text for document in documents] or [
+        block.text for block in result.content if block.type == "text"
+    ]
+    text = "\n\n".join(part for part in texts if part.strip())
     if not text and result.structured_content is not None:
         text = json.dumps(result.structured_content, ensure_ascii=False)
     if not text:

@@ -41,7 +41,8 @@ def save_checkpoint(
     if not asked:
         raise InvalidInputError("there is nothing to save: nobody has asked anything yet")
     values = ModelMessagesTypeAdapter.dump_python(list(messages), mode="json")
-    words = Counter(word.casefold() for text in asked for word in parse(text).spelled if not word.isdigit())
+    typed = [word.casefold() for text in asked for word in parse(text, operators=False).spelled]
+    words = Counter(word for word in typed if not word.isdigit())
     found = {
         "keywords": keywords or [word for word, _ in words.most_common(MOST)],
         "topics": topics or [tag for tag, _ in Counter(_tags(messages)).most_common(MOST)],
@@ -54,7 +55,7 @@ def save_checkpoint(
         "description": " ".join((description or asked[0]).split())[:LONGEST_TURN],
         "created": moment_text(time.time()),
         "model": models[-1] if models else None,
-        "session": next((one.conversation_id for one in reversed(messages) if one.conversation_id), None),
+        "session": next((message.conversation_id for message in reversed(messages) if message.conversation_id), None),
         **{key: list(dict.fromkeys(found[key]))[:MOST] for key in LISTS},
     }
     said = [turn._replace(text=turn.text[:LONGEST_TURN]) for turn in turns[-MOST_TURNS:]]

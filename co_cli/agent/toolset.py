@@ -51,7 +51,7 @@ class VaultAccess:
 
     def __post_init__(self) -> None:
         named = (self.knowledge_base, self.server, None if self.vault is self.data_dir is None else True)
-        if sum(one is not None for one in named) > 1:
+        if sum(choice is not None for choice in named) > 1:
             raise UserError("give a knowledge_base, a server, or a vault with its data_dir: one of them")
         try:
             self.selected = select_tools(self.tools, self.read_only, self.skills or self.tools is not None)

@@ -143,8 +143,8 @@ class CommandCompleter(Completer):
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
         name, blank, typed = document.text_before_cursor.partition(" ")
         if not blank and name.startswith("/"):
-            found = {one: command for one, command in COMMANDS.items() if one.startswith(name)}
-            yield from (Completion(one, -len(name), display_meta=command.summary) for one, command in found.items())
+            found = {known: command for known, command in COMMANDS.items() if known.startswith(name)}
+            yield from (Completion(known, -len(name), display_meta=command.summary) for known, command in found.items())
         elif name in COMMANDS and COMMANDS[name].argument == "REF":
             with contextlib.suppress(KnowledgeError):  # an index that cannot be read: commands report it
                 refs = [note.ref for note in self._kb.index.notes.all() if typed in note.ref]

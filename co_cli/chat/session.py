@@ -180,7 +180,7 @@ class ChatSession:
             said = spoken_turns(captured[len(self.messages) :])
             self.messages = captured
             self._conversation = None
-            session = next((one.conversation_id for one in reversed(captured) if one.conversation_id), None)
+            session = next((message.conversation_id for message in reversed(captured) if message.conversation_id), None)
             if session and said and not self.private and self.kb.captures:
                 keep_said(self.kb, KeptSession(session, "co chat"), said)
         return turn

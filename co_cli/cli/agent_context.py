@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from co_cli.cli.opening import at_least_1, open_anywhere_synced, print_result
 from co_cli.cli.terminal import printable
+from co_cli.values import fields_of
 
 if TYPE_CHECKING:
     from co_cli.searching.context import WorkingSet
@@ -39,7 +40,7 @@ def run_context(options: argparse.Namespace) -> int:
         given = working_set(kb, " ".join(options.task).strip(), options.tokens)
         for problem in kb.untrusted_vaults(given.report["degraded"]):
             print(f"co: {printable(problem)}", file=sys.stderr)
-    return print_result(options, given._asdict(), _lines(given))
+    return print_result(options, fields_of(given), _lines(given))
 
 
 def _lines(given: WorkingSet) -> Iterator[str]:

@@ -27,9 +27,9 @@ def run_list(options: argparse.Namespace) -> int:
         found = kb.checkpoints.find(query, limit=10) if query else kb.checkpoints.all()
 
     def show(screen: Screen) -> None:
-        for one in found:
-            screen.titled(one.title, one.ref)
-            screen.wrapped(_about(one), "  ", style="dim")
+        for checkpoint in found:
+            screen.titled(checkpoint.title, checkpoint.ref)
+            screen.wrapped(_about(checkpoint), "  ", style="dim")
         screen.wrapped(HINT if found else "No checkpoint is about that." if query else NONE)
 
     return print_result(options, found, show, 1 if query and not found else 0)
@@ -45,19 +45,19 @@ def run_show(options: argparse.Namespace) -> int:
       co checkpoint show plan-the-release
     """
     with open_knowledge_base(options) as kb:
-        one, note = kb.checkpoints.get(options.name), kb.checkpoints.note(options.name)
+        checkpoint, note = kb.checkpoints.get(options.name), kb.checkpoints.note(options.name)
 
     def show(screen: Screen) -> None:
-        screen.titled(one.title, one.ref)
-        screen.wrapped(_about(one), style="dim")
-        screen.line(screen.paint(printable(one.path), "dim"))
+        screen.titled(checkpoint.title, checkpoint.ref)
+        screen.wrapped(_about(checkpoint), style="dim")
+        screen.line(screen.paint(printable(checkpoint.path), "dim"))
         for name in LISTS:
-            if getattr(one, name):
-                screen.wrapped(f"{name}: {', '.join(getattr(one, name))}")
+            if getattr(checkpoint, name):
+                screen.wrapped(f"{name}: {', '.join(getattr(checkpoint, name))}")
         screen.line()
         screen.text(note.body.strip())
 
-    return print_result(options, {**one._asdict(), "body": note.body}, show)
+    return print_result(options, {**checkpoint._asdict(), "body": note.body}, show)
 
 
 def add_remove(parser: argparse.ArgumentParser) -> None:
@@ -73,13 +73,23 @@ def run_remove(options: argparse.Namespace) -> int:
     """
     with open_knowledge_base(options) as kb:
         found = [kb.checkpoints.get(name) for name in options.name]  # if one is unknown, none is removed
-        gone = [{"ref": one.ref, "trash": kb.checkpoints.remove(one.ref)} for one in found]
-    lines = [f"removed {one['ref']}; to restore it, move {' and '.join(one['trash'])} to .checkpoints/" for one in gone]
+        gone = [{"ref": checkpoint.ref, "trash": kb.checkpoints.remove(checkpoint.ref)} for checkpoint in found]
+    lines = [
+        f"removed {removed['ref']}; to restore it, move {' and '.join(removed['trash'])} to .checkpoints/"
+        for removed in gone
+    ]
     return print_result(options, gone, lines)
 
 
-def _about(one: Checkpoint) -> str:
-    rated = "" if one.quality is None else f"rated {one.quality:.0%} good"
-    score = "" if one.score is None else f"{one.score:.2f}"
-    parts = (one.created[:10], count_of(one.messages, "message"), one.model, rated, score, one.description)
+def _about(checkpoint: Checkpoint) -> str:
+    rated = "" if checkpoint.quality is None else f"rated {checkpoint.quality:.0%} good"
+    score = "" if checkpoint.score is None else f"{checkpoint.score:.2f}"
+    parts = (
+        checkpoint.created[:10],
+        count_of(checkpoint.messages, "message"),
+        checkpoint.model,
+        rated,
+        score,
+        checkpoint.description,
+    )
     return " · ".join(part for part in parts if part)

@@ -94,7 +94,7 @@ def _possible(typed: str, before: list[str]) -> Iterable[str]:
         alone = [name for name in COMMANDS if " " not in name]
         return (*alone, *GROUPS, "--help", "--version", "--vault", "--data-dir")
     if name in GROUPS:
-        return [one.partition(" ")[2] for one in COMMANDS if one.startswith(f"{name} ")]
+        return [command.partition(" ")[2] for command in COMMANDS if command.startswith(f"{name} ")]
     if name not in COMMANDS:
         return ()
     actions = make_parser(name)._actions  # pyright: ignore[reportPrivateUsage]
@@ -108,7 +108,7 @@ def _possible(typed: str, before: list[str]) -> Iterable[str]:
     if name in ("config show", "config set", "config unset"):
         return [setting.name for setting in SETTINGS] if not named else _setting_values(name, named)
     if name == "skill" and named[:1] == ["show"]:
-        return _ask(before, lambda kb: sorted({one.name for one in kb.skills.all()}))
+        return _ask(before, lambda kb: sorted({skill.name for skill in kb.skills.all()}))
     return [word for action in actions if not action.option_strings for word in _values(action, typed, before)]
 
 
@@ -149,8 +149,8 @@ def _refs(kb: LocalKnowledgeBase, typed: str) -> list[str]:
 
 
 def _trashed(kb: LocalKnowledgeBase, typed: str) -> list[str]:
-    trashed = kb.lookup.trashed()
-    return sorted({one.ref for one in trashed} | {one.title for one in trashed if typed and not one.tier})
+    trashed = kb.lookup().trashed()
+    return sorted({note.ref for note in trashed} | {note.title for note in trashed if typed and not note.tier})
 
 
 def _ask(words: list[str], question: Callable[[LocalKnowledgeBase], list[str]]) -> list[str]:

@@ -82,7 +82,11 @@ def run_import(options: argparse.Namespace) -> int:
     remarks = _remarks(receipts, options.yes)
     if options.json:
         counts = Counter(receipt.outcome for receipt in receipts)
-        about = {"format": options.format, "written": options.yes, "counts": {one: counts[one] for one in OUTCOMES}}
+        about = {
+            "format": options.format,
+            "written": options.yes,
+            "counts": {outcome: counts[outcome] for outcome in OUTCOMES},
+        }
         print_json({**about, "items": receipts, "remarks": remarks})
         return 2 if failed else 0
     for receipt in failed[:FAILURES_SHOWN]:

@@ -29,11 +29,11 @@ MIN_SECONDS = 1.0
 def edit_note(kb: LocalKnowledgeBase, ref: str, version: str | None = None) -> Saved:
     """Let the user change a note. It is written back only if nobody else changed it meanwhile."""
     path = kb.file_of(ref)
-    if kb.lookup.in_linked_folder(ref):
+    if kb.lookup().in_linked_folder(ref):
         if b"\0" in read_bytes(path):
             raise InvalidInputError(f"{path} is not a text file: open it in its own program, as with `co open`")
-    elif not kb.lookup.locate(ref)[0].tier:
-        kb.lookup.open_own(ref, "changed")  # refuses skills and checkpoints
+    elif not kb.lookup().locate(ref)[0].tier:
+        kb.lookup().open_own(ref, "changed")  # refuses skills and checkpoints
     before, masked = read_bytes(path), set[str]()
     require_version(path, before, version)
     folder = tempfile.mkdtemp(prefix="co-edit-")
@@ -49,7 +49,7 @@ def edit_note(kb: LocalKnowledgeBase, ref: str, version: str | None = None) -> S
         at_once = time.monotonic() - started < MIN_SECONDS
         if after != before:
             with count_masked() as masked:
-                kb.writer.rewrite(path, after, before)
+                kb.writer().rewrite(path, after, before)
     except (KnowledgeError, OSError, KeyboardInterrupt) as error:
         if isinstance(error, OSError):
             error = KnowledgeError(f"the editor left nothing to read ({error.strerror}); the note is unchanged: {path}")

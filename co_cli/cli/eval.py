@@ -12,7 +12,7 @@ from typing import Any
 from co_cli.cli.opening import at_least_1, print_json, settings_of
 from co_cli.cli.terminal import ProgressBar, printable
 from co_cli.evaluation.baselines import BASELINES, WITH_VECTORS
-from co_cli.evaluation.running import OPENING, Evaluation, Marks, mean_marks, method, temporary
+from co_cli.evaluation.running import Evaluation, Marks, mean_marks, method, temporary
 from co_cli.evaluation.sets import ABSENT, QUESTIONS, read_set, read_vault
 from co_cli.paths import sample_vault
 from co_cli.settings import load_settings
@@ -75,12 +75,12 @@ def run_eval(options: argparse.Namespace) -> int:
 
 def _own_vault(options: argparse.Namespace, work: str) -> AbstractContextManager[Vault]:
     """Yours, or the sample vault if yours has no questions: a copy, because PostgreSQL tells vaults apart by folder."""
-    own = open_vault(settings_of(options), OPENING)
+    own = open_vault(settings_of(options))
     if os.path.exists(os.path.join(own.root, QUESTIONS)):
         return closing(own)
     own.close()
     sample = shutil.copytree(sample_vault(), os.path.join(work, "knowledge"))
-    return temporary(open_vault(load_settings({"vault": sample, "data_dir": work}), OPENING))
+    return temporary(open_vault(load_settings({"vault": sample, "data_dir": work})))
 
 
 def _mean(name: str, rows: list[dict[str, Any]]) -> dict[str, Any]:

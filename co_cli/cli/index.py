@@ -15,12 +15,13 @@ from co_cli.cli.opening import json_text, kept_text, open_knowledge_base, print_
 from co_cli.cli.terminal import ProgressBar, count_of, printable, size_of
 from co_cli.local import LocalKnowledgeBase
 from co_cli.ranking import learned_weights
-from co_cli.reports import BINARY, Status, SyncReport
+from co_cli.reports import BINARY, SyncReport
 from co_cli.searching.freshness import Batch, Notice, Watcher
+from co_cli.summaries import Status
 from co_cli.upkeep.doctor import unread_text
 from co_cli.upkeep.moving import move_history
 from co_cli.upkeep.verification import OriginCheck, verify
-from co_cli.values import moment_text
+from co_cli.values import fields_of, moment_text
 
 MOST_SHOWN = 20
 """Refs on a line of `co index watch`, and differences that `co index verify` lists; JSON has all of them."""
@@ -78,13 +79,15 @@ def _print_report(options: argparse.Namespace, report: SyncReport) -> int:
     lines = [kept_text(len(report.kept))] if report.kept else []
     lines.append(_counts(report, [(len(report.removed), "removed")]) or "The vault is empty.")
     lines += _troubles(report.skipped, report.problems)
-    for label, one in report.linked:
-        gone = [(len(one.gone), "removed"), (len(one.kept), "missing"), (len(one.excluded), "left out")]
-        counts = _counts(one, gone)
+    for label, linked in report.linked:
+        gone = [(len(linked.gone), "removed"), (len(linked.kept), "missing"), (len(linked.excluded), "left out")]
+        counts = _counts(linked, gone)
         lines.append(f"{label}  {counts or 'no texts there'}")
-        lines += _troubles([(path, reason) for path, reason in one.skipped if reason != BINARY], ())
-        lines += [f"problem  {text}" for text in problem_lines(one.problems)]
-    return print_result(options, {**vars(report), "linked": {label: vars(one) for label, one in report.linked}}, lines)
+        lines += _troubles([(path, reason) for path, reason in linked.skipped if reason != BINARY], ())
+        lines += [f"problem  {text}" for text in problem_lines(linked.problems)]
+    return print_result(
+        options, {**fields_of(report), "linked": {label: fields_of(linked) for label, linked in report.linked}}, lines
+    )
 
 
 def _counts(report: SyncReport, gone: list[tuple[int, str]]) -> str:
@@ -125,7 +128,7 @@ def run_status(options: argparse.Namespace) -> int:
     rows += [("unread", unread_text(state.unread))] if state.unread else []
     rows += [("aside", f"{path} is not used: see `co doctor`") for path in state.moved_aside]
     lines = [*(f"{name:<8}{value}" for name, value in rows), *_troubles(state.skipped, state.problems)]
-    return print_result(options, {**state._asdict(), "waiting": waiting, "learned": learned}, lines)
+    return print_result(options, {**fields_of(state), "waiting": waiting, "learned": learned}, lines)
 
 
 def _vectors(state: Status) -> str:
@@ -233,29 +236,29 @@ def run_verify(options: argparse.Namespace) -> int:
             found, repaired = verify(kb.index, bar, by_model), True
         unread = kb.index.unread_entries()
     lines = [f"XX  search.db is damaged: {found.damage}"] if found.damage else []
-    lines += [line for one in found.origins for line in _compared_lines(one)]
+    lines += [line for check in found.origins for line in _compared_lines(check)]
     lines += [f"!!  {unread_text(unread)}"] if unread else []
     if not found.agrees:
         lines.append("The index differs from the files: `co index verify --repair` rebuilds it.")
     else:
         lines.append("Repaired: index and files agree." if repaired else "Index and files agree.")
-    origins = [{**one._asdict(), "there": not one.problem} for one in found.origins]
+    origins = [{**check._asdict(), "there": not check.problem} for check in found.origins]
     result = {"agrees": found.agrees, "repaired": repaired, "damage": found.damage}
     result |= {"unread": unread, "origins": origins}
     return print_result(options, result, lines, 0 if found.agrees else 3)
 
 
-def _compared_lines(one: OriginCheck) -> list[str]:
-    if one.problem:
-        return [f"!!  {one.label} is not there now, and was not compared: {one.problem}"]
-    counts = f"{count_of(one.files, 'file')} ({size_of(one.bytes)}), {count_of(one.passages, 'passage')}"
-    more = ((one.skipped, "not indexed"), (one.missing, "kept though gone"))
+def _compared_lines(check: OriginCheck) -> list[str]:
+    if check.problem:
+        return [f"!!  {check.label} is not there now, and was not compared: {check.problem}"]
+    counts = f"{count_of(check.files, 'file')} ({size_of(check.bytes)}), {count_of(check.passages, 'passage')}"
+    more = ((check.skipped, "not indexed"), (check.missing, "kept though gone"))
     counts += "".join(f", {count:,} {what}" for count, what in more if count)
-    sign = "=" if one.of_files == one.of_index else "is not"
-    lines = [f"{'XX' if one.differing else 'ok'}  {one.label}: {counts}"]
-    lines.append(f"    files {one.of_files[:16]} {sign} index {one.of_index[:16]}")
-    lines += [f"    {': '.join(difference)}" for difference in one.differing[:MOST_SHOWN]]
-    left = len(one.differing) - MOST_SHOWN
+    sign = "=" if check.of_files == check.of_index else "is not"
+    lines = [f"{'XX' if check.differing else 'ok'}  {check.label}: {counts}"]
+    lines.append(f"    files {check.of_files[:16]} {sign} index {check.of_index[:16]}")
+    lines += [f"    {': '.join(difference)}" for difference in check.differing[:MOST_SHOWN]]
+    left = len(check.differing) - MOST_SHOWN
     return [*lines, f"    and {left:,} more (--json lists them)"] if left > 0 else lines
 
 

@@ -44,25 +44,31 @@ def run_extract(options: argparse.Namespace) -> int:
 
 def _as_object(found: Extraction) -> dict[str, object]:
     rows = [
-        {"kind": one.kind, "text": one.text, "source": source_of_facet(one), "state": one.state, "ref": one.ref}
-        for one in (*found.saved, *found.proposed, *found.noted)
+        {
+            "kind": facet.kind,
+            "text": facet.text,
+            "source": source_of_facet(facet),
+            "state": facet.state,
+            "ref": facet.ref,
+        }
+        for facet in (*found.saved, *found.proposed, *found.noted)
     ]
     counts = {"saved": len(found.saved), "proposed": len(found.proposed), "noted": len(found.noted)}
     return {**found._asdict(), **counts, "facets": rows}
 
 
 def _lines(found: Extraction, everything: bool) -> Iterator[str]:
-    for one in found.saved:
-        yield f"saved {one.ref}: {one.text}"
-    for one in found.unsaved:
-        yield f"not saved yet: {one}"
-    for one in found.proposed:
-        yield f"proposed ({one.kind}): {one.text}"
+    for facet in found.saved:
+        yield f"saved {facet.ref}: {facet.text}"
+    for text in found.unsaved:
+        yield f"not saved yet: {text}"
+    for facet in found.proposed:
+        yield f"proposed ({facet.kind}): {facet.text}"
     if found.proposed:
         yield "`co note review --only proposed` asks you about them."
-    for one in found.noted:
-        rated = "raised" if one.detail["feeling"] == "praise" else "lowered"
-        yield f"{rated} {', '.join(one.detail['given']) or 'no note'}: {one.text}"
+    for facet in found.noted:
+        rated = "raised" if facet.detail["feeling"] == "praise" else "lowered"
+        yield f"{rated} {', '.join(facet.detail['given']) or 'no note'}: {facet.text}"
     if not found.requests and not found.problem:
         yield "Nothing new to read" + ("." if everything else "; `--all` also reads conversations that were imported.")
         return

@@ -43,7 +43,7 @@ def run_review(options: argparse.Namespace) -> int:
     with open_synced(options) as kb:
         found = review(kb.vault, time.time(), estimate_tokens, options.only or ())
         if options.json:
-            findings = [{**one._asdict(), "actions": one.action_names} for one in found.items]
+            findings = [{**finding._asdict(), "actions": finding.action_names} for finding in found.items]
             about = {"notes": found.notes, "dismissed": found.dismissed, "degraded": found.degraded}
             print_json({**about, "findings": findings})
             return 0

@@ -38,10 +38,11 @@ from co_cli.notes.files import read_bytes
 from co_cli.notes.frontmatter import read_frontmatter
 from co_cli.notes.new_note import PROVENANCE, clean_tags
 from co_cli.notes.note import Note, excerpt, own_tags
+from co_cli.notes.properties import properties_of
 from co_cli.notes.refs import ENDINGS
-from co_cli.reports import NoteSummary
 from co_cli.saves import ON_RELATED, Change, OnRelated
-from co_cli.values import OWN_SOURCES, SOURCES
+from co_cli.summaries import NoteSummary
+from co_cli.values import OWN_SOURCES, SOURCES, fields_of
 from co_cli.vaults import TIERS
 
 DOCUMENTS = (*ENDINGS, ".txt", ".pdf", ".html", ".htm", ".docx", ".xlsx", ".pptx", ".odt", ".epub")
@@ -53,6 +54,8 @@ SORTS: dict[str, Callable[[NoteSummary], Any]] = {
     "ref": lambda note: note.ref,
 }
 """The orders of `co list --sort`."""
+SHOWN_FIRST = ("url", "category", "auto_category")
+"""Properties that `co show` has beside the tags."""
 NO_NOTES = "No notes yet: `co remember TEXT` saves one, and `co add DIR` makes a folder searchable."
 
 
@@ -106,10 +109,10 @@ def run_remember(options: argparse.Namespace) -> int:
             on_related=options.on_related or _ask(options, kb, content) or "report",
         )
     lines = [saved.summary]
-    for one in saved.related:
-        old = shlex.quote(one.ref.removeprefix(f"{options.tier}:"))
+    for note in saved.related:
+        old = shlex.quote(note.ref.removeprefix(f"{options.tier}:"))
         command = f"co edit {shlex.quote(saved.ref)} --set supersedes={old}"
-        lines.append(f"related: {one.ref} ({one.why}); to supersede it: {command}")
+        lines.append(f"related: {note.ref} ({note.why}); to supersede it: {command}")
     return print_result(options, saved, lines)
 
 
@@ -119,12 +122,12 @@ def _ask(options: argparse.Namespace, kb: KnowledgeBase, content: str) -> OnRela
         return None
     if not (reads_terminal() and sys.stdout.isatty()):
         raise InvalidInputError("--ask needs a terminal: use --on-related keep or --on-related supersede instead")
-    found = kb.local.writer.related(content, options.title)
+    found = kb.local.writer().related(content, options.title)
     if not found:
         return None
     screen = Screen()
-    for one in found:
-        screen.wrapped(f"related: {one.ref} ({one.why}): {one.title}")
+    for note in found:
+        screen.wrapped(f"related: {note.ref} ({note.why}): {note.title}")
     key = read_key("[s] supersede  [k] keep both  [q] save nothing", "skq")
     if key == "q":
         raise InvalidInputError("nothing was saved")
@@ -183,13 +186,14 @@ def _list_trash(options: argparse.Namespace) -> int:
     if filters := filters_text(options) or options.source or (options.sort and "--sort"):
         raise InvalidInputError(f"--trash lists everything that was forgotten; leave out {filters}")
     with open_anywhere(options) as kb:
-        trashed = kb.local.lookup.trashed()[: options.limit]
+        trashed = kb.local.lookup().trashed()[: options.limit]
     now = time.time()
     lines = [
-        f"{one.ref}  {one.title}  {'copy kept' if one.copy else 'forgotten'} {age(one.forgotten, now)}  ({one.trash})"
-        for one in trashed
+        f"{note.ref}  {note.title}  {'copy kept' if note.copy else 'forgotten'} {age(note.forgotten, now)}"
+        f"  ({note.trash})"
+        for note in trashed
     ]
-    if len({one.ref for one in trashed}) < len(trashed):
+    if len({note.ref for note in trashed}) < len(trashed):
         lines.append("`co note restore REF` restores the first of several copies; a path in .trash/ restores that one.")
     return print_result(options, trashed, lines or ["The trash is empty."])
 
@@ -221,7 +225,7 @@ def run_show(options: argparse.Namespace) -> int:
       co show 2
     """
     with open_anywhere(options) as kb:
-        notes = [(ref, find_note(kb, ref, track=True)) for ref in (result_ref(kb, one) for one in options.ref)]
+        notes = [(ref, find_note(kb, ref, track=True)) for ref in (result_ref(kb, asked) for asked in options.ref)]
         if options.json:
             shown = [kb.view(ref, note) for ref, note in notes]
             print_json(shown[0] if len(shown) == 1 else shown)
@@ -276,13 +280,16 @@ def _show(screen: Screen, kb: KnowledgeBase, ref: str, note: Note) -> None:
     category = f"{note.category} (automatic)" if note.guessed_category else note.category
     about = (url, " ".join(f"#{tag}" for tag in note.tags), category, view.path)
     screen.line(screen.paint(printable(" · ".join(filter(None, about))), "dim"))
+    for name, value in properties_of(note.metadata).items():
+        if name not in SHOWN_FIRST:
+            screen.wrapped(f"{name}: {value}", style="dim")
     for remark in filter(None, (view.outdated, note.problem)):
         screen.wrapped(f"note: {remark}", style="yellow")
     screen.line()
     for line in excerpt(ref, note):
         screen.line(printable(line))
-    targets = [one.ref or one.target + ("" if one.there else " (not there)") for one in view.links]
-    for name, refs in (("links", targets), ("linked from", [one.ref for one in view.linked_from])):
+    targets = [link.ref or link.target + ("" if link.there else " (not there)") for link in view.links]
+    for name, refs in (("links", targets), ("linked from", [link.ref for link in view.linked_from])):
         if refs:
             screen.line()
             screen.wrapped(f"{name}: {', '.join(refs)}", style="dim")
@@ -329,10 +336,10 @@ def run_edit(options: argparse.Namespace) -> int:
             tags, version = _tags_after(options, note)
             body = _text([options.body]) if options.body is not None else None
             change = Change(body, options.title, tags, options.category, _fields(options), version)
-            if kb.server is None and kb.local.lookup.in_linked_folder(note.ref):
-                saved = kb.local.writer.update_linked(note.ref, change)
+            if kb.server is None and kb.local.lookup().in_linked_folder(note.ref):
+                saved = kb.local.writer().update_linked(note.ref, change)
             else:
-                saved = kb.update(note.ref, **change._asdict())
+                saved = kb.update(note.ref, **fields_of(change))
     return print_result(options, saved, [saved.summary])
 
 
@@ -344,7 +351,7 @@ def _tags_after(options: argparse.Namespace, note: Note) -> tuple[list[str] | No
         raise InvalidInputError("--tag gives all the tags: leave out --add-tag and --drop-tag, or --tag")
     tags = own_tags(note)
     for tag in clean_tags(options.drop_tag):
-        left = [one for one in tags if clean_tags([one]) != [tag]]  # a file may spell it `Two Words`
+        left = [written for written in tags if clean_tags([written]) != [tag]]  # a file may spell it `Two Words`
         if left == tags:
             where = "is in its text: edit that" if tag in note.tags else "is not one of its tags"
             raise InvalidInputError(f"{note.ref}: {tag} {where}")
@@ -383,7 +390,7 @@ def run_forget(options: argparse.Namespace) -> int:
         refs = dict.fromkeys(find_note(kb, ref).ref for ref in options.ref)
         gone = [kb.forget(ref) for ref in refs]
     return print_result(
-        options, gone, (f"forgotten {one.ref}; `co note restore {shlex.quote(one.ref)}` restores it" for one in gone)
+        options, gone, (f"forgotten {note.ref}; `co note restore {shlex.quote(note.ref)}` restores it" for note in gone)
     )
 
 
@@ -405,7 +412,7 @@ def run_restore(options: argparse.Namespace) -> int:
         refs: list[str] = options.ref
         if kb.server is None:  # if one is unknown, none is restored
             tiers = tuple(f"{origin.tier}:" for origin in kb.local.vault.linked if origin.tier)
-            refs = [ref if ref.startswith(tiers) else kb.local.lookup.trashed_copy(ref)[0] for ref in refs]
+            refs = [ref if ref.startswith(tiers) else kb.local.lookup().trashed_copy(ref)[0] for ref in refs]
         paths = dict.fromkeys(refs)
         restored = [kb.restore(path) for path in paths]
     return print_result(options, restored, [f"restored {saved.ref}, {saved.detail}" for saved in restored])

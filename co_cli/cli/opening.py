@@ -126,7 +126,7 @@ def kept_text(count: int) -> str:
 
 def problem_lines(problems: Sequence[tuple[str, str]]) -> list[str]:
     """What is wrong with notes of a source that are indexed. Mistakes in frontmatter are one line."""
-    mistakes = [one for one in problems if one[0].lower().endswith(MARKDOWN) and "UTF-" not in one[1]]
+    mistakes = [pair for pair in problems if pair[0].lower().endswith(MARKDOWN) and "UTF-" not in pair[1]]
     if len(mistakes) < 2:
         return [f"{path}: {problem} (indexed anyway)" for path, problem in problems]
     path, problem = mistakes[0]
@@ -180,8 +180,8 @@ def result_ref(kb: KnowledgeBase, ref: str) -> str:
 
 def add_filters(parser: argparse.ArgumentParser, group: Group = "filters") -> None:
     shown = parser.add_argument_group(group)
-    for one in options_in(group).values():
-        shown.add_argument(*one.flags, dest=one.word, **ARGUMENTS[one.form], help=one.help)
+    for option in options_in(group).values():
+        shown.add_argument(*option.flags, dest=option.word, **ARGUMENTS[option.form], help=option.help)
 
 
 def add_pairs(parser: argparse.ArgumentParser, option: str, help: str) -> None:
@@ -199,7 +199,7 @@ def add_no_sync(parser: argparse.ArgumentParser) -> None:
 
 def filters_of(options: Any, group: Group = "filters") -> dict[str, Any]:
     """What `add_filters` added, as a KnowledgeBase takes it."""
-    given = {name: (one.form, getattr(options, one.word)) for name, one in options_in(group).items()}
+    given = {name: (option.form, getattr(options, option.word)) for name, option in options_in(group).items()}
     return {name: dict(value or ()) if form == "pairs" else value for name, (form, value) in given.items()}
 
 
@@ -237,11 +237,11 @@ ARGUMENTS: dict[Form, dict[str, Any]] = {
 def filters_text(options: Any) -> str:
     """The filters that were given: `--tag deploy, --since 7d`."""
     found: list[str] = []
-    narrowing = [one for one in options_in("filters").values() if one.requires or one.compares]
-    for flag, name in (("--kind", "kind"), *((one.flags[-1], one.word) for one in narrowing)):
+    narrowing = [option for option in options_in("filters").values() if option.requires or option.compares]
+    for flag, name in (("--kind", "kind"), *((option.flags[-1], option.word) for option in narrowing)):
         value: list[str | tuple[str, str]] | str | bool | None = getattr(options, name, None)
         if isinstance(value, list):
-            found += [f"{flag} {one if isinstance(one, str) else '='.join(one)}" for one in value]
+            found += [f"{flag} {member if isinstance(member, str) else '='.join(member)}" for member in value]
         elif value:
             found.append(flag if value is True else f"{flag} {value}")
     return ", ".join(found)

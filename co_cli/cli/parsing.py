@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import re
-from difflib import get_close_matches
 from importlib import import_module
 from inspect import cleandoc
 from typing import Any, NamedTuple, NoReturn, TextIO
@@ -145,6 +144,8 @@ class Parser(argparse.ArgumentParser):
         hint = ""
         if message.startswith("unrecognized arguments: -"):
             option = message.split()[2].partition("=")[0]
+            from difflib import get_close_matches  # only for a mistake
+
             close = get_close_matches(option, self._option_string_actions, n=1, cutoff=0.7)
             hint = f"; did you mean {close[0]}?" if close else "; write -- before words that begin with a dash"
         line, more = printable(f"{self.prog}: {message}{hint}"), f" (`{self.prog} --help` explains)"
@@ -185,6 +186,8 @@ def split_command(words: list[str]) -> tuple[str, list[str]]:
 
 def unknown_command(name: str) -> str:
     """A message with the command that was probably meant."""
+    from difflib import get_close_matches  # only for a mistake
+
     first, _, verb = name.partition(" ")
     close = [MEANT[name]] if name in MEANT else [known for known in COMMANDS if known.endswith(f" {verb or first}")]
     close = close or get_close_matches(name, COMMANDS, n=1, cutoff=0.7)

@@ -168,15 +168,18 @@ def _lines(usage: Usage, query_log: str) -> Iterator[str]:
         cost = f"{extraction.tokens:,} tokens for {count_of(extraction.batches, 'batch')} of turns"
         refused = f", {extraction.refused:,} refused" if extraction.refused else ""
         yield f"{count_of(sum(extraction.facets.values()), 'facet')} from conversations: {states}{refused}; {cost}."
-    yield from _table("Asked most often", [(f"{one.times:,}", one.text) for one in searches.common])
-    yield from _table("Found nothing", [(f"{one.times:,}", one.text) for one in searches.unanswered])
-    slow = [(_ms(one.took_ms), f"{one.text or '(no text)'}, {moment_text(one.at)[:10]}") for one in searches.slow]
+    yield from _table("Asked most often", [(f"{search.times:,}", search.text) for search in searches.common])
+    yield from _table("Found nothing", [(f"{search.times:,}", search.text) for search in searches.unanswered])
+    slow = [
+        (_ms(search.took_ms), f"{search.text or '(no text)'}, {moment_text(search.at)[:10]}")
+        for search in searches.slow
+    ]
     yield from _table("Took longest", slow)
-    rows = [(f"{one.recalls:,}", f"{one.ref}  {one.title}") for one in notes.recalled[: usage.limit]]
+    rows = [(f"{note.recalls:,}", f"{note.ref}  {note.title}") for note in notes.recalled[: usage.limit]]
     yield from _table("Notes recalled most often", rows)
     if notes.recalled:
         title = f"Never recalled: {len(notes.never_recalled):,} of {count_of(notes.notes, 'note')}"
-        yield from _table(title, [("", f"{one.ref}  {one.title}") for one in usage.never_recalled()])
+        yield from _table(title, [("", f"{note.ref}  {note.title}") for note in usage.never_recalled()])
 
 
 def _table(title: str, rows: list[tuple[str, str]]) -> Iterator[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from co_cli.cli.opening import (
@@ -23,16 +24,16 @@ from co_cli.cli.opening import (
     print_result,
     show_unused_tags,
 )
-from co_cli.cli.terminal import Screen, age, count_of, printable
+from co_cli.cli.search_lines import show_lines
+from co_cli.cli.terminal import Screen, age, count_of, printable, spinner
 from co_cli.errors import InvalidInputError, UnknownRefError
 from co_cli.hits import Hit, SearchResult, without_weak, worth_showing
-from co_cli.index.engine import WordQuery
 from co_cli.index.tokens import tokens
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.refs import without_lines
 from co_cli.ranking import learned_in_use
 from co_cli.retrieval.profiles import PROFILES
-from co_cli.retrieval.query import parse
+from co_cli.retrieval.query import Query, parse
 from co_cli.retrieval.results import make_snippet
 from co_cli.values import OWN_SOURCES
 from co_cli.weights import read_weights
@@ -66,8 +67,8 @@ REASONS = {
     "links": "linked with other hits",
     "use": "used often",
 }
-REASON_SHARE = 0.2
-"""Minimum share of a score for a signal to be shown as a reason."""
+REASON_SHARE, READER_SHARE = 0.2, 0.5
+"""Minimum share of a score for a signal to be shown as a reason; the reader says something of every hit."""
 LIMIT, SHOWN = 10, 5
 """Results for programs and pipes, and on a terminal."""
 MOST_WORDS = 6
@@ -81,6 +82,11 @@ NO_WORDS = "Nothing found: the query has no letters or digits. `--backend grep` 
 def add_search(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("query", nargs="+", help="what to look for")
     _add_source(parser)
+    parser.add_argument("--lines", action="store_true", help="print every matching line with its number, file by file")
+    parser.add_argument("--vimgrep", action="store_true", help="the same as path:line:column:text, for editors")
+    parser.add_argument(
+        "-C", "--context", type=at_least_1, metavar="N", help="--lines with N lines before and after each"
+    )
     _add_common(parser)
 
 
@@ -89,9 +95,14 @@ def run_search(options: argparse.Namespace) -> int:
     query syntax:
       any words               notes with any of them, and notes close in meaning
       "a phrase"              exactly these words
-      -word or -"2222"        without this word, phrase or number
+      -word, -"2222", -tag:x  without this word, phrase, number or tag
+      blue OR green           one of them; (parentheses) group
       tag:ops or #ops         only notes with this tag
       path:guides file:2026   only notes whose path or file name contains this
+      [status:done] [status]  only notes with this property
+      /INC-\\d+/              only notes that match a regular expression
+      line:(a b) section:(a)  in one line, or below one heading
+      task-todo:call          in a task: also task: and task-done:
       last week, since May    only notes of that time
 
     examples:
@@ -99,9 +110,12 @@ def run_search(options: argparse.Namespace) -> int:
       co search '"blue pool" -green' --tag deploy --since 30d
       co search latency --kind article --where domain=billing --json
       co search deploy -0 | xargs -0 grep -n rollback
+      co search '"blue pool"' --lines -C 2
 
     `co show 2`, `co open 2` and `co edit 2` take the second result.
     """
+    if options.lines or options.vimgrep or options.context is not None:
+        return show_lines(options, query_of(options.query), _ranking_of(options))
     return _answer(options, options.kind)
 
 
@@ -149,7 +163,13 @@ def _add_ranking(parser: argparse.ArgumentParser, backends: tuple[str, ...]) -> 
     parser.add_argument("--min-score", type=float, metavar="S", help="leave out hits with a lower score")
     parser.add_argument("--no-words", action="store_true", help="search by meaning alone")
     parser.add_argument("--no-meaning", action="store_true", help="search by words alone")
-    parser.add_argument("--read", action="store_true", help="let a small model read and reorder the first results")
+    parser.add_argument(
+        "--read",
+        action=argparse.BooleanOptionalAction,
+        default=None,
+        help="let a small model read and reorder the first results (default: if words and vectors are not sure)",
+    )
+    parser.add_argument("--case", action="store_true", help="words must be exactly as typed, upper and lower case too")
     parser.add_argument("--prefix", action="store_true", help="the last word may be the beginning of a word")
     add_filters(parser)
     add_filters(parser, "time")
@@ -157,9 +177,9 @@ def _add_ranking(parser: argparse.ArgumentParser, backends: tuple[str, ...]) -> 
 
 def _ranking_of(options: argparse.Namespace) -> dict[str, Any]:
     """What `_add_ranking` added, except the filters on notes, as a search takes it."""
-    given = {name: getattr(options, name) for name in ("backend", "profile", "weights", "min_score", "prefix")}
+    given = {name: getattr(options, name) for name in ("backend", "profile", "weights", "min_score", "prefix", "case")}
     sides = {"words": not options.no_words, "meaning": not options.no_meaning}
-    return {**given, **sides, "read": True if options.read else None, **filters_of(options, "time")}
+    return {**given, **sides, "read": options.read, **filters_of(options, "time")}
 
 
 def query_of(words: list[str]) -> str:
@@ -174,7 +194,8 @@ def _answer(options: argparse.Namespace, sources: list[str] | None, full: bool =
     if options.server and (options.paths or options.null):
         raise InvalidInputError("--paths: the files are on the server; `co show REF` prints a note of it")
     with open_anywhere_synced(options, options.backend) as kb:
-        found = kb.search(query, limit=options.limit or LIMIT, sources=sources, **ranking, **filters_of(options))
+        with spinner("reading the hits"):
+            found = kb.search(query, limit=options.limit or LIMIT, sources=sources, **ranking, **filters_of(options))
         if options.json:
             print_json(found)
         elif options.paths or options.null:
@@ -183,7 +204,7 @@ def _answer(options: argparse.Namespace, sources: list[str] | None, full: bool =
             filters, total = filters_text(options), len(worth_showing(found))
             has_sources = kb.server is None and bool(kb.local.vault.linked)
             if options.limit is None and Screen().interactive:
-                found = found._replace(hits=without_weak(worth_showing(found)[:SHOWN]))
+                found = replace(found, hits=without_weak(worth_showing(found)[:SHOWN]))
             show_result(found, kb if full else None, options.explain, bool(has_sources or filters), numbered=True)
             if len(found.hits) < total:
                 Screen().wrapped(f"{count_of(total - len(found.hits), 'more hit')}: -n {LIMIT} shows all", style="dim")
@@ -220,7 +241,7 @@ def show_result(
     numbered: bool = False,
 ) -> None:
     """Print hits; with a knowledge base, full notes. `more`: whether there may be notes that were not searched."""
-    screen, now, hits, asked = Screen(), time.time(), worth_showing(found), parse(found.query).words
+    screen, now, hits, asked = Screen(), time.time(), worth_showing(found), parse(found.query)
     indent = "   " if numbered else "  "
     bodies = full_from.bodies([hit.ref for hit in hits]) if full_from else {}
     if found.state != "found":
@@ -266,7 +287,7 @@ def _nothing_found(found: SearchResult, more: bool) -> str:
     return f"Nothing found: {searched}{fresh}."
 
 
-def _about(hit: Hit, asked: WordQuery, now: float, explain: bool) -> str:
+def _about(hit: Hit, asked: Query, now: float, explain: bool) -> str:
     tags = " ".join(f"#{tag}" for tag in hit.tags)
     parts = sorted(hit.signals.items(), key=lambda part: -part[1])
     score = f"{hit.score:.4f} = " + " + ".join(f"{name} {value:.4f}" for name, value in parts)
@@ -276,14 +297,16 @@ def _about(hit: Hit, asked: WordQuery, now: float, explain: bool) -> str:
     return " · ".join(part for part in about if part)
 
 
-def _reasons(hit: Hit, asked: WordQuery) -> list[str]:
+def _reasons(hit: Hit, asked: Query) -> list[str]:
     """Why it was found: `matches: deploy, tuesday` and `similar meaning`."""
-    named = make_snippet(" ".join((hit.title, hit.heading, *hit.tags)), asked)
+    named = make_snippet(" ".join((hit.title, hit.heading, *hit.tags)), asked.words, asked.condition)
     marked = [text[first:last].lower() for text, marks in (named, (hit.snippet, hit.marks)) for first, last in marks]
     words = list({" ".join(tokens(word)): word for word in reversed(marked)}.values())[::-1][:MOST_WORDS]
-    found = [f"matches: {', '.join(words)}"] if words else []
-    least = REASON_SHARE * hit.score
-    return found + [text for name, text in REASONS.items() if hit.signals.get(name, 0.0) >= least > 0]
+    found = [f"matches: {', '.join(words)}"] if words and not hit.part_of else []
+    found += [f"a part of: {', '.join(hit.part_of)}"] if hit.part_of else []
+    shares = {name: part / hit.score for name, part in hit.signals.items() if hit.score > 0}
+    least = {"reader": READER_SHARE}
+    return found + [text for name, text in REASONS.items() if shares.get(name, 0.0) >= least.get(name, REASON_SHARE)]
 
 
 def add_why(parser: argparse.ArgumentParser) -> None:

@@ -12,6 +12,7 @@ from co_cli.cli.opening import open_knowledge_base, print_result, settings_of, s
 from co_cli.cli.terminal import printable
 from co_cli.errors import InvalidInputError
 from co_cli.server.access_tokens import AccessTokens
+from co_cli.values import fields_of
 
 HOST = "127.0.0.1"
 PORT = 8767
@@ -83,7 +84,7 @@ def run_create(options: argparse.Namespace) -> int:
     about = f"{token.name} ({token.role}) opens {token.vault}. This is the only time that the token is shown."
     if not options.json:
         print(printable(about), file=sys.stderr)  # CO_TOKEN=$(co token create ...) gets the token alone
-    return print_result(options, {"token": secret, **token._asdict()}, [secret])
+    return print_result(options, {"token": secret, **fields_of(token)}, [secret])
 
 
 def run_list(options: argparse.Namespace) -> int:
@@ -92,7 +93,7 @@ def run_list(options: argparse.Namespace) -> int:
     """
     with open_knowledge_base(options) as kb:
         tokens = AccessTokens.of(kb.vault).all()
-    lines = [f"{one.name}  {one.role}  {one.vault}  since {one.created[:10]}" for one in tokens]
+    lines = [f"{token.name}  {token.role}  {token.vault}  since {token.created[:10]}" for token in tokens]
     return print_result(options, tokens, lines or ["There are no tokens: `co token create --role read` makes one."])
 
 

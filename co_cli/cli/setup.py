@@ -11,17 +11,27 @@ import shlex
 import sys
 import time
 import tomllib
+from collections.abc import Iterator, Sequence
 
 from co_cli.cli.opening import add_limit, open_knowledge_base, print_result, settings_of
 from co_cli.cli.search import query_of, show_result
 from co_cli.cli.terminal import ProgressBar, Screen, count_of, printable, read_key, reads_terminal
+from co_cli.embedding.embedders import Embedders
 from co_cli.errors import SettingsError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.files import is_empty_folder, locked, make_folders, replace
-from co_cli.paths import project_of, project_settings_file, project_vault, sample_vault, user_settings_file
+from co_cli.paths import (
+    open_regular,
+    project_of,
+    project_settings_file,
+    project_vault,
+    sample_vault,
+    user_settings_file,
+)
 from co_cli.settings import BY_NAME, SETTINGS, Settings, load_settings, read_toml, refuse_unsafe, unknown_setting
 from co_cli.sources.folder import HEAVY
 from co_cli.sources.origin import MARKDOWN
+from co_cli.upkeep.language_advice import advise
 from co_cli.vault import Opening
 from co_cli.vaults import (
     SAMPLE_QUESTIONS,
@@ -32,6 +42,9 @@ from co_cli.vaults import (
     vaults_for_prompts,
     why_trusted,
 )
+
+MOST_LOOKED_AT, BEGINNING = 100, 2_000
+"""Files, and bytes of each, from which `co init` guesses what languages notes are in."""
 
 
 def add_init(parser: argparse.ArgumentParser) -> None:
@@ -64,16 +77,20 @@ def run_init(options: argparse.Namespace) -> int:
     lines += [f'next: {command} remember "What this project taught us today." --tag lesson'] if made else []
     print_result(options, {"vault": vault, "made": made}, lines)
     project = project_of(vault)
-    if made and not options.json and project and project_vault(project) == vault:
-        _offer_notes(options, vault, project, command)
+    if options.json:
+        return 0
+    beside = project if made and project and project_vault(project) == vault else None
+    notes = _find_notes(beside or vault)
+    if notes and beside:
+        _offer_notes(options, vault, beside, command, len(notes))
+    loaded = load_settings({"vault": vault, "data_dir": options.data_dir})
+    if advice := advise(_beginnings(notes), Embedders(loaded.knowledge_embedding_provider)):
+        print(printable(advice.line))
     return 0
 
 
-def _offer_notes(options: argparse.Namespace, vault: str, project: str, command: str) -> None:
+def _offer_notes(options: argparse.Namespace, vault: str, project: str, command: str, notes: int) -> None:
     """Offer to search the notes that are in a project already."""
-    notes = _count_notes(project)
-    if not notes:
-        return
     there = f"{count_of(notes, 'note')} {'is' if notes == 1 else 'are'} in {project} already"
     if not (reads_terminal() and sys.stdout.isatty()):
         print(printable(f"{there}: `{command} add {shlex.quote(project)}` makes them searchable"))
@@ -85,15 +102,23 @@ def _offer_notes(options: argparse.Namespace, vault: str, project: str, command:
         print(printable(f"{receipt.path}  {receipt.outcome} {receipt.label}: {receipt.detail}"))
 
 
-def _count_notes(folder: str) -> int:
-    """How many Markdown files can be seen in a folder within a second."""
-    count, deadline = 0, time.monotonic() + 1.0
-    for _, folders, names in os.walk(folder):
+def _find_notes(folder: str) -> list[str]:
+    """The Markdown files that can be seen in a folder within a second."""
+    found, deadline = list[str](), time.monotonic() + 1.0
+    for parent, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith(".") and f"{name}/" not in HEAVY]
-        count += sum(name.lower().endswith(MARKDOWN) for name in names)
+        found += [os.path.join(parent, name) for name in names if name.lower().endswith(MARKDOWN)]
         if time.monotonic() > deadline:
             break
-    return count
+    return found
+
+
+def _beginnings(notes: Sequence[str]) -> Iterator[str]:
+    """How some of these files begin, after their frontmatter."""
+    for path in notes[:MOST_LOOKED_AT]:
+        with contextlib.suppress(OSError), open_regular(path) as file:
+            text = file.read(BEGINNING).decode("utf-8", "ignore")
+            yield text.rpartition("\n---\n")[2] if text.startswith("---\n") else text
 
 
 def add_demo(parser: argparse.ArgumentParser) -> None:
@@ -125,7 +150,9 @@ def run_demo(options: argparse.Namespace) -> int:
         show_result(found)
         if not options.query:
             screen.line()
-            screen.wrapped(f"Ask more:  {' · '.join(f'co demo {one}' for one in SAMPLE_QUESTIONS[1:])}", style="dim")
+            screen.wrapped(
+                f"Ask more:  {' · '.join(f'co demo {question}' for question in SAMPLE_QUESTIONS[1:])}", style="dim"
+            )
             screen.wrapped("Your own:  co remember TEXT · co add FOLDER · co search QUERY", style="dim")
 
     return print_result(options, found, show, 0 if found.hits else 1)

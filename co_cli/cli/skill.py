@@ -44,42 +44,42 @@ def run_skill(options: argparse.Namespace) -> int:
 
 def _list(kb: LocalKnowledgeBase, _: str, options: argparse.Namespace) -> int:
     found = kb.skills.all()
-    listed = [one for one in found if options.all or one.state in ("offered", "manual")]
+    listed = [skill for skill in found if options.all or skill.state in ("offered", "manual")]
     lines: list[str] = []
-    for one in sorted(listed, key=lambda one: one.name):
-        about = one.level if one.state == "offered" else f"{one.level}, {one.state}"
-        lines += [f"{one.name}  {about}", f"  {textwrap.shorten(one.description, 150, placeholder=' …')}"]
-        lines += [f"  {one.detail}"] if one.detail else []
+    for skill in sorted(listed, key=lambda skill: skill.name):
+        about = skill.level if skill.state == "offered" else f"{skill.level}, {skill.state}"
+        lines += [f"{skill.name}  {about}", f"  {textwrap.shorten(skill.description, 150, placeholder=' …')}"]
+        lines += [f"  {skill.detail}"] if skill.detail else []
     if len(found) > len(listed):
         lines.append(f"{count_of(len(found) - len(listed), 'skill')} not offered: `co skill list --all` says why")
     elif not found:
         lines.append("No skills here: put folders with a SKILL.md into .agents/skills, here or in your home.")
-    return print_result(options, [_row(one) for one in listed], lines)
+    return print_result(options, [_row(skill) for skill in listed], lines)
 
 
 def _search(kb: LocalKnowledgeBase, query: str, options: argparse.Namespace) -> int:
     found, result = kb.search_skills(query, options.limit)
     kb.track(result)
-    lines = [line for one, n in found for line in (f"{one.name}  {one.level}, {n:.2f}", f"  {one.description}")]
+    lines = [line for skill, n in found for line in (f"{skill.name}  {skill.level}, {n:.2f}", f"  {skill.description}")]
     if result.state != "found" or not found:
         lines.append(f"No skill clearly fits: {count_of(result.searched.notes, 'skill')} searched.")
     lines += [f"note: {reason}" for reason in result.degraded]
     about = {name: getattr(result, name) for name in ("query", "state", "degraded", "confidence", "took_ms")}
-    rows = [{**_row(one), "score": score} for one, score in found]
+    rows = [{**_row(skill), "score": score} for skill, score in found]
     value = {**about, "searched": result.searched.notes, "skills": rows}
     return print_result(options, value, lines, 0 if found else 1)
 
 
 def _show(kb: LocalKnowledgeBase, name: str, options: argparse.Namespace) -> int:
-    one = kb.skills.find(name)
-    note, files = kb.skills.open(one)
+    skill = kb.skills.find(name)
+    note, files = kb.skills.open(skill)
     fields = {key: value for key, value in note.metadata.items() if key not in ("name", "provenance")}
-    lines = [f"{one.name}  {one.level}", one.path]
-    lines += [f"{one.state}: {one.detail}"] if one.state != "offered" else []
+    lines = [f"{skill.name}  {skill.level}", skill.path]
+    lines += [f"{skill.state}: {skill.detail}"] if skill.state != "offered" else []
     lines += [*(f"{key}: {value}" for key, value in fields.items()), "", *note.body.strip().splitlines()]
     lines += ["", "files:", *(f"  {path}" for path in files)] if files else []
-    return print_result(options, {**_row(one), "fields": fields, "body": note.body, "files": files}, lines)
+    return print_result(options, {**_row(skill), "fields": fields, "body": note.body, "files": files}, lines)
 
 
-def _row(one: Skill) -> dict[str, Any]:
-    return {key: getattr(one, key) for key in ("name", "description", "level", "state", "detail", "path")}
+def _row(skill: Skill) -> dict[str, Any]:
+    return {key: getattr(skill, key) for key in ("name", "description", "level", "state", "detail", "path")}

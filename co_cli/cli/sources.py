@@ -10,6 +10,7 @@ import sys
 from collections import Counter
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from co_cli.agent.models import load_model
@@ -34,6 +35,8 @@ from co_cli.saves import ON_CONFLICT, masked_text
 from co_cli.settings import Settings
 from co_cli.sources.origin import SOURCE_READERS, Origin
 from co_cli.sources.web import looks_like_url
+from co_cli.upkeep.language_advice import advise, indexed_texts
+from co_cli.values import fields_of
 from co_cli.vaults import is_own_vault, own_vault, tier_of
 
 if TYPE_CHECKING:
@@ -51,7 +54,7 @@ def add_add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("origin", nargs="+", metavar="URL|PATH", help="web pages, files or folders")
     parser.add_argument("-t", "--tag", action="append", metavar="TAG", help="a tag for the pages (repeatable)")
     parser.add_argument(
-        "--as", dest="kind", choices=tuple(SOURCE_READERS), help="the kind of a folder (default: detected)"
+        "--as", dest="source", choices=tuple(SOURCE_READERS), help="how to read a folder (default: detected)"
     )
     parser.add_argument("--name", help="its name in refs: folder:NAME/file.md")
     parser.add_argument("--read-only", action="store_true", help="`co edit` must not change its files")
@@ -81,7 +84,7 @@ def run_add(options: argparse.Namespace) -> int:
             sync_first(kb, INDEXED)
         on_conflict = options.on_conflict or "skip"
         for path in paths:
-            receipt = kb.sources.add(path, options.kind, options.name, on_conflict, results.bar, options.read_only)
+            receipt = kb.sources.add(path, options.source, options.name, on_conflict, results.bar, options.read_only)
             results.add_source(receipt)
         if urls:
             with _loader(kb.settings, options.prompt_addition) as loader:
@@ -91,6 +94,8 @@ def run_add(options: argparse.Namespace) -> int:
                     results.bar(number, len(urls))
                     results.add_page(pages.add(url, on_conflict, options.tag))
         results.say_vault(kb.root, tier_of(kb.settings) == "project")
+        if not options.json and (advice := advise(indexed_texts(kb.vault), kb.vault.embedders)):
+            print(printable(advice.line))
     return results.end("Nothing was added.")
 
 
@@ -207,7 +212,7 @@ def run_tree(options: argparse.Namespace) -> int:
     """
     with open_synced(options, INDEXED) as kb:
         shown = kb.sources.trees(options.source)
-    lines = [line for one in shown for line in ("", f"{one.source}  {one.path}", *one.lines(options.depth))]
+    lines = [line for tree in shown for line in ("", f"{tree.source}  {tree.path}", *tree.lines(options.depth))]
     return print_result(options, shown, lines[1:])
 
 
@@ -241,7 +246,7 @@ def run_article(options: argparse.Namespace) -> int:
             saved = kb.remember(text, options.title, options.tag, options.category, "import", source="article")
             imported.append(("-", saved, ""))
     lines = [
-        f"{origin}  {saved._replace(detail='').summary if saved else f'skipped: {reason}'}"
+        f"{origin}  {replace(saved, detail='').summary if saved else f'skipped: {reason}'}"
         for origin, saved, reason in imported
     ]
     if len(imported) > MOST_SHOWN:
@@ -279,7 +284,7 @@ def _check_options(options: argparse.Namespace, urls: list[str], paths: list[str
         raise InvalidInputError("standard input is for `co note article add -`; this takes pages, files and folders")
     if paths and options.tag:
         raise InvalidInputError(f"--tag: only for web pages; {paths[0]} is read as it is")
-    only = (("as", options.kind), ("name", options.name), ("read-only", options.read_only))
+    only = (("as", options.source), ("name", options.name), ("read-only", options.read_only))
     given = [f"--{name}" for name, value in only if value]
     if urls and given:
         raise InvalidInputError(f"{' and '.join(given)}: only for files and folders, not for {urls[0]}")
@@ -299,7 +304,7 @@ class Results:
         self.bar = ProgressBar(verb, unit="files")
 
     def add_page(self, receipt: PageReceipt) -> None:
-        values = receipt._asdict()
+        values = fields_of(receipt)
         shown = {key: values[key] for key in ("outcome", "ref", "path", "title", "detail", "masked")}
         self._add({"origin": receipt.url or receipt.ref or "", **shown}, receipt.exit_code)
 
@@ -358,7 +363,9 @@ class Results:
 def _print_troubles(report: SyncReport, parts: Sequence[Part]) -> None:
     texts = [(path, f"skipped {path}: {reason}") for path, reason in report.skipped if reason != BINARY]
     lines = [text for path, text in texts if not parts or any(part(path) for part in parts)]
-    lines += problem_lines([one for one in report.problems if not parts or any(part(one[0]) for part in parts)])
+    lines += problem_lines(
+        [problem for problem in report.problems if not parts or any(part(problem[0]) for part in parts)]
+    )
     for line in lines[:MOST_SHOWN]:
         print(f"  {printable(line)}", file=sys.stderr)
     if len(lines) > MOST_SHOWN:

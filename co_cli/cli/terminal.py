@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import io
+import itertools
 import os
 import re
-import shutil
 import sys
+import threading
 import time
 import unicodedata
 from contextlib import contextmanager, redirect_stdout
@@ -91,6 +92,7 @@ def paged() -> Generator[None]:
         print(text, end="")
         return
     import pydoc  # 30 ms, and only for a long text on a terminal
+    import shutil  # slow to import
 
     os.environ.setdefault("LESS", "FRX")  # as git does: colours, and no pager for less than a screen
     os.environ.pop("MANPAGER", None)  # pydoc prefers it, and it may expect the codes of a manual page
@@ -280,6 +282,33 @@ class ProgressBar:
         if self.drawn:
             self.stream.write("\r\x1b[K")
             self.stream.flush()
+
+
+@contextmanager
+def spinner(text: str) -> Generator[None]:
+    """Turns on stderr while something takes longer than 0.15 s, if that is a terminal that can erase it."""
+    if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
+        yield
+        return
+    done = threading.Event()
+
+    def turn() -> None:
+        pause = 0.15
+        for sign in itertools.cycle("|/-\\"):
+            if done.wait(pause):
+                break
+            sys.stderr.write(f"\r\x1b[K{sign} {text}")
+            sys.stderr.flush()
+            pause = 0.1
+        sys.stderr.write("\r\x1b[K" if pause < 0.15 else "")
+
+    turning = threading.Thread(target=turn, name="co-spinner", daemon=True)
+    turning.start()
+    try:
+        yield
+    finally:
+        done.set()
+        turning.join()
 
 
 def terminal_width() -> int:

@@ -84,9 +84,9 @@ class Checkpoints:
         title, fields = redact(title), {key: _masked(value) for key, value in fields.items()}
         note = render_note({"title": title, "kind": CHECKPOINT, **fields, "messages": len(messages)}, redact(body))
         slug = slugify(title)
-        with self._store.lock():
+        with self._store().lock():
             taken = {without_ending(name) for name in os.listdir(self.origin.root)}
-            name = next(one for number in range(1, len(taken) + 2) if (one := _numbered(slug, number)) not in taken)
+            name = next(free for number in range(1, len(taken) + 2) if (free := _numbered(slug, number)) not in taken)
             for ending, data in ((".json", texts), (".md", note.encode("utf-8", "replace"))):
                 if not create_exclusively(os.path.join(self.origin.root, f"{name}{ending}"), data):
                     raise NoteConflictError(f"{CHECKPOINTS}/{name}{ending} exists already; save it again")
@@ -95,7 +95,11 @@ class Checkpoints:
     def all(self) -> list[Checkpoint]:
         """Newest first."""
         ratings = self._ratings()
-        return sorted((self._about(note, ratings) for note in self._notes()), key=lambda one: one.created, reverse=True)
+        return sorted(
+            (self._about(note, ratings) for note in self._notes()),
+            key=lambda checkpoint: checkpoint.created,
+            reverse=True,
+        )
 
     def find(self, query: str, limit: int = 3) -> list[Checkpoint]:
         """Those that are about a task, the best first."""
@@ -104,14 +108,14 @@ class Checkpoints:
         index = self._vault.index.of(self.origin)
         index.sync(seconds=5.0)
         found = find(index, build_request(self._vault, query, Options(limit=limit)))
-        known = {one.ref: one for one in self.all()}
+        known = {checkpoint.ref: checkpoint for checkpoint in self.all()}
         scored = {hit.ref.partition("#")[0]: hit.score for hit in found.hits} if found.state == "found" else {}
         ranked = [
             known[ref]._replace(score=round(score + _bonus(known[ref]), 4))
             for ref, score in scored.items()
             if ref in known
         ]
-        return sorted(ranked, key=lambda one: one.score or 0.0, reverse=True)
+        return sorted(ranked, key=lambda checkpoint: checkpoint.score or 0.0, reverse=True)
 
     def get(self, name: str) -> Checkpoint:
         """One by its name or ref. Raises InvalidInputError with the names that there are."""
@@ -119,7 +123,7 @@ class Checkpoints:
 
     def note(self, name: str) -> Note:
         origin, path = locate_checkpoint(self._vault.root, name)
-        return reader_of(origin).read(origin, path, self._store.read(path))
+        return reader_of(origin).read(origin, path, self._store().read(path))
 
     def messages(self, name: str) -> list[Any]:
         """The messages of a conversation. Raises InvalidInputError if the user does not trust the vault."""
@@ -135,11 +139,10 @@ class Checkpoints:
     def remove(self, name: str) -> list[str]:
         """Move the files of a checkpoint to the trash of their folder. Returns their paths in the vault now."""
         path = self.note(name).path
-        with self._store.lock():
-            files = [file for file in (path, f"{without_ending(path)}.json") if self._store.exists(file)]
-            return [f"{CHECKPOINTS}/{self._store.trash(file)}" for file in files]
+        with self._store().lock():
+            files = [file for file in (path, f"{without_ending(path)}.json") if self._store().exists(file)]
+            return [f"{CHECKPOINTS}/{self._store().trash(file)}" for file in files]
 
-    @property
     def _store(self) -> NoteStore:
         return NoteStore(self.origin.root, secrets="redact")
 
@@ -148,7 +151,7 @@ class Checkpoints:
         for name in sorted(os.listdir(self.origin.root)) if os.path.isdir(self.origin.root) else ():
             if name.endswith(".md"):
                 with suppress(KnowledgeError, NotTextError):  # a folder, a link or something else that is no note
-                    found.append(reader_of(self.origin).read(self.origin, name, self._store.read(name)))
+                    found.append(reader_of(self.origin).read(self.origin, name, self._store().read(name)))
         return found
 
     def _ratings(self) -> dict[str, list[bool]]:
@@ -182,8 +185,8 @@ class Checkpoints:
         )
 
 
-def _bonus(one: Checkpoint) -> float:
-    return 0.0 if one.quality is None else RATED * (2 * one.quality - 1)
+def _bonus(checkpoint: Checkpoint) -> float:
+    return 0.0 if checkpoint.quality is None else RATED * (2 * checkpoint.quality - 1)
 
 
 def _numbered(slug: str, number: int) -> str:
@@ -197,7 +200,7 @@ def _masked(value: Any) -> Any:
     if isinstance(value, Mapping):
         fields = cast("Mapping[str, Any]", value)
         kept = AS_THEY_ARE if "part_kind" in fields or fields.get("kind") in MESSAGE_KINDS else ()
-        return {key: one if key in kept else _masked(one) for key, one in fields.items()}
+        return {key: field if key in kept else _masked(field) for key, field in fields.items()}
     if isinstance(value, list | tuple):
-        return [_masked(one) for one in value]  # pyright: ignore[reportUnknownVariableType]
+        return [_masked(member) for member in value]  # pyright: ignore[reportUnknownVariableType]
     return value

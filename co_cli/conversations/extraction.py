@@ -219,7 +219,7 @@ class _Reading:
         relations: list[tuple[Relation, str | None]] = [("new", None)] * len(facets)
         unclear: list[int] = []
         for place, (facet, known) in enumerate(zip(facets, related, strict=True)):
-            same = next((one for one in known if fingerprint(one.text) == fingerprint(facet.text)), None)
+            same = next((memory for memory in known if fingerprint(memory.text) == fingerprint(facet.text)), None)
             if same:
                 relations[place] = "same", same.ref
             elif known:
@@ -228,7 +228,7 @@ class _Reading:
             reply = self.model.compare([(facets[place].text, related[place]) for place in unclear])
             self.tokens, self.requests = self.tokens + reply.tokens, self.requests + 1
             for place, (relation, ref) in zip(unclear, reply.value, strict=False):
-                shown = [one.ref for one in related[place]]
+                shown = [memory.ref for memory in related[place]]
                 ref = shown[0] if ref is None and len(shown) == 1 else ref  # it can mean no other
                 if relation != "new" and ref in shown:
                     relations[place] = relation, ref
@@ -238,7 +238,7 @@ class _Reading:
         ]
 
     def _known(self, facet: Facet) -> list[KnownMemory]:
-        notes = [open_note(self._vault, one.ref) for one in VaultWriter(self._vault).related(facet.text)]
+        notes = [open_note(self._vault, note.ref) for note in VaultWriter(self._vault).related(facet.text)]
         return [KnownMemory(note.ref, note.body.strip()) for note in (*notes, *entities_named(self._vault, facet.name))]
 
     def _row(self, note: Note, batch: FacetBatch, facet: Facet, about: tuple[str, Relation, str | None]) -> FacetRow:
@@ -261,8 +261,10 @@ class _Reading:
         if facet.kind == "feedback":
             turns = [*batch.before, *batch.turns]
             place = turns.index(turn)
-            answer = next((one for one in turns[:place][::-1] if batch.is_answer(one)), None)
-            asked = [one.text for one in turns[: turns.index(answer)] if batch.is_person(one)] if answer else []
+            answer = next((earlier for earlier in turns[:place][::-1] if batch.is_answer(earlier)), None)
+            asked = (
+                [earlier.text for earlier in turns[: turns.index(answer)] if batch.is_person(earlier)] if answer else []
+            )
             logged = asked and self._vault.settings.query_log == "on"  # else no database keeps a question
             detail |= {
                 "feeling": facet.feeling or "correction",
@@ -287,7 +289,7 @@ def _first_of(turns: Sequence[SpokenTurn]) -> list[SpokenTurn]:
     """A small batch: at least one turn."""
     chosen: list[SpokenTurn] = []
     for turn in turns[:MOST_TURNS]:
-        if chosen and sum(len(one.text) for one in (*chosen, turn)) > MOST_LETTERS:
+        if chosen and sum(len(said.text) for said in (*chosen, turn)) > MOST_LETTERS:
             break
         chosen.append(turn)
     return chosen

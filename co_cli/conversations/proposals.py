@@ -13,11 +13,11 @@ from co_cli.hits import Filters
 from co_cli.index.names import fold_name
 from co_cli.notes.note import Note
 from co_cli.notes.refs import source_ref
-from co_cli.reports import NoteSummary
 from co_cli.saves import Draft, Saved
 from co_cli.saving.lookup import Lookup, open_note, outdated
 from co_cli.saving.ratings import rate
 from co_cli.saving.writer import VaultWriter
+from co_cli.summaries import NoteSummary
 from co_cli.values import OWN_SOURCES
 from co_cli.vault import Vault, sync_vault
 
@@ -89,7 +89,7 @@ def save_waiting(vault: Vault) -> list[str]:
 def entities_named(vault: Vault, name: str | None) -> list[Note]:
     """The valid entities of this name, without those whose file is missing now."""
     named = vault.index.notes.find("name", fold_name(name)) if name else []
-    notes = [open_note(vault, one.ref) for one in named if one.source == "entity" and one.missing is None]
+    notes = [open_note(vault, entity.ref) for entity in named if entity.source == "entity" and entity.missing is None]
     return [note for note in notes if not outdated(note, vault.working_index())]
 
 
@@ -118,7 +118,7 @@ def _save(vault: Vault, facet: FacetRow) -> Saved:
             raise  # once its drive is mounted, it must not count as valid
         except UnknownRefError:
             pass  # forgotten meanwhile: then there is nothing to supersede
-    if "name" in detail and replaced == [one.ref for one in entities_named(vault, detail["name"])]:
+    if "name" in detail and replaced == [entity.ref for entity in entities_named(vault, detail["name"])]:
         about: dict[str, Any] = {"title": detail["name"], "source": "entity", "fields": {"type": "person", **fields}}
     else:
         about = {"category": facet.kind, "fields": fields}

@@ -10,13 +10,16 @@ import os
 import threading
 
 from co_cli.embedding import static
+from co_cli.embedding.encoder_file import is_installed
 from co_cli.embedding.minilm import MiniLMEmbedder
+from co_cli.embedding.multilingual import MultilingualEmbedder
 from co_cli.embedding.reader import MODELS, CrossEncoder
 from co_cli.embedding.remote import Outage, RemoteEmbedder, remote_space
-from co_cli.embedding.space import MINILM, Embedder, VectorSpace
+from co_cli.embedding.space import LANGUAGES, MINILM, Embedder, VectorSpace
 from co_cli.errors import EmbeddingError, SettingsError
+from co_cli.paths import user_data_dir
 
-LOCAL_SPACES = {space.provider: space for space in (static.SPACE, MINILM)}
+LOCAL_SPACES = {space.provider: space for space in (static.SPACE, LANGUAGES, MINILM)}
 """Providers with one model, which need no server."""
 
 
@@ -34,6 +37,16 @@ def space_of(provider: str, model: str | None = None) -> VectorSpace | None:
     return space
 
 
+def default_provider() -> str:
+    """What is used where nothing is set."""
+    return LANGUAGES.provider if is_installed() else static.SPACE.provider
+
+
+def can_use(space: VectorSpace) -> bool:
+    """Whether this environment has what the space needs. Only asked of the one that is chosen by itself."""
+    return space.provider != LANGUAGES.provider or is_installed()
+
+
 def reader_named(name: str) -> CrossEncoder | None:
     """The reader of this name; None for `off`."""
     if name == "off":
@@ -45,11 +58,17 @@ class Embedders:
     """One provider, model and host from the settings. Each embedder is opened when it is first needed."""
 
     def __init__(
-        self, provider: str, model: str | None = None, host: str | None = None, data_dir: str | None = None
+        self, provider: str | None, model: str | None = None, host: str | None = None, data_dir: str | None = None
     ) -> None:
-        """In `data_dir`, processes tell each other about a server that cannot be reached."""
-        self.space: VectorSpace | None = space_of(provider, model)
+        """Without a provider, `languages` if its extra is installed and else `static`.
+
+        In `data_dir`, processes tell each other about a server that cannot be reached.
+        """
+        self.chosen = provider is not None
+        """Whether the user chose the provider."""
+        self.space: VectorSpace | None = space_of(provider or default_provider(), model)
         """The space of new vectors; None: search by words only."""
+        self._data_dir = data_dir or user_data_dir(os.environ)
         self._file, self._host = data_dir and os.path.join(data_dir, "outage.json"), host
         self.outage = Outage(self._file, self.space.provider if self.space else "none", host)
         """Of the server that makes new vectors."""
@@ -87,6 +106,8 @@ class Embedders:
             return static.shared_embedder()
         if known is MINILM:
             return MiniLMEmbedder()
+        if known is LANGUAGES:
+            return MultilingualEmbedder(self._data_dir)
         # with a local provider, a host in the settings belongs to the server that was used before
         is_theirs = self.space is None or self.space.provider in (space.provider, *LOCAL_SPACES)
         host = self._host if is_theirs else None

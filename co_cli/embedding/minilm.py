@@ -9,14 +9,12 @@ are dropped, Chinese characters and punctuation stand alone, accents are removed
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import importlib.util
 import os
 import re
 import unicodedata
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from co_cli.embedding.space import MINILM, VOCABULARY, EmbedKind, Vector, VectorSpace
@@ -44,13 +42,14 @@ class MiniLMEmbedder:
 
     def __init__(self, weights: str | None = None) -> None:
         self._weights = weights
+        self._loaded: tuple[Any, WordPieces] | None = None
 
     @property
     def space(self) -> VectorSpace:
         return MINILM
 
     def embed(self, texts: Sequence[str], kind: EmbedKind, seconds: float | None = None) -> list[Vector | None]:
-        model, tokenizer = self._loaded
+        model, tokenizer = self._load()
         tokens = [tokenizer.numbers(text, MAX_TOKENS) for text in texts]
         vectors: list[Vector | None] = [None] * len(texts)
         known = sorted((place for place, numbers in enumerate(tokens) if numbers), key=lambda place: len(tokens[place]))
@@ -60,8 +59,10 @@ class MiniLMEmbedder:
                 vectors[place] = vector.tobytes()
         return vectors
 
-    @cached_property
-    def _loaded(self) -> tuple[Any, WordPieces]:
+    def _load(self) -> tuple[Any, WordPieces]:
+        """Read once."""
+        if self._loaded is not None:
+            return self._loaded
         weights = _check(self._weights)
         try:
             onnxruntime = importlib.import_module("onnxruntime")
@@ -69,7 +70,9 @@ class MiniLMEmbedder:
             raise ModelMissingError(f"the embedding provider minilm needs onnxruntime: {INSTALL}") from error
         with open(VOCABULARY, encoding="utf-8") as lines:
             tokenizer = WordPieces(lines.read().splitlines())
-        return onnxruntime.InferenceSession(weights, providers=["CPUExecutionProvider"]), tokenizer
+        session = onnxruntime.InferenceSession(weights, providers=["CPUExecutionProvider"])
+        self._loaded = session, tokenizer
+        return self._loaded
 
 
 def _vectors(model: Any, batch: Sequence[Sequence[int]]) -> NDArray[np.float32]:
@@ -89,6 +92,8 @@ def _vectors(model: Any, batch: Sequence[Sequence[int]]) -> NDArray[np.float32]:
 
 def _check(weights: str | None) -> str:
     """The path of the weights, which must be those that the space is named after."""
+    import hashlib  # loads OpenSSL, which takes 4 ms
+
     package = importlib.util.find_spec(WEIGHTS_PACKAGE)
     if weights is None and package and package.origin:
         weights = os.path.join(os.path.dirname(package.origin), "model.onnx")

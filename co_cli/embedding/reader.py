@@ -11,16 +11,16 @@ scale for each 32 values of a row, then two values a byte, the low half first, e
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import json
 import os
 import struct
 import time
-from collections.abc import Generator, Sequence
+from array import array
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from functools import cache, cached_property
-from itertools import accumulate, product
+from functools import cache
+from itertools import accumulate, islice
 from math import log
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -30,6 +30,8 @@ from co_cli.embedding.space import VOCABULARY
 from co_cli.errors import ModelMissingError
 
 if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
+
     import numpy as np
     from numpy.typing import NDArray
 
@@ -39,12 +41,13 @@ FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "model")
 START, END = 101, 102
 QUESTION_TOKENS, PASSAGE_TOKENS = 48, 768
 PAIR_TOKENS = 128
-"""Tokens of a question and a window together. A longer passage is read in the windows that match best."""
-MOST_WINDOWS = 2
+"""Tokens of a question and a window together. A longer passage is read in the window that matches best."""
 TOGETHER = 2
 """Pairs that a thread reads at once. Between two groups it looks at the clock."""
 THREADS = min(4, os.cpu_count() or 1)
-"""Groups that are read side by side, each by one thread: two threads for one group take a quarter longer."""
+"""Groups that a process reads side by side, each by one thread: two threads for one group take a quarter longer."""
+MOST_KEPT = 20_000
+"""Scores that are kept for the next time that somebody asks, about 400 bytes each."""
 GROUP = 32
 """Values that share a scale in the word table."""
 
@@ -56,25 +59,24 @@ class Model(NamedTuple):
     sha256: str
     graph_sha256: str
     weight: float
-    """What one unit of its score adds to the score of a search."""
-    certainty: tuple[float, float, float, float, float]
-    """How sure a search is that something answers, as in VectorSpace, with the best score before the constant. Fitted
-    with the vectors of the static model."""
+    """Of what it says, beside the weights of meaning and words, which add up to 1."""
+    scale: float
+    """What a score is divided by before it becomes a signal of 0 to 1: plain odds hardly tell good passages apart."""
 
 
 SMALL = Model(
     "small",
-    "98eec0894e0985f50f363636433e7b011a3e51ffa54c809745271d5dd3e5ce03",
+    "f93f536cca6012c524691310399b54784e3c0acab506c7295bbb4e4359ab7795",
     "5d11991f128ece2edf3b1ea3c5f4db6b7f8fd7f92095f5f12448090b5d4f2409",
-    0.1,
-    (8.6, 2.9, -0.27, 2.3, -1.3),
+    1.2,
+    4.0,
 )
 LARGE = Model(
     "large",
-    "3c323653b34c61111e87fba409df321ffae30960721e9601cac395d2418f1786",
+    "55b83d005dec6755971cf68aa4c3325fe92422784fba8b4c87e53641001b9a03",
     "9ad31ac427471d0f902afbf8d6712b030d0cc247a87282c6493a3c1ec32dce45",
-    0.1,
-    (11.7, 3.1, -0.18, 1.49, -4.1),
+    1.2,
+    4.0,
 )
 MODELS = {model.name: model for model in (SMALL, LARGE)}
 
@@ -91,42 +93,52 @@ class CrossEncoder:
     def __init__(self, model: Model = SMALL, folder: str = FOLDER, onnx: bool = True) -> None:
         self.model = model
         self._folder, self._onnx = folder, onnx
+        self._loading = Lock()
+        self._kept: dict[bytes, float] = {}
+        self._keeping = Lock()
+        self._loaded: tuple[WordPieces, Table, Runtime] | None = None
 
     def scores(self, question: str, texts: Sequence[str], seconds: float | None = None) -> list[float | None]:
-        """A score for each text, more is better; None for those that were not read in time, from the end."""
-        from concurrent.futures import ThreadPoolExecutor  # slow to import
+        """A score for each text; None for those that were not read in time, from the end.
 
-        pieces, table, run = self._loaded  # what this takes does not count
+        It is the logarithm of the odds that the question is answered, if no text has a higher one. A text's score does
+        not depend on the other texts, nor on what is read at the same time.
+        """
+        pieces, table, run = self._load()  # what this takes does not count
         deadline = None if seconds is None else time.monotonic() + seconds
         asked = pieces.pieces(question, QUESTION_TOKENS)
         room = PAIR_TOKENS - 3 - len(asked)
-        windows = [choose_windows(asked, pieces.pieces(text, PASSAGE_TOKENS), room) for text in texts]
-        found: list[float | None] = [None] * len(texts)
-        longest = 0.0
-        # the best window of each text first, in case the time does not last
-        every = product(range(MOST_WINDOWS), enumerate(windows))
-        parts = [(place, parts[number]) for number, (place, parts) in every if number < len(parts)]
-        groups = [parts[start : start + TOGETHER] for start in range(0, len(parts), TOGETHER)]
+        pairs = [Pair(asked, best_window(asked, pieces.pieces(text, PASSAGE_TOKENS), room)) for text in texts]
+        keys = [pair.key for pair in pairs]
+        found = {key: self._kept[key] for key in keys if key in self._kept}
+        new = [(key, pair) for key, pair in dict(zip(keys, pairs, strict=True)).items() if key not in found]
 
-        def read(group: list[tuple[int, Sequence[int]]]) -> list[float]:
-            nonlocal longest
-            started = time.monotonic()
-            if deadline is not None and started + longest > deadline:
+        def read(group: Sequence[tuple[bytes, Pair]]) -> list[tuple[bytes, float]]:
+            if deadline is not None and time.monotonic() > deadline:
                 return []  # not in time
-            scores = run([table.sums(asked, window) for _, window in group])
-            longest = max(longest, time.monotonic() - started)
-            return scores
+            scores = run([table.sums(pair.asked, pair.window) for _, pair in group])
+            return [(key, score) for (key, _), score in zip(group, scores, strict=True)]
 
-        limit = one_blas_thread() if isinstance(run, NumpyRuntime) else nullcontext()
-        with limit, ThreadPoolExecutor(THREADS) as threads:
-            for group, scores in zip(groups, threads.map(read, groups), strict=True):
-                for (place, _), score in zip(group, scores, strict=False):
-                    so_far = found[place]
-                    found[place] = score if so_far is None else max(score, so_far)
-        return found
+        groups = [new[start : start + TOGETHER] for start in range(0, len(new), TOGETHER)]
+        with one_blas_thread() if new and isinstance(run, NumpyRuntime) else nullcontext():
+            for scores in _pool().map(read, groups) if new else ():
+                found.update(scores)
+        self._keep(found)
+        return [found.get(key) for key in keys]
 
-    @cached_property
-    def _loaded(self) -> tuple[WordPieces, Table, Runtime]:
+    def _keep(self, scores: Mapping[bytes, float]) -> None:
+        with self._keeping:
+            self._kept.update(scores)
+            for key in list(islice(self._kept, max(0, len(self._kept) - MOST_KEPT))):  # the oldest
+                del self._kept[key]
+
+    def _load(self) -> tuple[WordPieces, Table, Runtime]:
+        """Read once."""
+        with self._loading:
+            self._loaded = self._loaded or self._read()
+            return self._loaded
+
+    def _read(self) -> tuple[WordPieces, Table, Runtime]:
         stem = os.path.join(self._folder, f"reader-{self.model.name}")
         content = _checked(f"{stem}.bin", self.model.sha256)
         with open(VOCABULARY, encoding="utf-8") as lines:
@@ -149,6 +161,8 @@ class CrossEncoder:
 
 def _checked(path: str, sha256: str) -> bytes:
     """The content of a file of the package, which must be the one that was released."""
+    import hashlib  # loads OpenSSL, which takes 4 ms
+
     fix = "`pip install --force-reinstall co-cli`"
     try:
         with open(path, "rb") as file:
@@ -160,18 +174,35 @@ def _checked(path: str, sha256: str) -> bytes:
     return content
 
 
-def choose_windows(asked: Sequence[int], passage: Sequence[int], room: int) -> list[Sequence[int]]:
-    """The stretches that have most of the question's tokens; the first ones if they are equal."""
+class Pair(NamedTuple):
+    """The tokens of a question, and those of a passage that are read with it."""
+
+    asked: Sequence[int]
+    window: Sequence[int]
+
+    @property
+    def key(self) -> bytes:
+        return array("H", (*self.asked, END, *self.window)).tobytes()
+
+
+@cache
+def _pool() -> ThreadPoolExecutor:
+    """The threads of all searches of this process: many searches at once bring no more threads than there are cores."""
+    from concurrent.futures import ThreadPoolExecutor  # slow to import
+
+    return ThreadPoolExecutor(THREADS, "co-reader")
+
+
+def best_window(asked: Sequence[int], passage: Sequence[int], room: int) -> Sequence[int]:
+    """The stretch that has most of the question's tokens; the first one if they are equal."""
     if len(passage) <= room:
-        return [passage]
+        return passage
     # BERT numbers its tokens from frequent to rare
     rarity = {token: log(token) - 6 for token in asked if token > 999}
-    sums = [0.0]
-    for token in passage:
-        sums.append(sums[-1] + rarity.get(token, 0.0))
+    sums = list(accumulate((rarity.get(token, 0.0) for token in passage), initial=0.0))
     starts = range(0, len(passage) - room // 2, room // 2)
-    matches = sorted(starts, key=lambda start: (sums[start] - sums[min(start + room, len(passage))], start))
-    return [passage[start : start + room] for start in matches[:MOST_WINDOWS]]
+    start = min(starts, key=lambda start: (sums[start] - sums[min(start + room, len(passage))], start))
+    return passage[start : start + room]
 
 
 class Table:
@@ -263,12 +294,18 @@ class NumpyRuntime:
         for layer in range(self._layers):
             name = f"L.{layer}."
             mixed = self._linear(f"{name}qkv", states)
-            mixed = np.concatenate([self._attention(mixed[one]) for one in own])
+            mixed = np.concatenate([self._attention(mixed[rows]) for rows in own])
             states = self._norm(f"{name}l1", states + self._linear(f"{name}o", mixed))
             inner = self._linear(f"{name}f2", _gelu(self._linear(f"{name}f1", states)))
             states = self._norm(f"{name}l2", states + inner)
-        both = np.stack([np.concatenate([states[one.start], states[one].mean(0)]) for one in own])
-        return self._linear("h2", np.tanh(self._linear("h1", both)))[:, 0].tolist()
+        return [self._head(states[rows]) for rows in own]  # one by one: the last bits of a product depend on its size
+
+    def _head(self, states: Numbers) -> float:
+        """The score of one pair."""
+        import numpy as np
+
+        both = np.concatenate([states[0], states.mean(0)])[None]
+        return float(self._linear("h2", np.tanh(self._linear("h1", both)))[0, 0])
 
     def _linear(self, name: str, inputs: Numbers) -> Numbers:
         matrix = self._arrays[f"{name}.weight"]

@@ -101,7 +101,6 @@ class Outage:
         address = (host or own or "default").rpartition("@")[2]  # without a password
         self._file, self._server = file, f"{provider} {address}"
 
-    @property
     def problem(self) -> str | None:
         """What was wrong a moment ago; None if the server was not asked lately, or answered."""
         at, problem = (read_json(self._file).get(self._server) if self._file else None) or (0.0, "")
@@ -130,7 +129,7 @@ class RemoteEmbedder:
 
     def embed(self, texts: Sequence[str], kind: EmbedKind, seconds: float | None = None) -> list[Vector | None]:
         sent = [add_prompt(self.space, text[:MAX_TEXT], kind) for text in texts if text.strip()]
-        if self._outage and (kind == "query" or seconds is not None) and (problem := self._outage.problem):
+        if self._outage and (kind == "query" or seconds is not None) and (problem := self._outage.problem()):
             raise EmbeddingError(problem)  # somebody is waiting, and would wait in vain
         until = time.monotonic() + SECONDS["query"]
         call = self._open(SECONDS["query"] if kind == "query" else None)

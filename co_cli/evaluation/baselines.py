@@ -37,7 +37,7 @@ class Desk:
         self._vector = None
 
     def _query(self, text: str) -> Query:
-        return parse(re.sub(r'["#:-]', " ", text))
+        return parse(re.sub(r'["#:-]', " ", text), operators=False)
 
     @contextmanager
     def _reading(self) -> Generator[tuple[ReadTransaction, Scope, StoredSpace | None]]:

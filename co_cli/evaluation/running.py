@@ -21,7 +21,7 @@ from co_cli.reports import Progress
 from co_cli.searching.answers import search
 from co_cli.searching.requests import BACKENDS, Options
 from co_cli.settings import Settings
-from co_cli.vault import Opening, Vault, open_vault, sync_vault
+from co_cli.vault import Vault, open_vault, sync_vault
 
 SHORT = 2_000  # characters up to which a document becomes a memory; longer ones become articles
 Method = Callable[[Desk, str], list[str]]  # returns refs, best first
@@ -35,10 +35,6 @@ class Marks(NamedTuple):
     recall5: float
     recall10: float
     mrr10: float
-
-
-OPENING = Opening(read_all=True)
-"""Figures must not depend on the machine."""
 
 
 class Run(NamedTuple):
@@ -61,7 +57,7 @@ class Run(NamedTuple):
 
 
 def method(name: str) -> Method:
-    """`co`, which reads, `co:BACKEND`, which does not, or a baseline.
+    """`co`, what agents and commands get, `co:BACKEND`, which does not read, or a baseline.
 
     Outdated notes count, so that figures do not change with the calendar.
     """
@@ -70,7 +66,7 @@ def method(name: str) -> Method:
         raise InvalidInputError(f"there is no method {name!r}; there are {', '.join([*backends, *BASELINES])}")
     if name in BASELINES:
         return lambda desk, text: [ref for ref, _ in BASELINES[name](desk, text)][:10]
-    options = Options(filters={"outdated": True}, backend=backends[name], read=name == "co")
+    options = Options(filters={"outdated": True}, backend=backends[name], read=None if name == "co" else False)
     return lambda desk, text: [without_lines(hit.ref) for hit in search(desk.vault, text, options).hits]
 
 
@@ -100,13 +96,13 @@ class Evaluation:
             for question in found.questions:  # a ref that no note has would count as never found
                 if unknown := question.answers.keys() - refs:
                     raise InvalidInputError(f"question {question.id}: this vault has no note {min(unknown)}")
-            self._ask(Desk(vault), [one for one in found.questions if one.kind != ABSENT], runs)
+            self._ask(Desk(vault), [question for question in found.questions if question.kind != ABSENT], runs)
         for group in found.groups if not vault else ():
             asked = [question for question in found.questions if question.group == group]
             with self._vault() as vault:
                 for before in sorted({question.before for question in asked}):
                     ids = self._fill(vault, found, group, before)
-                    self._ask(Desk(vault), [one for one in asked if one.before == before], runs, ids)
+                    self._ask(Desk(vault), [question for question in asked if question.before == before], runs, ids)
         return [run for run, _ in runs]
 
     def abstain(self, found: QuestionSet, vault: Vault | None = None) -> dict[str, Any]:
@@ -114,8 +110,9 @@ class Evaluation:
         answers: list[tuple[bool, SearchResult]] = []
         if vault:
             self._sync(vault)
-            asked = Options(read=True)
-            answers = [(one.kind != ABSENT, search(vault, one.text, asked)) for one in found.questions]
+            answers = [
+                (question.kind != ABSENT, search(vault, question.text, Options())) for question in found.questions
+            ]
         for place, group in enumerate(found.groups if not vault and len(found.groups) > 1 else ()):
             with self._vault() as vault:
                 self._fill(vault, found, group)
@@ -141,7 +138,7 @@ class Evaluation:
         """With a search.db of its own, so that the words of other groups do not count."""
         vault = tempfile.mkdtemp(dir=self._work)
         settings = replace(self._settings, vault=vault, data_dir=f"{vault}-data", knowledge_exclude=())
-        return temporary(open_vault(settings, OPENING))
+        return temporary(open_vault(settings))
 
     def _fill(self, vault: Vault, found: QuestionSet, group: str, before: float = math.inf) -> dict[str, str]:
         """Write a group's documents as notes and sync them. Returns the documents' ids by the notes' refs."""
@@ -194,7 +191,7 @@ def mean_marks(marks: Sequence[Marks]) -> Marks:
 
 def auroc(higher: Sequence[float], lower: Sequence[float]) -> float:
     """The chance that one of the first is above one of the second; a tie counts half."""
-    wins = sum((one > other) + (one == other) / 2 for one in higher for other in lower)
+    wins = sum((high > other) + (high == other) / 2 for high in higher for other in lower)
     return round(wins / (len(higher) * len(lower)), 4)
 
 

@@ -75,10 +75,10 @@ class Export:
         named = os.path.dirname(real) if self.single else os.path.splitext(real)[0] if self.archive else real
         self.name = to_utf8(os.path.basename(named))
         self.members: list[Member] = sorted(self._in_zip(self.archive) if self.archive else self._on_disk())
-        tops = {one.name.partition("/")[0] if "/" in one.name else "" for one in self.members}
+        tops = {member.name.partition("/")[0] if "/" in member.name else "" for member in self.members}
         if self.archive and len(tops) == 1 and not tops & {"", *FOLDERS.values()}:
             (self.name,) = tops  # a zip of one folder counts as that folder, unless every vault has it
-            self.members = [one._replace(name=one.name.partition("/")[2]) for one in self.members]
+            self.members = [member._replace(name=member.name.partition("/")[2]) for member in self.members]
         self.size = sum(member.size for member in self.members)
         if self.archive and self.size > max(BOMB_BYTES, BOMB_RATIO * os.path.getsize(path)):
             self.close()
@@ -146,9 +146,9 @@ class Export:
                         continue
                     holder = as_object(value)
                     listed = next((holder[key] for key in WRAPPERS if isinstance(holder.get(key), list)), [value])
-                    for one in as_list(listed):
+                    for listed_item in as_list(listed):
                         number += 1
-                        yield f"{member.name}, item {number}", one
+                        yield f"{member.name}, item {number}", listed_item
 
     def _on_disk(self) -> Iterator[Member]:
         if self.single:

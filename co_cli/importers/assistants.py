@@ -128,9 +128,9 @@ def _claude_turns(found: dict[str, object]) -> Iterator[SpokenTurn]:
     """Without answers that were regenerated: the branch shown last. All messages, if it has no beginning."""
     messages = [as_object(message) for message in as_list(found["chat_messages"])]
     by_id = {as_text(message.get("uuid")): message for message in messages}
-    parents = {key: one.get("parent_message_uuid") for key, one in by_id.items()}
+    parents = {key: message.get("parent_message_uuid") for key, message in by_id.items()}
     leaf = first_text(found, "current_leaf_message_uuid")
-    seen = [by_id[one] for one in _branch(parents, leaf if leaf in by_id else next(reversed(by_id), None))]
+    seen = [by_id[key] for key in _branch(parents, leaf if leaf in by_id else next(reversed(by_id), None))]
     for message in seen if seen and seen[0].get("parent_message_uuid") == NO_PARENT else messages:
         blocks = [as_object(block) for block in as_list(message.get("content"))] or [{**message, "type": "text"}]
         parts = [first_text(block, "text") for block in blocks if block.get("type") == "text"]
@@ -196,7 +196,7 @@ def _memory(value: object, place: str) -> Entry:
         return items.skipped(place, "memory", text[:80], f"it is {state or 'deleted'} there")
     categories = _names(found.get("categories")) or _names(found.get("category"))
     others = {**{key: found.get(key) for key in KEPT_KEYS}, **as_object(found.get("metadata"))}
-    kept = {as_text(key): as_text(str(one)) for key, one in others.items() if isinstance(one, str | int | float)}
+    kept = {as_text(key): as_text(str(field)) for key, field in others.items() if isinstance(field, str | int | float)}
     until = items.moment_of(found.get("expiration_date"))
     fields = {**items.dates_of(found), "valid_until": until, "import_metadata": kept or None}
     tags, category = (*categories, *_names(found.get("tags"))), next(iter(categories), None)
@@ -214,4 +214,4 @@ def _memory_lines(export: Export, member: Member) -> Iterator[Entry]:
 
 def _names(value: object) -> tuple[str, ...]:
     listed = [value] if isinstance(value, str) else as_list(value)
-    return tuple(filter(None, (first_text(as_object(one) or {"name": one}, "name") for one in listed)))
+    return tuple(filter(None, (first_text(as_object(entry) or {"name": entry}, "name") for entry in listed)))

@@ -21,7 +21,8 @@ from co_cli.importers.archive import reason
 from co_cli.notes.files import TEMPORARY
 from co_cli.notes.note import NotTextError, read_note
 from co_cli.paths import is_inside
-from co_cli.reports import NoteSummary, Progress
+from co_cli.reports import Progress
+from co_cli.summaries import NoteSummary
 from co_cli.values import moment_text
 from co_cli.vault import Vault
 

@@ -46,7 +46,9 @@ def _read_files(export: Export) -> Iterator[Item]:
         with export.reporting(member.name):
             yield _item(member.name, export.read(member), member.modified)
     others = sorted({*export.members} - {*notes}) if notes else []
-    export.receipts += [skipped(one.name, "file", one.name, "not Markdown, so it is not copied") for one in others]
+    export.receipts += [
+        skipped(member.name, "file", member.name, "not Markdown, so it is not copied") for member in others
+    ]
 
 
 def _item(name: str, data: bytes, modified: float | None = None) -> Item:
@@ -64,9 +66,11 @@ def read_obsidian(export: Export) -> Iterator[Item]:
         from pathspec import GitIgnoreSpec  # 20 ms, which `co add` would pay too
 
         excluded = GitIgnoreSpec.from_lines(patterns)
-        left_out = {one: None for one in export.members if excluded.match_file(one.name)}  # an ordered set
-        export.members = [one for one in export.members if one not in left_out]
-        export.receipts += [skipped(one.name, "file", one.name, "Obsidian's settings exclude it") for one in left_out]
+        left_out = {member: None for member in export.members if excluded.match_file(member.name)}  # an ordered set
+        export.members = [member for member in export.members if member not in left_out]
+        export.receipts += [
+            skipped(member.name, "file", member.name, "Obsidian's settings exclude it") for member in left_out
+        ]
     name = UNSAFE.sub("-", export.name).strip(". ") or "vault"
     for file in _read_files(export):
         yield file._replace(id=f"{name}/{file.id}", path=f"articles/{name}/{file.path}")

@@ -12,7 +12,6 @@ import contextlib
 import os
 import time
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from typing import NamedTuple
 
 from co_cli.errors import FrontmatterError, IndexUnavailableError, InvalidInputError, KnowledgeError, NoteConflictError
@@ -106,6 +105,8 @@ class NoteImporter:
 
     def __init__(self, vault: Vault, request: ImportRequest) -> None:
         self._vault, self.store, self.index, self.request = vault, vault.store, vault.index, request
+        self._known: dict[str, str] | None = None
+        self._forgotten: dict[str, str] | None = None
         self._places: dict[str, str] = {}  # where an id, or the text of a memory, is in the export
         self._names: set[str] = set()
 
@@ -138,11 +139,11 @@ class NoteImporter:
             return "skipped", None, f"it appears twice in the export, first as {self._places[item.id]}"
         self._places[item.id] = item.place
         here = self.request.origin == OWN and os.path.lexists(self.store.absolute(item.id))
-        path = item.id if here else self._known.get(item.id)
+        path = item.id if here else self._read_known().get(item.id)
         if path is not None:
             return self._update(item, path)
-        if item.id in self._forgotten:
-            ref = source_ref(self._forgotten[item.id])
+        if home := self._read_forgotten().get(item.id):
+            ref = source_ref(home)
             return "forgotten", None, f"you forgot it here; `co note restore {ref}` restores it"
         return self._create(item)
 
@@ -243,22 +244,25 @@ class NoteImporter:
         except (FrontmatterError, InvalidInputError):
             return set_fields("", {**stamp, **mark}) + text  # broken frontmatter becomes text, where it claims nothing
 
-    @cached_property
-    def _known(self) -> dict[str, str]:
+    def _read_known(self) -> dict[str, str]:
         """Paths of the notes from the same origin by id."""
-        origins = self.index.notes.field_values(ORIGIN)
-        found = self.index.notes.field_values(IDENTITY).items()
-        return {identity: path for path, identity in found if origins.get(path) == self.request.origin}
+        if self._known is None:
+            origins = self.index.notes.field_values(ORIGIN)
+            found = self.index.notes.field_values(IDENTITY).items()
+            self._known = {identity: path for path, identity in found if origins.get(path) == self.request.origin}
+        return self._known
 
-    @cached_property
-    def _forgotten(self) -> dict[str, str]:
+    def _read_forgotten(self) -> dict[str, str]:
         """Where notes in the trash were, by their ids."""
+        if self._forgotten is not None:
+            return self._forgotten
         found: dict[str, str] = {}
         for kept, home in self.store.trashed():
             with contextlib.suppress(KnowledgeError):
                 fields, _ = _split(self.store.read(kept))
                 if self.request.origin in (OWN, fields.get(ORIGIN)):
                     found.setdefault(home if self.request.origin == OWN else str(fields.get(IDENTITY)), home)
+        self._forgotten = found
         return found
 
     def _taken(self, path: str) -> bool:

@@ -54,14 +54,14 @@ def conversation(
 def read_claude_code(export: Export) -> Iterator[Entry]:
     """`~/.claude/projects`, one of its folders, or one session. Those of subagents are left out."""
     for place, lines in _files(export):
-        found = [one for one in lines if not any(one.get(mark) is True for mark in NOT_SAID)]
-        title = next((text for one in reversed(found) if (text := first_text(one, "summary"))), "")
+        found = [line for line in lines if not any(line.get(mark) is True for mark in NOT_SAID)]
+        title = next((text for line in reversed(found) if (text := first_text(line, "summary"))), "")
         turns = [
-            SpokenTurn(speaker_of(as_text(one["type"])), _spoken(as_object(one.get("message"))), _moment(one))
-            for one in found
-            if one.get("type") in ("user", "assistant")
+            SpokenTurn(speaker_of(as_text(line["type"])), _spoken(as_object(line.get("message"))), _moment(line))
+            for line in found
+            if line.get("type") in ("user", "assistant")
         ]
-        about = {key: next(filter(None, (first_text(one, key) for one in found)), "") for key in ("sessionId", "cwd")}
+        about = {key: next(filter(None, (first_text(line, key) for line in found)), "") for key in ("sessionId", "cwd")}
         if any(turn.text for turn in turns):
             identity = about["sessionId"] or os.path.basename(place)
             project = os.path.basename(about["cwd"].rstrip("/\\"))

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from co_cli.notes.store import NoteStore
-from co_cli.saves import SaveReceipt
+if TYPE_CHECKING:
+    from co_cli.notes.store import NoteStore
+    from co_cli.saves import SaveReceipt  # a search does without it
 
 
 class SavedVersion(NamedTuple):

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 from co_cli.hits import Passage
 from co_cli.index.names import fold_name, names_of
-from co_cli.index.tokens import RUN, fold, tokens
+from co_cli.index.tokens import fold, spaceless_run, tokens
+from co_cli.notes.properties import properties_of, properties_text
 from co_cli.notes.refs import FOLDERS, without_ending
 from co_cli.notes.similarity import fingerprint
-from co_cli.notes.wikilinks import link_key
+from co_cli.notes.wikilinks import WIKILINK, link_key
 from co_cli.values import members_of, to_utf8
 
 if TYPE_CHECKING:
@@ -32,13 +33,8 @@ WEIGHTS = {
     "context": 0.3,
 }
 """The indexed columns, and what a word counts in each, in units of a word in the body."""
-OWN_COLUMN = frozenset(
-    """
-    title tags tag aliases alias description context kind created updated modified date provenance valid_from
-    valid_until superseded_by loading agent participants session user
-    """.split()
-)
-"""Frontmatter that is searched elsewhere, or says nothing that people search for."""
+OWN_COLUMN = frozenset(("aliases", "alias", "description"))
+"""Properties that are searched in another column."""
 LONGEST_WORD = 40
 """A longer run of letters and digits may be cut."""
 ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str)
@@ -85,7 +81,13 @@ def quoted(text: str) -> str:
 
 def field_text(key: str, value: str) -> str:
     """A field of the frontmatter as filters compare it; the one without a key says who speaks."""
-    return f"{key}\t{value}"
+    return f"{fold(key)}\t{value}"
+
+
+def unlinked(value: str) -> str:
+    """A value as filters compare it: folded, and a link by the name of its note."""
+    link = WIKILINK.fullmatch(value.strip())
+    return fold(without_ending(link[1].split("#")[0]).rpartition("/")[2].strip() if link else value)
 
 
 def filtered_column(note: Note, column: FilteredColumn) -> str:
@@ -114,8 +116,8 @@ def embedding_text(title: str, heading: str, body: str, tags: str, aliases: str,
 def _last_words(text: str, size: int) -> str:
     """The end of a text, so many characters and the rest of the word that they begin in."""
     start = max(0, len(text) - size) if size else 0
-    least = max(0, start - LONGEST_WORD)
-    while start > least and text[start - 1].isalnum() and text[start].isalnum() and not RUN.match(text, start):
+    least, run = max(0, start - LONGEST_WORD), spaceless_run()
+    while start > least and text[start - 1].isalnum() and text[start].isalnum() and not run.match(text, start):
         start -= 1
     return text[start:]
 
@@ -137,6 +139,7 @@ def _note_columns(file: IndexedFile, note: Note) -> Row:
         "tags": filtered_column(note, "tags"),
         "aliases": stored_text(note.also_known_as),
         "fields": filtered_column(note, "fields"),
+        "properties": stored_text(properties_text(note.metadata)),
         "category": note.category and stored_text(note.category),
         "frontmatter": stored_json(note.metadata),
         "links": stored_json(note.links),
@@ -153,8 +156,8 @@ def _passages(note: Note, passages: Sequence[Passage]) -> Iterator[tuple[Row, di
         "title": title,
         "tags": _tokens(" ".join(note.tags)),
         "aliases": _tokens(note.also_known_as),
-        "path": [token for token in tokens(_spoken_path(note)) if token not in title],
-        "fields": _tokens(" ".join(_strings(note.metadata))),
+        "path": [token for token in tokens(spoken_path(note.path)) if token not in title],
+        "fields": _tokens(" ".join(searched_fields(note.metadata))),
     }
     spoken = note.source == "conversation"
     began = stored_text(note.title) if spoken else ""
@@ -173,26 +176,38 @@ def _tokens(text: str) -> list[str]:
     return tokens(text) if text else []
 
 
-def _spoken_path(note: Note) -> str:
+def spoken_path(path: str) -> str:
     """The words of folders and file name; a vault's own folders say nothing."""
-    path = without_ending(note.path)
+    path = without_ending(path)
     return path.partition("/")[2] if path.startswith(tuple(f"{folder}/" for folder in FOLDERS.values())) else path
 
 
-def _strings(metadata: Mapping[str, object]) -> Iterator[str]:
-    for key, value in metadata.items():
-        if key not in OWN_COLUMN:
-            yield from (one for one in members_of(value) if isinstance(one, str))
+def searched_fields(metadata: Mapping[str, object]) -> Iterator[str]:
+    """The texts of properties."""
+    return (text for key, text in properties_of(metadata).items() if key not in OWN_COLUMN)
 
 
 def _fields(metadata: Mapping[str, object]) -> list[str]:
     found: list[str] = []
     speaker = "user"
     for key, value in metadata.items():
-        texts = [_folded(one) for one in members_of(value) if one is not None and not isinstance(one, list | dict)]
-        found += [field_text(key, text) for text in texts]
+        texts = [text for member in members_of(value) for text in _compared(member)]
+        found += [field_text(key, text) for text in texts or ["\t"]]  # nothing is not an empty text
         speaker = texts[0] if key == "provenance" and texts else speaker
-    return [*found, field_text("", speaker)]
+    return [*dict.fromkeys(found), field_text("", speaker)]
+
+
+def _compared(value: object) -> list[str]:
+    """What a value is compared with. A link is its note's name, and what is shown for it."""
+    if isinstance(value, list):  # `[[A note]]` without quotes
+        members = cast("list[object]", value)
+        return [text for member in members if isinstance(member, str) for text in _compared(member)]
+    if value is None or isinstance(value, dict):
+        return []
+    if not isinstance(value, str):
+        return [_folded(value)]
+    link = WIKILINK.fullmatch(value.strip())
+    return [unlinked(value), *([fold(link[2].strip())] if link and link[2] else [])]
 
 
 def _folded(value: object) -> str:

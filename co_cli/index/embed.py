@@ -2,19 +2,21 @@
 
 A vault without vectors gets those of the embedded model at once. Another space is built while the active one answers,
 and replaces it in one transaction when it is complete. A call that is stopped is continued by the next one.
+
+Environments share an index. One without the extra `languages`, whose user chose no provider, leaves the vectors of
+`languages` alone and keeps static ones beside them.
 """
 
 from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import NamedTuple
 
-from co_cli.embedding.embedders import Embedders
-from co_cli.embedding.space import Embedder, OutOfTimeError, Vector
+from co_cli.embedding.embedders import Embedders, can_use
+from co_cli.embedding.space import LANGUAGES, Embedder, OutOfTimeError, Vector
 from co_cli.embedding.static import SPACE as STATIC
 from co_cli.errors import EmbeddingError, SettingsError
-from co_cli.index.engine import Engine, StoredSpace, WaitingPassage, text_hash
+from co_cli.index.engine import Engine, StoredSpace, StoredVault, WaitingPassage, text_hash
 from co_cli.reports import Progress
 from co_cli.sources.origin import Origin
 
@@ -32,7 +34,8 @@ _warned: set[str] = set()
 _failed: dict[str, tuple[float, str]] = {}
 
 
-class Embedded(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Embedded:
     """What one call did: passages that got vectors, passages that still wait, and the problem if there was one."""
 
     done: int = 0
@@ -61,8 +64,10 @@ class VaultEmbedding:
         with self.engine.reading() as reader:
             known = reader.vault(self.origin)
             waits = known is not None and reader.waiting(known.id)[0] > 0
-        if known and known.active and known.active.space.key == target.key and not known.building:
-            return self._embed(known.active) if waits else None
+        if known and known.active and known.active.space.key == target.key and known.building == known.aside:
+            return self._embed_each(known.active, known.aside) if waits else None
+        if known and self._is_guest(known):
+            return self._embed_as_guest(known)
         with self.engine.writing() as writer:
             vault = writer.add_vault(self.origin)
             known = writer.vault(self.origin)
@@ -77,10 +82,30 @@ class VaultEmbedding:
         done = self._embed(active) if _is_fast(active) else Embedded()
         built = self._embed(building)
         if not built.waiting:
+            if stored.aside:
+                with self.engine.writing() as writer:
+                    writer.begin_space(writer.add_vault(self.origin), target)  # chosen, and complete now
             return Embedded(done.done + built.done)
         if not _is_fast(active):
             done = self._embed(active)  # it still answers, so new notes belong there too
         return Embedded(done.done + built.done, done.waiting + built.waiting, built.problem or done.problem)
+
+    def _is_guest(self, known: StoredVault) -> bool:
+        """Whether the vault has vectors of others with the extra, which is neither here nor given up by a choice."""
+        spaces = [space.space.provider for space in (known.active, known.building) if space]
+        return LANGUAGES.provider in spaces and not self.embedders.chosen and not can_use(LANGUAGES)
+
+    def _embed_as_guest(self, known: StoredVault) -> Embedded:
+        static = known.active if known.active and _is_fast(known.active) else known.aside
+        if static is None:
+            with self.engine.writing() as writer:
+                static = writer.begin_space(writer.add_vault(self.origin), STATIC, replaces=False).aside
+        return self._embed_each(static)
+
+    def _embed_each(self, *spaces: StoredSpace | None) -> Embedded:
+        done = [self._embed(space) for space in spaces if space]
+        problem = next((result.problem for result in done if result.problem), None)
+        return Embedded(sum(result.done for result in done), sum(result.waiting for result in done), problem)
 
     def _embed(self, space: StoredSpace) -> Embedded:
         """Embed what waits in one space. A failing embedder stops only its own space."""
@@ -126,11 +151,13 @@ class VaultEmbedding:
                 # one that answered before is only slow: the rest waits for the next call
                 problem = None if done and isinstance(error, OutOfTimeError) else str(error)
             known = {**cached, **made}
-            ready = [(one, known[text_hash(one.text)]) for one in waiting if text_hash(one.text) in known]
+            ready = [
+                (passage, known[text_hash(passage.text)]) for passage in waiting if text_hash(passage.text) in known
+            ]
             with self.engine.writing() as writer:
                 stored = writer.put_vectors(writer.add_vault(self.origin), space, ready)
                 if stored or made:
-                    writer.cache(space.space, made, [one for one in cached if one not in made])
+                    writer.cache(space.space, made, [digest for digest in cached if digest not in made])
             done += stored
             left, waiting = self._waiting(space, size)
             if problem or not stored:

@@ -8,14 +8,14 @@ all of them agree.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
-from co_cli.embedding.space import Vector, VectorSpace
+from co_cli.embedding.space import LANGUAGES, Vector, VectorSpace
+from co_cli.embedding.static import SPACE as STATIC
 from co_cli.hits import Filters, Passage
 from co_cli.notes.dates import edge_for
 from co_cli.sources.origin import Origin
@@ -32,11 +32,10 @@ NoteKey = Literal["id", "ref", "path", "path_key", "fingerprint", "name", "link"
 
 @dataclass(frozen=True, slots=True)
 class WordQuery:
-    """The words of a query as tokens: any of `terms`, all of `phrases`, none of `excluded`."""
+    """The words of a query as tokens: any of `terms`, all of `phrases`."""
 
     terms: tuple[Term, ...] = ()
     phrases: tuple[Needle, ...] = ()
-    excluded: tuple[Needle, ...] = ()
     prefixes: tuple[Term, ...] = ()
     """Beginnings of words that count like terms: for completion as you type."""
     hints: tuple[Term, ...] = ()
@@ -54,6 +53,10 @@ class Scope:
     parts: tuple[tuple[int, str], ...]
     """Pairs of vault and source."""
     filters: Filters = field(default_factory=Filters)
+    only: Collection[int] | None = None
+    """The only passages that it may see; None: all."""
+    without: Collection[int] | None = None
+    """Passages that it may not see."""
 
     @property
     def vaults(self) -> tuple[int, ...]:
@@ -68,7 +71,7 @@ class Match(NamedTuple):
     score: float
 
 
-DERIVATION = 19
+DERIVATION = 20
 """Raise it when the same files would give other rows."""
 
 
@@ -103,6 +106,8 @@ class StoredPassage(NamedTuple):
     last_line: int
     body: str
     context: str
+    properties: str = ""
+    """The fields of its note's frontmatter, a line for each, with the name before the value."""
 
 
 class StoredNote(NamedTuple):
@@ -218,8 +223,8 @@ class StoredSpace(NamedTuple):
 
     @property
     def packed(self) -> bool:
-        """Whether its vectors are stored as int8. Only the embedded model's are: they lose nothing by it."""
-        return self.space.provider == "static"
+        """Whether its vectors are stored as int8. Those of local models with 256 numbers lose nothing by it."""
+        return self.space.provider in (STATIC.provider, LANGUAGES.provider)
 
 
 class StoredVault(NamedTuple):
@@ -236,6 +241,18 @@ class StoredVault(NamedTuple):
     """The space that is being built to replace it."""
     missing: int = 0
     """Notes that are kept although their files are gone."""
+
+    @property
+    def aside(self) -> StoredSpace | None:
+        """Static vectors beside those of `languages`: for environments without its extra, and never to replace them."""
+        spaces = [space and space.space.provider for space in (self.active, self.building)]
+        return self.building if spaces == [LANGUAGES.provider, STATIC.provider] else None
+
+    def seen(self, can_use: Callable[[VectorSpace], bool]) -> StoredVault:
+        """As an environment sees it that can use some spaces only."""
+        if self.active is None or self.aside is None:
+            return self
+        return self._replace(active=self.active if can_use(self.active.space) else self.aside, building=None)
 
 
 class SourceCount(NamedTuple):
@@ -259,6 +276,8 @@ class WaitingPassage(NamedTuple):
 
 def text_hash(text: str) -> bytes:
     """The key of a text in the embedding cache."""
+    import hashlib  # loads OpenSSL, which takes 4 ms
+
     return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=16).digest()
 
 
@@ -284,9 +303,9 @@ class ReadTransaction(Protocol):
 
     # search
     def words(self, scope: Scope, query: WordQuery, limit: int) -> list[Match]:
-        """Passages with any of the terms or prefixes, all of the phrases and none of the excluded words, best first.
+        """Passages with any of the terms or prefixes and all of the phrases, best first.
 
-        Phrases and exclusions look at a passage itself and not at its context. If a few notes fill the list, it has
+        Phrases look at a passage itself and not at its context. If a few notes fill the list, it has
         only some passages of each, so that other notes are found too.
         """
         ...
@@ -304,6 +323,13 @@ class ReadTransaction(Protocol):
 
     def vectors(self, space: StoredSpace, notes: Sequence[int]) -> list[tuple[int, Vector]]:
         """The vectors of these notes' passages, each with its note."""
+        ...
+
+    def containing(self, scope: Scope, texts: Sequence[str], limit: int) -> list[int]:
+        """Passages in which these texts occur, if only as parts of words; of each vault, the newest first.
+
+        Case does not matter. It reads every passage of the scope.
+        """
         ...
 
     def named(self, scope: Scope, name: str, longer: bool = False) -> list[Named]:
@@ -407,11 +433,12 @@ class WriteTransaction(ReadTransaction, Protocol):
         """Store what a sync found. Returns which of the missing files were notes; the others are forgotten."""
         ...
 
-    def begin_space(self, vault: int, space: VectorSpace) -> StoredVault:
+    def begin_space(self, vault: int, space: VectorSpace, replaces: bool = True) -> StoredVault:
         """Make this the vault's space: at once if it has none or no passage, otherwise by building it.
 
         Another space that was being built is dropped. Every passage waits for a vector in the new space, which
-        replaces the active one as soon as none waits any more.
+        replaces the active one as soon as none waits any more. Static vectors never replace those of `languages` by
+        themselves: they are kept beside them until a call with `replaces` finds them complete.
         """
         ...
 

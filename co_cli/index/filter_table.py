@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, NamedTuple, TypedDict, get_type_hint
 
 from co_cli.errors import InvalidInputError
 from co_cli.hits import Filters
-from co_cli.index.derivation import FilteredColumn, field_text, quoted
+from co_cli.index.derivation import FilteredColumn, field_text, quoted, unlinked
 from co_cli.index.tokens import fold
 from co_cli.notes.dates import read_moment, read_when
 
@@ -29,10 +29,14 @@ Comparison = Literal[">=", "<="]
 
 
 class Requirement(NamedTuple):
-    """One of these texts must occur in a column of the note."""
+    """One of these texts must occur in a column of the note, or none of them."""
 
     column: FilteredColumn
     texts: tuple[str, ...]
+    absent: bool = False
+
+
+Requires = Callable[[Any, Filters], Iterable[Requirement]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +47,7 @@ class Filter:
     flags: tuple[str, ...] = ()
     """Of the command line, the long one last; URLs use its name, too. None: only our own code says it."""
     help: str = ""
-    requires: Callable[[Any, Filters], Iterable[Requirement]] | None = None
+    requires: Requires | None = None
     """What a value requires of a note. All must be met."""
     compares: Comparison | None = None
     """How the moment at which a passage was said, or else its note created, compares with the value."""
@@ -70,7 +74,11 @@ def _has_tags(tags: Sequence[str], filters: Filters) -> Iterator[Requirement]:
 
 
 def _has_fields(pairs: Iterable[tuple[str, str]], filters: Filters) -> Iterator[Requirement]:
-    return (Requirement("fields", (quoted(field_text(key, fold(value))),)) for key, value in pairs)
+    return (Requirement("fields", (quoted(field_text(key, unlinked(value))),)) for key, value in pairs)
+
+
+def _has_keys(keys: Iterable[str], filters: Filters) -> Iterator[Requirement]:
+    return (Requirement("fields", (quoted(field_text(key, ""))[:-1],)) for key in keys)
 
 
 def _has_category(category: str, filters: Filters) -> Iterator[Requirement]:
@@ -87,6 +95,14 @@ def _in_path(texts: Iterable[str], filters: Filters) -> Iterator[Requirement]:
 
 def _in_file_name(texts: Iterable[str], filters: Filters) -> Iterator[Requirement]:
     return (Requirement("file_key", (fold(text),)) for text in texts)
+
+
+def _without(required: Requires) -> Requires:
+    def requires(values: Any, filters: Filters) -> Iterator[Requirement]:
+        every = filters._replace(any_tag=False)
+        return (requirement._replace(absent=True) for requirement in required(values, every))
+
+    return requires
 
 
 class FilterOptions(TypedDict, total=False):
@@ -158,12 +174,18 @@ FILTERS = OPTIONS | {
     "speakers": Filter("texts", requires=_said_by_one_of),
     "paths": Filter("texts", requires=_in_path),
     "files": Filter("texts", requires=_in_file_name),
+    "keys": Filter("texts", requires=_has_keys),
+    "without_tags": Filter("texts", requires=_without(_has_tags)),
+    "without_paths": Filter("texts", requires=_without(_in_path)),
+    "without_files": Filter("texts", requires=_without(_in_file_name)),
+    "without_fields": Filter("texts", requires=_without(_has_fields)),
+    "without_keys": Filter("texts", requires=_without(_has_keys)),
 }
 """And what a query, or our own code, may."""
 
 
 def options_in(group: Group) -> dict[str, Filter]:
-    return {name: one for name, one in OPTIONS.items() if one.group == group}
+    return {name: option for name, option in OPTIONS.items() if option.group == group}
 
 
 def parse_values(said: FilterOptions) -> Filters:
@@ -176,10 +198,10 @@ def parse_values(said: FilterOptions) -> Filters:
 def requirements(filters: Filters) -> list[Requirement]:
     """What these filters require of a note. All must be met."""
     return [
-        one
+        requirement
         for name, entry in FILTERS.items()
         if entry.requires and (value := _value_of(filters, name)) not in (None, (), False)
-        for one in entry.requires(value, filters)
+        for requirement in entry.requires(value, filters)
     ]
 
 
@@ -210,7 +232,9 @@ def _parse_switch(name: str, value: bool) -> bool:
 
 def _parse_pairs(name: str, value: Mapping[str, object]) -> tuple[tuple[str, str], ...]:
     """Values as frontmatter would write them."""
-    return tuple((key, str(one).lower() if isinstance(one, bool) else str(one)) for key, one in value.items())
+    return tuple(
+        (key, str(wanted).lower() if isinstance(wanted, bool) else str(wanted)) for key, wanted in value.items()
+    )
 
 
 def _parse_start(name: str, value: object) -> float:

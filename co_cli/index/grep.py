@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import operator
 import os
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from co_cli.errors import VaultError
@@ -21,6 +20,7 @@ from co_cli.index.indexed_notes import name_in
 from co_cli.index.names import fold_name, names_of
 from co_cli.notes.dates import edge_for
 from co_cli.notes.note import Note, NotTextError
+from co_cli.notes.properties import properties_of
 from co_cli.paths import open_regular
 from co_cli.sources.origin import Origin, reader_of
 from co_cli.sources.passages import passages_of
@@ -31,12 +31,17 @@ Place = tuple[Origin, Sequence[str], int]
 COMPARE = {">=": operator.ge, "<=": operator.le}
 
 
+Chooser = Callable[[Note, Sequence[Passage]], Collection[int]]
+"""The places of those passages of a note that may answer."""
+
+
 class Needles(NamedTuple):
-    """What is looked for, as it was typed."""
+    """What is looked for: words as they were typed, and what must be there. Without words, all that may answer."""
 
     words: Sequence[str]
-    quoted: Sequence[str] = ()
-    refused: Sequence[str] = ()
+    choose: Chooser | None = None
+    exact: bool = False
+    """What may answer has a part of the query besides these words."""
 
 
 class GrepMatch(NamedTuple):
@@ -69,17 +74,17 @@ class Succession:
     def validity(self, root: str, note: Note, now: float) -> Validity:
         """When a note is valid, once all are added."""
         old = self._by_ref[root, note.ref]
-        newer = [one for one in self._takers_of(old) if one.begun(now) and not self._takes_back(old, one)]
-        by = max(newer, key=lambda one: one.created).ref if newer else self._named(root, note, now)
+        newer = [taker for taker in self._takers_of(old) if taker.begun(now) and not self._takes_back(old, taker)]
+        by = max(newer, key=lambda taker: taker.created).ref if newer else self._named(root, note, now)
         return Validity(old.created, *note.valid, by)
 
     def _takers_of(self, old: _Known) -> list[_Known]:
-        return [one for name in old.names for one in self._takers.get(name, ()) if one is not old]
+        return [taker for name in old.names for taker in self._takers.get(name, ()) if taker is not old]
 
     def _takes_back(self, old: _Known, newer: _Known) -> bool:
         """Whether the two supersede each other, and the one in question is the newer."""
         later = (old.created, old.number) > (newer.created, newer.number)
-        return later and any(one is old for one in self._takers_of(newer))
+        return later and any(taker is old for taker in self._takers_of(newer))
 
     def _named(self, root: str, note: Note, now: float) -> str | None:
         """The note that it says replaced it; one that is not here may have."""
@@ -133,15 +138,12 @@ def grep(
 
     Places are origins, each with the patterns to exclude and the size of the largest note.
     """
-    words = [word.casefold() for word in needles.words if word]
-    phrases = [re.compile(r"[\W_]+".join(map(re.escape, text.casefold().split()))) for text in needles.quoted]
-    refused = [text.casefold() for text in needles.refused]
     required, moments = requirements(filters), compared_moments(filters)
     found: list[GrepMatch] = []
     succession = Succession()
     read, own, unsearched = set[str](), places[0][0], list[str]()
     for origin, exclude, limit in places:
-        wanted = [one for one in reader_of(origin).sources if _is_wanted(one, origin, filters)]
+        wanted = [source for source in reader_of(origin).sources if _is_wanted(source, origin, filters)]
         left: list[str] = []
         for note, mtime in _notes(origin, origin is own, exclude, limit, left) if wanted else ():
             file = f"{origin.root}/{note.path}"
@@ -150,8 +152,8 @@ def grep(
             read.add(file)
             created = note.created if note.created is not None else mtime
             succession.add(origin.root, note, created)
-            if note.source in wanted and _meets(note, required):
-                match = _best(origin, note, created, (words, phrases, refused), moments)
+            if note.source in wanted and meets(note, required):
+                match = _best(origin, note, created, needles, moments)
                 found += [match] if match else []
         unsearched += [name_in(origin, path, own) for path in left]
     return sorted(found, key=lambda match: (-match.share, -match.created)), len(read), succession, unsearched
@@ -161,23 +163,22 @@ def _best(
     origin: Origin,
     note: Note,
     created: float,
-    wanted: tuple[list[str], list[re.Pattern[str]], list[str]],
+    needles: Needles,
     moments: Sequence[tuple[str, Comparison, float]],
 ) -> GrepMatch | None:
-    words, phrases, refused = wanted
-    around = " ".join((note.title, note.path, *note.aliases, *note.tags, note.description)).casefold()
-    if any(word in note.body.casefold() or word in around for word in refused):
-        return None
+    words = [word.casefold() for word in needles.words if word]
+    properties = properties_of(note.metadata).values()
+    around = " ".join((note.title, note.path, *note.aliases, *note.tags, note.description, *properties)).casefold()
     best: GrepMatch | None = None
-    for passage in passages_of(note):
+    passages = passages_of(note)
+    chosen = range(len(passages)) if needles.choose is None else needles.choose(note, passages)
+    for passage in (passages[place] for place in chosen):
         said = created if passage.said is None else passage.said
         if not _in_time(moments, said):
             continue
         text = f"{passage.heading}\n{passage.text}".casefold()
-        if not all(phrase.search(text) or phrase.search(around) for phrase in phrases):
-            continue
-        total = len(words) + len(phrases)
-        share = (len(phrases) + sum(word in text or word in around for word in words)) / total if total else 0.0
+        has = [word in text or word in around for word in words] + [True] * (needles.exact or not words)
+        share = sum(has) / len(has)
         if share > (best.share if best else 0):
             best = GrepMatch(origin, note, passage, share, said)
     return best
@@ -204,6 +205,8 @@ def _in_time(moments: Sequence[tuple[str, Comparison, float]], said: float) -> b
     return all(COMPARE[comparison](said, edge_for(said, moment)) for _, comparison, moment in moments)
 
 
-def _meets(note: Note, required: Sequence[Requirement]) -> bool:
+def meets(note: Note, required: Sequence[Requirement]) -> bool:
     """Whether a note passes the filters, except those on times: with the texts and columns of an engine."""
-    return all(any(map(filtered_column(note, column).__contains__, texts)) for column, texts in required)
+    return all(
+        any(map(filtered_column(note, column).__contains__, texts)) != absent for column, texts, absent in required
+    )

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
 
-from co_cli.embedding.embedders import Embedders
+from co_cli.embedding.embedders import Embedders, can_use
 from co_cli.embedding.space import VectorSpace
 from co_cli.errors import IndexUnavailableError
 from co_cli.hits import Filters, UseCount
@@ -109,9 +109,9 @@ class IndexedNotes:
         return False
 
     def state(self) -> StoredVault:
-        """How much is indexed, when it was synced, and its spaces."""
+        """How much is indexed, when it was synced, and the spaces that this environment can use."""
         with self.engine.reading() as reader:
-            return reader.vault(self.origin) or StoredVault(0, self.origin)
+            return (reader.vault(self.origin) or StoredVault(0, self.origin)).seen(can_use)
 
     def counts(self) -> list[SourceCount]:
         """How much is indexed, by source."""
@@ -133,7 +133,9 @@ class IndexedNotes:
     def all(self) -> list[StoredNote]:
         """Every note, newest first."""
         sources = reader_of(self.origin).sources
-        return self.read(lambda reader, vault: reader.list_notes(Scope(tuple((vault, one) for one in sources))), [])
+        return self.read(
+            lambda reader, vault: reader.list_notes(Scope(tuple((vault, source) for source in sources))), []
+        )
 
     def ref_of(self, path: str) -> str | None:
         return next((note.ref for note in self.find("path", path)), None)
@@ -180,8 +182,9 @@ class IndexedNotes:
 
     def view(self, reader: ReadTransaction, filters: Filters) -> View:
         """What a search with these filters sees."""
-        own = reader.vault(self.origin)
-        vaults = [one for one in self._vaults(reader) if not filters.roots or one.origin.root in filters.roots]
+        every = self._vaults(reader)
+        own = next((stored for stored in every if stored.origin == self.origin), None)
+        vaults = [stored for stored in every if not filters.roots or stored.origin.root in filters.roots]
         parts = [
             (vault.id, source)
             for vault in vaults
@@ -243,7 +246,7 @@ class IndexedNotes:
     def successor(self, ref: str, named: str | None, now: float) -> str | None:
         """The note that had replaced one by then; `named` is the one that its file names."""
         tier, _, rest = ref.partition(":")
-        prefix = f"{tier}:" if any(one.tier == tier for one in self.linked) else ""
+        prefix = f"{tier}:" if any(origin.tier == tier for origin in self.linked) else ""
         with self.engine.reading() as reader:
             for vault in self._vaults(reader):
                 if vault.origin.tier != (tier if prefix else ""):
@@ -266,14 +269,14 @@ class IndexedNotes:
     def _vaults(self, reader: ReadTransaction) -> list[StoredVault]:
         """This origin and those searched with it, as far as they were ever synced."""
         found = [vault for origin in (self.origin, *self.linked) if (vault := reader.vault(origin))]
-        return list({vault.id: vault for vault in found}.values())
+        return list({vault.id: vault.seen(can_use) for vault in found}.values())
 
     def _tier_values(self, vaults: Sequence[StoredVault]) -> dict[int, float]:
         if self.tiers is None:
             return {}
         values, least = self.tiers.values, min(self.tiers.values.values(), default=0.0)
         own = {self.origin: self.tiers.own}
-        return {one.id: values.get(one.origin.tier or own.get(one.origin, ""), least) for one in vaults}
+        return {vault.id: values.get(vault.origin.tier or own.get(vault.origin, ""), least) for vault in vaults}
 
 
 def name_in(origin: Origin, path: str, own: Origin) -> str:

@@ -7,7 +7,7 @@ changes no other note's rows.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from co_cli.index.engine import ReadTransaction, Scope, StoredNote, WordQuery
 from co_cli.index.names import fold_name
@@ -19,14 +19,16 @@ MOST_NAMING = 50
 """Notes that are looked for by each name of an entity."""
 
 
-class Link(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Link:
     """A link as it is written, and the note that it means, if there is one."""
 
     target: str
     ref: str | None
 
 
-class Backlink(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Backlink:
     """A note that links to another."""
 
     ref: str
@@ -73,7 +75,7 @@ def links_to(reader: ReadTransaction, vault: int, path: str) -> list[Backlink]:
     """The notes that link to one, each once. A link to itself does not count."""
     keys = {key for note in reader.find_notes(vault, "path", [path]) for key in _link_keys(note)}
     sources = reader.find_notes(vault, "link", keys)
-    notes = Targets(reader, vault, [target for one in sources for target in one.links if link_key(target) in keys])
+    notes = Targets(reader, vault, [target for note in sources for target in note.links if link_key(target) in keys])
     found: list[Backlink] = []
     for linking in sources:
         meant = [notes.resolve(target, linking.path) for target in linking.links if link_key(target) in keys]
@@ -102,7 +104,9 @@ def links_around(reader: ReadTransaction, notes: Mapping[int, StoredNote]) -> li
         for note in linking.values():
             meant = [targets.resolve(target, note.path) for target in note.links]
             found |= {
-                (note.id, one.id) for one in meant if one and one.id != note.id and {note.id, one.id} & notes.keys()
+                (note.id, linked.id)
+                for linked in meant
+                if linked and linked.id != note.id and {note.id, linked.id} & notes.keys()
             }
         found |= {(other, note.id) for note in own if note.source == "entity" for other in naming(reader, note)}
     return sorted(found)

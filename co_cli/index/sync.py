@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from co_cli.index.changes import RACY_SECONDS, Changes, reported, settled
 from co_cli.index.engine import Engine, IndexedFile, ReadTransaction, StoredFile, SyncState
@@ -161,7 +161,7 @@ def read_file(
     except NotTextError as error:
         return IndexedFile(path, file_hash, mtime, None, [], str(error))
     passages, problem = cut_note(note, boundaries)
-    return IndexedFile(path, file_hash, mtime, note._replace(problem=note.problem or problem), passages)
+    return IndexedFile(path, file_hash, mtime, replace(note, problem=note.problem or problem), passages)
 
 
 def _look_at(
@@ -220,7 +220,7 @@ def _finish(
             else:
                 gone.append(path)
         if seen.source and gone:
-            others = {one.path for one in writer.find_notes(vault, "path", gone) if one.source != seen.source}
+            others = {note.path for note in writer.find_notes(vault, "path", gone) if note.source != seen.source}
             unlisted.update(dict.fromkeys(others, True))
             gone = [path for path in gone if path not in others]
         lost_now = [path for path in gone if path not in moved and not os.path.lexists(f"{origin.root}/{path}")]

@@ -150,7 +150,7 @@ class Origins:
     def add(
         self,
         path: str,
-        kind: str | None = None,
+        source: str | None = None,
         name: str | None = None,
         on_conflict: str = "skip",
         progress: Progress | None = None,
@@ -164,18 +164,16 @@ class Origins:
             raise InvalidInputError(f"on_conflict must be one of {', '.join(ON_CONFLICT)}, not {on_conflict!r}")
         root, only = _place(os.fspath(path))
         is_obsidian = not only and os.path.isdir(os.path.join(root, ".obsidian"))
-        origin = Origin(kind or ("obsidian" if is_obsidian else "folder"), root, "", only)
+        origin = Origin(source or ("obsidian" if is_obsidian else "folder"), root, "", only)
         if origin.source not in SOURCE_READERS:
-            raise InvalidInputError(
-                f"the kind of a source must be one of {', '.join(SOURCE_READERS)}, not {origin.source!r}"
-            )
+            raise InvalidInputError(f"the source must be one of {', '.join(SOURCE_READERS)}, not {origin.source!r}")
         known: list[Origin] = []
         made: list[Origin] = []
 
         def put(entries: list[Added]) -> Sequence[Added]:
             """Under the lock, so that two processes that add the same folder add it once."""
             mine = [entry.origin for entry in entries if entry.vault == self._vault]
-            known.extend(one for one in mine if one._replace(name="") == origin)
+            known.extend(known_origin for known_origin in mine if known_origin._replace(name="") == origin)
             if known:
                 mark = {"read_only": True} if read_only else {}
                 return [
@@ -185,7 +183,7 @@ class Origins:
             self._refuse_overlap(origin, mine)
             # a source of your own vault is searched with every other vault, so its name must be free in all of them
             beside = entries if is_own_vault(self._vault) else self.entries()
-            made.append(origin._replace(name=_name(name, origin, {one.origin.name for one in beside})))
+            made.append(origin._replace(name=_name(name, origin, {entry.origin.name for entry in beside})))
             return [*entries, Added(self._vault, made[0], moment_text(time.time()), read_only)]
 
         try:
@@ -237,8 +235,10 @@ class Origins:
         synced = _moment(self._index.notes.state().synced_at)
         skipped = len(self._index.notes.reported()[0]) + len(self._index.odd())
         rows = [
-            SourceState(one.source, self._vault, one.notes, one.passages, 0, 0, one.missing, synced, True)
-            for one in self._index.notes.counts()
+            SourceState(
+                counted.source, self._vault, counted.notes, counted.passages, 0, 0, counted.missing, synced, True
+            )
+            for counted in self._index.notes.counts()
         ]
         if rows:
             rows[0] = rows[0]._replace(skipped=skipped)
@@ -272,7 +272,7 @@ class Origins:
             counts.passages,
             binary,
             len(reported) - binary,
-            sum(one.missing for one in index.notes.counts()),
+            sum(counted.missing for counted in index.notes.counts()),
             _moment(counts.synced_at),
             os.path.isfile(origin.path) if origin.only else os.path.isdir(origin.path),
         )
@@ -305,7 +305,7 @@ class Origins:
         if is_inside(path, self._vault):
             rule = "its Markdown files are searched already; move other files out of the vault to add them"
             raise InvalidInputError(f"{path} is in the vault {self._vault}: {rule}")
-        for other in (one for one in self.all() if one not in others and origin.is_in(one)):
+        for other in (added for added in self.all() if added not in others and origin.is_in(added)):
             raise InvalidInputError(f"{path} is in {other.label} of your own vault, and so it is searched already")
         for other in others:
             if is_inside(path, other.path):
@@ -324,7 +324,9 @@ def _is_at(place: str, path: str) -> bool:
 
 def _matches(origin: Origin, globs: Sequence[str], path: str) -> bool:
     return any(
-        fnmatch(one, glob) for one in (path, f"{origin.label}/{path}", f"{origin.root}/{path}") for glob in globs
+        fnmatch(spelling, glob)
+        for spelling in (path, f"{origin.label}/{path}", f"{origin.root}/{path}")
+        for glob in globs
     )
 
 

@@ -62,16 +62,17 @@ class Skills:
     def __init__(self, vault: Vault) -> None:
         """The project is that of the vault, else that of the current folder; of `opening.home`, if one is given."""
         home = vault.opening.home
-        self._vault, self._home = vault, home or os.path.expanduser("~")
-        self._project = _project_folders(vault.root, os.path.realpath(home or "."), os.path.realpath(self._home))
+        self._vault, self._home, self._here = vault, home or os.path.expanduser("~"), home or "."
 
     def folders(self) -> list[tuple[Level, str, Origin]]:
         """Where skills are, by precedence: level, path and origin. Links out of a project are not followed."""
-        root = self._project[-1] if self._project else None
+        home, here = os.path.realpath(self._home), os.path.realpath(self._here)
+        project = _project_folders(self._vault.root, here, home)
+        root = project[-1] if project else None
         added = {origin.root: origin for origin in Origins(self._vault).all() if origin.source == "skill"}
         named = self._vault.settings.skill_folders
         wanted: list[tuple[Level, str]] = [
-            *(("project", os.path.join(folder, place)) for folder in self._project for place in PLACES),
+            *(("project", os.path.join(folder, place)) for folder in project for place in PLACES),
             *(("project", path) for path in (*named, *added) if _is_inside(path, root)),
             *(("user", os.path.join(self._home, place)) for place in PLACES),
             *(("configured", path) for path in (*named, *added) if not _is_inside(path, root)),
@@ -103,7 +104,7 @@ class Skills:
             skills = list(self._read_folder(level, place, origin))
             parents = {skill.inside.rpartition("/")[0] for skill in skills}
             for skill in skills:
-                if skill.file in found or any(str(one) in parents for one in Path(skill.inside).parents[1:-1]):
+                if skill.file in found or any(str(folder) in parents for folder in Path(skill.inside).parents[1:-1]):
                     continue  # found through another folder, or part of another skill
                 if skill.state != "invalid":
                     before = first.setdefault(skill.name, skill)

@@ -13,6 +13,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 from typing import Literal, NamedTuple, Protocol
 
@@ -81,7 +82,8 @@ class Loader(Protocol):
         ...
 
 
-class PageReceipt(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class PageReceipt:
     """The outcome for one page."""
 
     url: str
@@ -224,7 +226,7 @@ class WebPages:
         try:
             url = read_url(str(note.metadata.get("source_url")))
         except PageRefusedError as error:
-            return self._receipt(note, "", "failed", f"{note.ref}: {error}")._replace(exit_code=error.exit_code)
+            return replace(self._receipt(note, "", "failed", f"{note.ref}: {error}"), exit_code=error.exit_code)
         return self._renew(url, note, on_conflict, ask_loader=bool(note.metadata.get("fetched_with")))
 
     def _renew(self, url: str, note: Note, on_conflict: str, ask_loader: bool) -> PageReceipt:
@@ -246,7 +248,7 @@ class WebPages:
                 raise NoteConflictError(f"{note.ref}: {why}") from None
             return self._receipt(note, url, "skipped", why)
         except KnowledgeError as error:
-            return _failure(error, url)._replace(ref=note.ref, path=self.store.absolute(note.path), title=note.title)
+            return replace(_failure(error, url), ref=note.ref, path=self.store.absolute(note.path), title=note.title)
 
     def _load(self, url: str, note: Note | None = None, overwrite: bool = True) -> _Arrived:
         """The page from the loader, if there is one, else over plain HTTP."""
@@ -322,7 +324,7 @@ def _counting_masked(on_conflict: str, work: Callable[[], PageReceipt]) -> PageR
         raise InvalidInputError(f"on_conflict must be one of {', '.join(ON_CONFLICT)}, not {on_conflict!r}")
     with count_masked() as masked:
         receipt = work()
-    return receipt._replace(masked=len(masked)) if receipt.outcome in ("created", "updated") else receipt
+    return replace(receipt, masked=len(masked)) if receipt.outcome in ("created", "updated") else receipt
 
 
 def _is_page(value: str, url: str) -> bool:

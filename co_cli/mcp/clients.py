@@ -52,10 +52,10 @@ def environment(settings: Settings) -> dict[str, str]:
     """The settings that come from variables, which a client may not have; paths are absolute."""
     values = vars(settings)
     env: dict[str, str] = {}
-    for one in SETTINGS:
-        if settings.set_by[one.name] == one.environment and one.name not in ("vault", "data_dir"):
-            paths = {"path": [values[one.name]], "paths": values[one.name]}.get(one.kind)
-            env[one.environment] = ",".join(paths) if paths else os.environ[one.environment]
+    for setting in SETTINGS:
+        if settings.set_by[setting.name] == setting.environment and setting.name not in ("vault", "data_dir"):
+            paths = {"path": [values[setting.name]], "paths": values[setting.name]}.get(setting.kind)
+            env[setting.environment] = ",".join(paths) if paths else os.environ[setting.environment]
     return env
 
 

@@ -29,7 +29,7 @@ from co_cli.logbook import in_log, logger
 from co_cli.notes.note import decode, excerpt
 from co_cli.notes.refs import lines_of, without_lines
 from co_cli.notes.store import NoteStore
-from co_cli.reports import NoteSummary
+from co_cli.summaries import NoteSummary
 from co_cli.tools import Toolbox
 from co_cli.tools.fencing import GUIDE, clean, one_line, plain_ref
 from co_cli.tools.guidance import instructions
@@ -177,7 +177,7 @@ class VaultServer(MCPServer[None]):
             raise UnknownRefError(uri, [])
         self.toolbox.freshener.ensure(self.toolbox.patience)
         kb = self.kb.local
-        origin, note = kb.lookup.open(ref)
+        origin, note = kb.lookup().open(ref)
         if note.source not in OWN_SOURCES or note.ref not in (ref, without_lines(ref)):
             raise UnknownRefError(ref, [note.ref])  # a URI is exact, and names no skill and no file of a folder
         if lines_of(ref):
@@ -255,7 +255,7 @@ def encode_name(name: str) -> str:
 def decode_names(given: Any) -> Any:
     """What `encode_name` was given: a path as it is, and a ref as the address that every tool understands."""
     if isinstance(given, list):
-        return [decode_names(one) for one in given]  # type: ignore[reportUnknownVariableType]
+        return [decode_names(member) for member in given]  # type: ignore[reportUnknownVariableType]
     if not isinstance(given, str) or encode_name(unquote(given)) != given or not ENCODED.search(given):
         return given
     source, _, name = given.partition(":")

@@ -1,5 +1,7 @@
 """Read dates in frontmatter, and date phrases ("last week", "since May", "7d") in queries and options.
 
+Queries may name them in other languages, too: `date_words.py` has their words.
+
 A frontmatter time without a zone is UTC. A bare date is stored as its midnight UTC and compared with local days.
 Phrases are local time: weeks start on Monday, days at midnight; a month without a year is the latest one that began.
 """
@@ -7,10 +9,14 @@ Phrases are local time: weeks start on Monday, days at midnight; a month without
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from typing import NamedTuple
+
+from co_cli.notes import date_words
+from co_cli.notes.date_words import Phrase
 
 MONTHS: Sequence[str] = "january february march april may june july august september october november december".split()
 WEEKDAYS: Sequence[str] = "monday tuesday wednesday thursday friday saturday sunday".split()
@@ -100,6 +106,7 @@ class Period:
     phrase: str
     since: float | None
     until: float | None
+    language: str = "en"
 
     @property
     def day(self) -> str:
@@ -110,33 +117,63 @@ class Period:
         return first.isoformat() if date.fromtimestamp(self.until - 1) == first else ""
 
 
+class Mention(NamedTuple):
+    """A date phrase, its days, and whether it narrows a query that has other content."""
+
+    phrase: Phrase
+    first: float
+    after: float
+    narrows: bool
+
+
 def find_period(query: str, now: float) -> tuple[Period | None, str]:
     """The period that a query asks for, and the rest of the query without that phrase.
 
     A phrase such as "in May 2025" or "this week" is as often what the note is about as when it was written, so it
     counts only if the query asks for nothing else. Of several dates, none counts.
     """
-    hinted = any(hint in query.lower() for hint in HINTS)
-    found = list(_find_phrases(query, now)) if hinted and len(query.split()) <= MAX_WORDS else []
-    if relative := [one for one in found if not one[0].groupdict().keys() & {"month", "year"}]:
-        has_year = any(match.groupdict().get("year") for match, *_ in found)  # "last Friday, on 23 January 2022"
-        found = [one for one in found if (one in relative) != has_year]
-    if len(found) != 1:
+    if len(query.split()) > MAX_WORDS:
         return None, query
-    [(match, first, after, narrows)] = found
-    next_word = "".join(re.findall(r"^\s+(\w+)", query[match.end() :].lower()))
-    following = re.sub(r"^['’]s\b", "", query[match.end() :])  # "last week's notes"
-    rest = " ".join(re.sub(r"\s+([?!.,;:])", r"\1", f"{query[: match.start()]} {following}").strip(" ,;:").split())
-    if not (narrows and next_word in ("", *MAY_FOLLOW)) and not asks_only_for_period(rest):
-        return None, query
-    how = (match["how"] or "").lower()
+    if any(hint in query.lower() for hint in HINTS) and (mention := _only_mention(_find_phrases(query, now))):
+        rest = _without(query, mention.phrase)
+        next_word = "".join(re.findall(r"^\s+(\w+)", query[mention.phrase.end :].lower()))
+        if (mention.narrows and next_word in ("", *MAY_FOLLOW)) or asks_only_for_period(rest):
+            return _period(query, mention), rest
+    readings = list[tuple[Period, str]]()
+    for language in date_words.find_languages(query):
+        if mention := _only_mention(_mentions(date_words.find_phrases(query, language), query, now)):
+            rest = _without(query, mention.phrase)
+            if mention.narrows or asks_only_for_period(rest, language):
+                readings.append((_period(query, mention, language), rest))
+    return max(readings, key=lambda reading: len(reading[0].phrase), default=(None, query))
+
+
+def _only_mention(mentions: Iterable[Mention]) -> Mention | None:
+    """The date that counts of all that a query names."""
+    found = list(mentions)
+    if relative := [mention for mention in found if not mention.phrase.parts.keys() & {"month", "year"}]:
+        has_year = any("year" in mention.phrase.parts for mention in found)  # "last Friday, on 23 January 2022"
+        found = [mention for mention in found if (mention in relative) != has_year]
+    return found[0] if len(found) == 1 else None
+
+
+def _without(query: str, phrase: Phrase) -> str:
+    following = re.sub(r"^(?:['’]s\b|[的の])", "", query[phrase.end :])  # "last week's notes"
+    return " ".join(re.sub(r"\s+([?!.,;:])", r"\1", f"{query[: phrase.start]} {following}").strip(" ,;:").split())
+
+
+def _period(query: str, mention: Mention, language: str = "en") -> Period:
+    phrase, first, after, _ = mention
+    how = phrase.parts.get("how", "")
     since = None if how in ("before", "until", "till") else after if how == "after" else first
     until = None if how in ("since", "after") else first if how == "before" else after
-    return Period(match[0].strip(), since, until), rest
+    return Period(query[phrase.start : phrase.end].strip(), since, until, language)
 
 
-def asks_only_for_period(rest: str) -> bool:
+def asks_only_for_period(rest: str, language: str = "en") -> bool:
     """Whether only generic words are left, as in "what did I do": then the answer is a listing."""
+    if language != "en":
+        return date_words.is_generic(rest, language)
     return all(word in GENERIC for word in re.findall(r"\w+", rest.lower().replace("work on", "worked")))
 
 
@@ -162,22 +199,28 @@ def describe(period: Period) -> str:
     return f'"{period.phrase}": {days}' if period.phrase else days
 
 
-def _find_phrases(text: str, now: float) -> Iterator[tuple[re.Match[str], float, float, bool]]:
-    """Each date phrase with its start, its exclusive end, and whether it narrows a query that has other content."""
-    taken: list[tuple[int, int]] = []
-    for match in (match for pattern in PHRASES for match in re.finditer(pattern, text)):
-        part_of_longer_date = any(match.start() < end and start < match.end() for start, end in taken)
-        quoted = text.count('"', 0, match.start()) % 2
+def _find_phrases(text: str, now: float) -> Iterator[Mention]:
+    """Each date phrase in English."""
+    matches = (match for pattern in PHRASES for match in re.finditer(pattern, text))
+    return _mentions(filter(None, map(_english_phrase, matches)), text, now)
+
+
+def _mentions(phrases: Iterable[Phrase], text: str, now: float) -> Iterator[Mention]:
+    """The phrases that name days; of those that overlap the first."""
+    taken: list[Phrase] = []
+    for phrase in phrases:
+        part_of_longer_date = any(phrase.start < other.end and other.start < phrase.end for other in taken)
+        quoted = text.count('"', 0, phrase.start) % 2
         with suppress(*IMPOSSIBLE):
-            days = None if part_of_longer_date or quoted else _read_phrase(match, date.fromtimestamp(now))
+            days = None if part_of_longer_date or quoted else _read_parts(phrase.parts, date.fromtimestamp(now))
             if days:
-                yield match, _midnight(days[0]), _midnight(days[1]), days[2]
-                taken.append(match.span())
+                yield Mention(phrase, _midnight(days[0]), _midnight(days[1]), days[2])
+                taken.append(phrase)
 
 
-def _read_phrase(match: re.Match[str], today: date) -> tuple[date, date, bool] | None:
+def _english_phrase(match: re.Match[str]) -> Phrase | None:
     parts = {key: value.lower() for key, value in match.groupdict().items() if value}
-    which, how, unit, month = (parts.get(key, "") for key in ("which", "how", "unit", "month"))
+    which, how, month = (parts.get(key, "") for key in ("which", "how", "month"))
     if which == "next" or (how in ("before", "after") and OFFSET_FROM_DATE.search(match.string[: match.start()])):
         return None
     verb = month in ("may", "march") and (match["month"].islower() or match.start() == 0)  # "May I deploy"
@@ -185,26 +228,38 @@ def _read_phrase(match: re.Match[str], today: date) -> tuple[date, date, bool] |
         return None  # a name, such as "April"
     if parts.keys() <= {"how", "year"} and how not in (*OPEN_ENDED, "in", "of", "from", "during"):
         return None  # a number, such as a part of a name
+    if month:
+        parts["month"] = str([name[:3] for name in MONTHS].index(month[:3]) + 1)
+    if "weekday" in parts:
+        parts["weekday"] = str(WEEKDAYS.index(parts["weekday"]))
+    return Phrase(match.start(), match.end(), parts)
+
+
+def _read_parts(parts: dict[str, str], today: date) -> tuple[date, date, bool] | None:
+    which, how, unit = (parts.get(key, "") for key in ("which", "how", "unit"))
     narrows, word = how in OPEN_ENDED, parts.get("count", "one")
     count = int(COUNTS.get(word, word))
     if "ago" in parts:
         return *_around(_back(today, unit, count), unit), narrows or unit != "year"
+    if unit and "weekday" in parts:  # in Chinese and Japanese: Friday of the week before
+        day = _around(_back(today, unit, 1), unit)[0] + timedelta(int(parts["weekday"]))
+        return *_around(day, "day"), True
     if unit and ("count" in parts or which == "past" or unit == "day"):
         return None if which == "this" else (_back(today, unit, count), today + timedelta(1), True)
     if unit:
         day = today if which == "this" else _back(today, unit, 1)
         return *_around(day, unit), narrows or (which != "this" and unit != "year")
     if "weekday" in parts:  # "on Monday" and "this Monday" may be the next one
-        day = today - timedelta((today.weekday() - WEEKDAYS.index(parts["weekday"]) - 1) % 7 + 1)
+        day = today - timedelta((today.weekday() - int(parts["weekday"]) - 1) % 7 + 1)
         return None if which == "this" else (*_around(day, "day"), narrows or which != "")
     if "name" in parts:
         day = today - timedelta({"today": 0, "yesterday": 1}.get(parts["name"], 2))
         return *_around(day, "day"), narrows or parts["name"] != "today"
-    number = [name[:3] for name in MONTHS].index(month[:3]) + 1 if month else int(parts.get("number", 1))
-    first = date(int(parts.get("year", today.year)), number, int(parts.get("day", 1)))
+    month = parts.get("month") or parts.get("number")
+    first = date(int(parts.get("year", today.year)), int(month or 1), int(parts.get("day", 1)))
     if "year" not in parts and first > today:
         first = first.replace(year=first.year - 1)
-    return *_around(first, "day" if "day" in parts else "month" if month or "number" in parts else "year"), narrows
+    return *_around(first, "day" if "day" in parts else "month" if month else "year"), narrows
 
 
 def _read_value(text: str, now: float) -> tuple[float, float] | None:
@@ -223,8 +278,8 @@ def _read_value(text: str, now: float) -> tuple[float, float] | None:
         days = _around(first, unit)
     else:
         for value in (text, f"on {text}"):  # "on" makes "may" a month and "friday" a day
-            for match, since, until, _ in _find_phrases(value, now):
-                if match[0] == value and (match["how"] or "").lower() not in OPEN_ENDED:
+            for phrase, since, until, _ in _find_phrases(value, now):
+                if phrase.end - phrase.start == len(value) and phrase.parts.get("how") not in OPEN_ENDED:
                     return since, until - 0.001
         return None
     return _midnight(days[0]), _midnight(days[1]) - 0.001

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+# what is only a string is compiled when it is first used: a search does without most of it
 FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*$")
 CLOSING = re.compile(r" {0,3}(`{3,}|~{3,})[ \t]*$")
@@ -13,19 +14,18 @@ FENCES = ("`", "~")
 UNDERLINE = re.compile(r" {0,3}(={2,}|-{3,})[ \t]*$")
 """Makes the line above it a heading."""
 ITEM = re.compile(r" {0,3}(?:[-*+]|\d{1,9}[.)])(?:[ \t]|$)")
-CODE = re.compile(
-    r"^[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?(`{3,}(?![^\n]*`)|~{3,}).*?(?:^[ \t>]*\1[`~]*[ \t]*$|\Z)"
-    r"|(`+)[^`].*?(?<!`)\2(?!`)|<(pre|code|style|script|svg)\b(?:(?!<\3\b).)*?</\3\b",
-    re.S | re.M | re.I,
+CODE = (
+    r"(?ims)^[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?(`{3,}(?![^\n]*`)|~{3,}).*?(?:^[ \t>]*\1[`~]*[ \t]*$|\Z)"
+    r"|(`+)[^`].*?(?<!`)\2(?!`)|<(pre|code|style|script|svg)\b(?:(?!<\3\b).)*?</\3\b"
 )
 """Fenced, also in a quote or a list; between backticks; HTML that shows code."""
 INDENTED = re.compile(r"^(?: {4}|\t).*#", re.M)
-LINK = re.compile(r"\]\(\s*<?([^)\s>]{1,500}+)>?(?:\s+[\"'][^\n]*?)?\s*\)")
-TAG = re.compile(r"#(?<![^\s(,;]#)([^\W\d_][\w/-]*|\d[\w/-]*[^\W\d][\w/-]*)")
+LINK = r"\]\(\s*<?([^)\s>]{1,500}+)>?(?:\s+[\"'][^\n]*?)?\s*\)"
+TAG = r"#(?<![^\s(,;]#)([^\W\d_][\w/-]*|\d[\w/-]*[^\W\d][\w/-]*)"
 
 COLOUR = re.compile(r"[0-9a-f]{3,4}|[0-9a-f]{6}|[0-9a-f]{8}", re.I)
 SHOWN = r"!?\[((?:[^\[\]]|\[[^\[\]]*\])*)\](?:\([^()\s]*(?:\([^()]*\)[^()\s]*)*(?:\s[^()]*)?\)|\[[^\[\]]*\])"
-"""A picture or a link, and the text that is shown for it. These three are compiled when they are first used."""
+"""A picture or a link, and the text that is shown for it."""
 WIKI = r"!?\[\[(?:[^\[\]|]+\|)?([^\[\]|]+)\]\]"
 EMPHASIS = r"(?<![\w*`_])(\*{1,3}|_{1,3}|`+)(?=\S)(.+?)(?<=\S)\1(?![\w*`_]|\.\w)"
 LONGEST_LINE = 1_000
@@ -187,8 +187,8 @@ def inline_tags(body: str) -> tuple[str, ...]:
         lines = body.split("\n")
         kept = [lines[block.start : block.end] for block in blocks(lines) if block.kind != "code"]
         body = "\n".join(line for part in kept for line in part)
-    text = LINK.sub("]", CODE.sub(" ", body)) if re.search(r"[`<]|~~~|\]\(", body) else body
-    tags = (found[1].rstrip("/-") for found in TAG.finditer(text))
+    text = re.sub(LINK, "]", re.sub(CODE, " ", body)) if re.search(r"[`<]|~~~|\]\(", body) else body
+    tags = (found[1].rstrip("/-") for found in re.finditer(TAG, text))
     return tuple(dict.fromkeys(tag for tag in tags if not is_colour(tag)))
 
 

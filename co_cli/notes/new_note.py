@@ -64,7 +64,7 @@ class NewNote:
     def supersedes(self) -> list[str]:
         value = self.fields.get("supersedes")
         if isinstance(value, list | tuple):
-            return [str(one) for one in cast("Sequence[object]", value)]
+            return [str(ref) for ref in cast("Sequence[object]", value)]
         return [str(value)] if value else []
 
     def supersede(self, refs: Sequence[str]) -> None:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from typing import NamedTuple, cast
+from dataclasses import dataclass
+from typing import cast
 
 from co_cli.errors import InvalidInputError
 from co_cli.notes.dates import read_moment
@@ -23,7 +24,8 @@ BINARY_PROBE = 8_192
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 
 
-class Note(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Note:
     """One Markdown file. `body` and `metadata` are its content; the rest is derived from them."""
 
     path: str

@@ -32,13 +32,13 @@ PLACEHOLDER = (
     r"\{\{|example|your[-_ ]|change-?me|placeholder|redacted|dummy|0123456|abcdefgh"
 )
 EXAMPLE_PASSWORDS = ("pass", "password", "passwd", "passw0rd", "secret", "admin", "test", "tiger", "token")
-CODE_START = re.compile(r"--|\$\(|[A-Za-z]:\\|\\\\")
+CODE_START = r"--|\$\(|[A-Za-z]:\\|\\\\"
 """An option, a command or a file of Windows."""
-CODE_SIGN = re.compile(r"[()\[\]{}\\|]")
-CALL = re.compile(r"([A-Za-z_$][\w.$]*)[(\[{]")
-NAMES = re.compile(r"\W*(?:(?:[^\W\d]+\d*|\d+)\b\W*)*")
+CODE_SIGN = r"[()\[\]{}\\|]"
+CALL = r"([A-Za-z_$][\w.$]*)[(\[{]"
+NAMES = r"\W*(?:(?:[^\W\d]+\d*|\d+)\b\W*)*"
 """Nothing but words and numbers between signs."""
-TEMPLATE = re.compile(r"\{\w*\}|%\(|%s")
+TEMPLATE = r"\{\w*\}|%\(|%s"
 NO_SECRET = (
     r"^[A-Za-z_]+(?:[.:][A-Za-z_]\w*)+$|^\w*_\w*[A-Za-z]$|://|^[\w.+-]+@[\w-]+\.[\w.-]+$|^[@#][\w-]+$|^\d{4}-\d\d-\d\d(?!\d)"
     r"|^[$€£]?\d[\d.,]*(?:/\w+)?$|^[~.]?/[\w./-]*$|^v?\d+(?:\.\d+)+[\w.+-]*$"
@@ -46,7 +46,7 @@ NO_SECRET = (
 """`module.name`, `a_name`, an address, `@bex`, `#channel`, a date, a price, a path, a version; but nothing random."""
 WORD = r"(?=[A-Z]?[a-z]*[aeiouy]|[AEIOU])[A-Z][a-z]+"
 SMALL_WORD = r"(?=[a-z]*[aeiouy])[a-z]{2,}"
-CAPITAL_WORDS = re.compile(rf"(?:{SMALL_WORD}|[A-Za-z](?=[A-Z][a-z]))?(?:{WORD}|[A-Z]{{2,4}}(?![a-z]))*")
+CAPITAL_WORDS = rf"(?:{SMALL_WORD}|[A-Za-z](?=[A-Z][a-z]))?(?:{WORD}|[A-Z]{{2,4}}(?![a-z]))*"
 WORDS = (
     rf"^{SMALL_WORD}(?:{WORD})+[A-Z]?\d{{0,2}}$|(?i:^(?:argon2|bcrypt|scrypt|pbkdf2|scram-|sha-?\d|md5|oauth2?|totp|fido2"
     r"|hs\d{3}|rs\d{3}|aes-?\d{3}|ed25519|rsa-?\d{4}|1password|base64$|utf-?8)\S{0,20}$)"
@@ -59,8 +59,8 @@ POINTER = (
     r"(?:[-_:/#](?:[A-Z]{2,10}-)?\d{1,6})?|[A-Z]{2,10}-\d{1,6})$"
 )
 """Says where a secret is kept: `arn:aws:secretsmanager:…`, `see-ticket-OPS-4412`."""
-UUID = re.compile(r"(?i)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-COMMIT = re.compile(r"[0-9a-f]{40}")
+UUID = r"(?i)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+COMMIT = r"[0-9a-f]{40}"
 GIT_WORD = r"(?i)\b(?:git|commits?|committed|sha-?1?|revision|checkout|branch|merged?|cache|etag|digest)\b"
 
 
@@ -125,7 +125,7 @@ def cells(text: str) -> Iterator[SecretSpan]:
     for line in text.split("\n") if "|" in text else ():
         if "|" not in line:
             columns = []
-        elif RULER.fullmatch(line):
+        elif re.fullmatch(RULER, line):
             columns = [found["name"].lower() if (found := re.search(NAME, cell)) else "" for cell in _split(heading)]
             columns = columns if any(columns) else []
         elif columns:
@@ -166,7 +166,7 @@ def _is_real(match: re.Match[str], secret: str) -> bool:
 def _is_random(match: re.Match[str], secret: str) -> bool:
     """Names have no long run of mixed letters and digits, or of letters in changing case."""
     runs = [run for run in re.split(r"[^A-Za-z0-9]+", secret) if len(run) >= 16 and not run.isdigit()]
-    random = any(not run.isalpha() or _is_scrambled(run) for run in runs) or UUID.fullmatch(secret)
+    random = any(not run.isalpha() or _is_scrambled(run) for run in runs) or re.fullmatch(UUID, secret)
     return bool(random) and _is_real(match, secret)
 
 
@@ -183,7 +183,7 @@ def _is_url_password(match: re.Match[str], secret: str) -> bool:
 def _is_value(match: re.Match[str], secret: str) -> bool:
     """Neither a placeholder nor code nor a hint."""
     quoted = match.groupdict().get("quote")
-    if not _is_real(match, secret) or TEMPLATE.search(secret) or (not quoted and _is_code(match, secret)):
+    if not _is_real(match, secret) or re.search(TEMPLATE, secret) or (not quoted and _is_code(match, secret)):
         return False
     if re.search(POINTER, secret) or re.search(WORDS, secret) or secret.strip("+*!?").lower() in EXAMPLE_PASSWORDS:
         return False
@@ -192,17 +192,17 @@ def _is_value(match: re.Match[str], secret: str) -> bool:
 
 def _is_code(match: re.Match[str], text: str) -> bool:
     """Source code after `token =`: a call, an index, a union of types. A password may have the same signs."""
-    if CODE_START.match(text):
+    if re.match(CODE_START, text):
         return True
-    if not CODE_SIGN.search(text):
+    if not re.search(CODE_SIGN, text):
         return False
     balanced = all(text.count(opened) == text.count(closed) for opened, closed in ("()", "[]", "{}"))
     ended = match.string[match.end("secret") :][:1] in ("", "\n") and not text.endswith(("(", "[", "{"))
-    call = CALL.match(text)
-    if call is None or NAMES.fullmatch(text):
+    call = re.match(CALL, text)
+    if call is None or re.fullmatch(NAMES, text):
         words = re.findall(r"[A-Za-z]{4,}", text)
-        spoken = all(word.islower() or word.isupper() or CAPITAL_WORDS.fullmatch(word) for word in words)
-        return bool(NAMES.fullmatch(text)) and (balanced or not ended) and spoken
+        spoken = all(word.islower() or word.isupper() or re.fullmatch(CAPITAL_WORDS, word) for word in words)
+        return bool(re.fullmatch(NAMES, text)) and (balanced or not ended) and spoken
     changes = len(re.findall(CHANGE, call[1]))
     return (balanced or not ended) and (changes < MIN_CHANGES or 3 * changes < len(call[1]))
 
@@ -213,7 +213,7 @@ def _is_scrambled(text: str) -> bool:
         text.isascii()
         and text.isalpha()
         and len(re.findall("[a-z][A-Z]", text)) > 1
-        and not CAPITAL_WORDS.fullmatch(text)
+        and not re.fullmatch(CAPITAL_WORDS, text)
     )
 
 
@@ -221,7 +221,7 @@ def _is_password(match: re.Match[str], name: str, secret: str) -> bool:
     """After `:`, `=` or `is`: letters mixed with digits or signs, few of them repeated, and no commit."""
     if not _is_value(match, secret) or (WEAK_NAME.search(name) and _is_phrase(secret)):
         return False
-    if name == "token" and COMMIT.fullmatch(secret) and re.search(GIT_WORD, _line_around(match)):
+    if name == "token" and re.fullmatch(COMMIT, secret) and re.search(GIT_WORD, _line_around(match)):
         return False
     if name == "auth":
         return _is_dense(match, secret)
@@ -230,7 +230,7 @@ def _is_password(match: re.Match[str], name: str, secret: str) -> bool:
     digits, signs = any(map(str.isdigit, word)), any(sign in word for sign in "!@#$%^&*?~+")
     mixed = (digits and letters) or (signs and (digits or letters))
     if not WEAK_NAME.search(name):  # what is not quoted and has a bracket was taken for no code
-        mixed = mixed or _is_scrambled(word) or (not match.groupdict().get("quote") and CODE_SIGN.search(word))
+        mixed = mixed or _is_scrambled(word) or (not match.groupdict().get("quote") and re.search(CODE_SIGN, word))
     return bool(mixed or _is_random(match, secret)) and entropy(secret) >= MIN_PASSWORD_ENTROPY
 
 
@@ -338,7 +338,7 @@ VALUE = (
 VALUE_WITH_BARS = VALUE.replace(",;|<>]{7", ",;<>]{7")
 """`a|b` is a password after `:`, and two cells in a table."""
 VALUE_CELL = rf"[\s*_]*{VALUE}[\s*_\"'`]*"
-RULER = re.compile(r"[ \t>]*\|?[ \t]*:?-[-:| \t]*")
+RULER = r"[ \t>]*\|?[ \t]*:?-[-:| \t]*"
 """The line below the headings of a table."""
 NAMED = (
     (

@@ -11,7 +11,6 @@ from bisect import bisect_right
 from collections.abc import Collection, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from html import unescape
 from itertools import chain
 from typing import NamedTuple
 
@@ -31,15 +30,15 @@ NOISE = rf"\\(?=[_.~=+*#\"'-])|{INVISIBLE}|&(?:#\d{{2,6}}|#x[0-9A-Fa-f]{{2,5}}|q
 """What hides a secret: Markdown's escapes (`ghp\\_…`), characters that nobody sees, entities of HTML."""
 SAME_SIGNS = {**{0xFEE0 + code: code for code in range(0x21, 0x7F)}, 0x2010: "-", 0x2011: "-", 0xA0: " "}
 """Full-width letters and signs, and hyphens, as ASCII."""
-JOINT = re.compile(r"(?<=[\w+/=-])\\?\n[ \t>]{0,8}(?=([\w+/=.-]{4,200}))")
+JOINT = r"(?<=[\w+/=-])\\?\n[ \t>]{0,8}(?=([\w+/=.-]{4,200}))"
 """The end of a line within a token."""
 LAST_WORD = re.compile(r"[\w+/=.-]+$")
-CAPITALS = re.compile(r"[A-Z0-9]+")
+CAPITALS = r"[A-Z0-9]+"
 REST = re.compile(r"(?<=\w)[A-Za-z0-9+/][\w+/=-]*")
 LONG_REST = re.compile(r"[^\s\"'`,;|<>]+")
 LONG = 190
 """Characters of a value that a rule may have cut off."""
-MARKDOWN_MARK = re.compile(r"[*_`\\]")
+MARKDOWN_MARK = r"[*_`\\]"
 ASCII_LOWER = {capital: capital + 32 for capital in range(ord("A"), ord("Z") + 1)}
 
 
@@ -147,7 +146,7 @@ def _redact(text: str, known: Collection[str]) -> tuple[str, set[str]]:
 
 def _mask_repeated(secret: str, text: str) -> str:
     """Mask a secret where no keyword marks it, also as a heading shows it: cut, or without its `_`."""
-    bare = MARKDOWN_MARK.sub("", secret)
+    bare = re.sub(MARKDOWN_MARK, "", secret)
     for form in {secret, bare} if len(bare) >= 2 * SHOWN else (secret,):
         text = text.replace(form, mask(secret))
         if len(form) > RECOGNISABLE and not form.startswith("-----"):
@@ -175,6 +174,8 @@ class Edited(NamedTuple):
 
 def _edit(text: str, edits: Iterable[re.Match[str]]) -> Edited:
     """The text with entities decoded and everything else that matched left out."""
+    from html import unescape  # a table of all entities, which a text without any does without
+
     parts: list[str] = []
     places: list[int] = []
     shifts: list[int] = []
@@ -195,7 +196,7 @@ def _spans(text: str) -> list[SecretSpan]:
     plain = _edit(text, re.finditer(NOISE, text))
     plain = plain._replace(text=plain.text.translate(SAME_SIGNS))
     found = [*_find(plain.text)]
-    joints = [joint for joint in JOINT.finditer(plain.text) if _is_cut(joint)]
+    joints = [joint for joint in re.finditer(JOINT, plain.text) if _is_cut(joint)]
     if joints:
         joined = _edit(plain.text, joints)
         lines = (joined.origin(span) for span in _find(joined.text, wrapped=True))
@@ -219,10 +220,10 @@ def _whole(span: SecretSpan, text: str) -> SecretSpan:
 
 def _is_cut(joint: re.Match[str]) -> bool:
     """Whether a line may end within a token: what follows is no word, and what comes before is none or has a `_`."""
-    if len(re.findall(CHANGE, joint[1])) < MIN_CHANGES - 1 and not CAPITALS.fullmatch(joint[1]):
+    if len(re.findall(CHANGE, joint[1])) < MIN_CHANGES - 1 and not re.fullmatch(CAPITALS, joint[1]):
         return False
     before = LAST_WORD.search(joint.string, max(0, joint.start() - 200), joint.start())
-    return bool(before and ("_" in before[0] or re.search(CHANGE, before[0]) or CAPITALS.fullmatch(before[0])))
+    return bool(before and ("_" in before[0] or re.search(CHANGE, before[0]) or re.fullmatch(CAPITALS, before[0])))
 
 
 def _find(text: str, wrapped: bool = False) -> Iterator[SecretSpan]:

@@ -5,7 +5,6 @@ Words ignore case, white space, punctuation and Markdown marks.
 
 from __future__ import annotations
 
-import hashlib
 import re
 import unicodedata
 from collections.abc import Sequence
@@ -16,6 +15,8 @@ WORD = re.compile(
     r"|(?<!\w)-(?=\w)|(?<=\w)#"
 )
 """Words and meaningful signs, such as `C++`, `-e`, `<`, `$`; no punctuation and no Markdown marks."""
+NO_WORDS = "b8e1dda3ac0aa3820ad2990b"
+"""The fingerprint of a text without words."""
 ARTICLES = frozenset(("a", "an", "the"))
 
 
@@ -32,6 +33,8 @@ def without_articles(words: Sequence[str]) -> list[str]:
 
 def fingerprint(text: str) -> str:
     """Equal for texts with the same words."""
+    import hashlib  # loads OpenSSL, which takes 4 ms
+
     words = words_of(text)
     if not words and text.strip():
         words = [" ".join(text.split())]  # punctuation only: compare as written
@@ -40,6 +43,8 @@ def fingerprint(text: str) -> str:
 
 def body_hash(text: str) -> str:
     """The hash of a text, whatever its line endings."""
+    import hashlib  # loads OpenSSL, which takes 4 ms
+
     plain = text.replace("\r\n", "\n").strip()
     return hashlib.blake2b(plain.encode("utf-8", "replace"), digest_size=8).hexdigest()
 

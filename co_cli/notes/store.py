@@ -6,7 +6,6 @@ A path is relative to the vault and uses `/`. A change is applied only to the co
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import itertools
 import os
 import re
@@ -37,6 +36,8 @@ TRASH_FOLDER = re.compile(r"(\d{8}T\d{6}Z)(?:-(\d+))?(-copy)?")
 
 
 def content_hash(data: bytes) -> str:
+    import hashlib  # loads OpenSSL, which takes 4 ms
+
     return hashlib.blake2b(data, digest_size=16).hexdigest()
 
 

@@ -129,7 +129,7 @@ def is_assistant(speaker: str) -> bool:
 
 
 def _starts(lines: Sequence[str]) -> list[int]:
-    return [one.line for one in headings(lines) if one.level == 2 and lines[one.line].startswith("## ")]
+    return [heading.line for heading in headings(lines) if heading.level == 2 and lines[heading.line].startswith("## ")]
 
 
 def merged(turns: Iterable[SpokenTurn]) -> list[SpokenTurn]:

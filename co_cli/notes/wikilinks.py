@@ -15,18 +15,18 @@ from collections.abc import Collection, Sequence
 from co_cli.notes.markdown import CODE, LINK
 from co_cli.notes.refs import ENDINGS, name_key
 
-WIKILINK = re.compile(r"\[\[([^\[\]|\n]+)(?:\|[^\[\]\n]*)?\]\]")
-NOT_A_NOTE = re.compile(r"[a-z][a-z0-9+.-]*:|#|//", re.I)
+WIKILINK = re.compile(r"\[\[([^\[\]|\n]+)(?:\|([^\[\]\n]*))?\]\]")
+NOT_A_NOTE = r"(?i)[a-z][a-z0-9+.-]*:|#|//"
 
 
 def find_links(body: str) -> tuple[str, ...]:
     """The targets of `[[wikilinks]]` and of Markdown links to other files, in order, once each."""
     if "](" not in body and "[[" not in body:
         return ()
-    text = CODE.sub(" ", body)
+    text = re.sub(CODE, " ", body)
     targets = [found[1].split("#")[0].strip() for found in WIKILINK.finditer(text)]
-    for found in LINK.finditer(text):
-        if not NOT_A_NOTE.match(found[1]):
+    for found in re.finditer(LINK, text):
+        if not re.match(NOT_A_NOTE, found[1]):
             targets.append(_unquoted(found[1].split("#")[0]))
     return tuple(dict.fromkeys(target for target in targets if target))
 

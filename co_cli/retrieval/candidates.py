@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from math import log
@@ -9,12 +10,12 @@ from math import log
 from co_cli.embedding.space import Vector
 from co_cli.index.engine import Match, Named, ReadTransaction, Scope, StoredSpace, Term, WordQuery
 from co_cli.index.names import fold_name, numbers_of
+from co_cli.index.tokens import fold
 from co_cli.retrieval.query import Query
 
 DEPTH = 100
 """Passages that words and vectors propose, each."""
-LOOKED_AT = 10
-"""The best word matches, in which the question's words are counted."""
+ENDING = r"\.[^\W_]{1,5}$"
 MOST_COUNTED = 16
 """Words of a question that are counted."""
 
@@ -43,7 +44,7 @@ class Candidates:
     idf: Mapping[Term, float] = field(default_factory=dict[Term, float])
     """How rare each word of the question is in these vaults."""
     having: Mapping[int, set[Term]] = field(default_factory=dict[int, set[Term]])
-    """Which words of the question the best word matches have."""
+    """Which words of the question each of the matches has."""
     unknown: frozenset[Term] = frozenset()
     """Words of the question that no passage has."""
 
@@ -51,6 +52,14 @@ class Candidates:
         """How much of the question these words are, rare words counting more, 0 to 1."""
         total = sum(self.idf.values())
         return sum(self.idf[term] for term in terms) / total if total else 1.0  # nothing but beginnings of words
+
+    def coverage(self, passage: int) -> float:
+        """How much of the question this passage has in words."""
+        return self.share(self.having.get(passage, ()))
+
+    def has_every_word(self, passage: int) -> bool:
+        """Whether this passage has all words of the question."""
+        return bool(self.idf) and self.idf.keys() <= self.having.get(passage, set())
 
     @property
     def best_coverage(self) -> float:
@@ -65,22 +74,25 @@ class Candidates:
 def gather(reader: ReadTransaction, ask: Ask, space: StoredSpace | None, vector: Vector | None) -> Candidates:
     """Everything that is proposed, each with its cosine if there are vectors."""
     query, scope = ask.query, ask.scope
+    terms = _counted(query.words)
     matches = reader.words(scope, query.words, ask.depth) if ask.words else []
     near: list[Match] = []
-    # a phrase or an exclusion says which passages may answer: vectors then only score
-    if space is not None and vector is not None and query.plain:
+    if space is not None and vector is not None:
         near = reader.nearest(scope, space, vector, ask.depth)
+    elif query.plain and matches and len(terms) > 1:  # words answer alone: no match with all of them may be missing
+        complete = reader.words(scope, WordQuery(phrases=tuple((term,) for term in terms)), ask.depth)
+        proposed = {match.passage for match in matches}
+        matches += [match for match in complete if match.passage not in proposed]
     named = _named(reader, ask) if query.plain else []
-    notes = {match.passage: match.note for match in matches} | {one.passage: one.note for one in near}
+    notes = {match.passage: match.note for match in matches} | {neighbour.passage: neighbour.note for neighbour in near}
     proposed = set(notes.values())
-    notes |= {one.passage: one.note for one in named if one.note not in proposed}
-    cosines = {one.passage: one.score for one in near}
+    notes |= {match.passage: match.note for match in named if match.note not in proposed}
+    cosines = {neighbour.passage: neighbour.score for neighbour in near}
     if space is not None and vector is not None:
         cosines |= reader.cosines(space, vector, [passage for passage in notes if passage not in cosines])
-    terms = _counted(query.words)
     total, counts = reader.term_counts(scope.vaults, terms)
     idf = {term: log(1 + (total - count + 0.5) / (count + 0.5)) for term, count in counts.items()}
-    having = reader.terms_in([match.passage for match in matches[:LOOKED_AT]], terms)
+    having = reader.terms_in([match.passage for match in matches], terms)
     unknown = frozenset(term for term, count in counts.items() if not count)
     return Candidates(matches, near, named, notes, cosines, idf, having, unknown)
 
@@ -88,11 +100,20 @@ def gather(reader: ReadTransaction, ask: Ask, space: StoredSpace | None, vector:
 def _named(reader: ReadTransaction, ask: Ask) -> list[Named]:
     """Notes that are called what was asked for; else those whose name begins with the number that was asked for."""
     name = fold_name(ask.query.text)
-    found = reader.named(ask.scope, name)
+    found = reader.named(ask.scope, name) or _with_file(reader, ask)
     if found:
         return found
-    numbered = [one for number in numbers_of(name) for one in reader.named(ask.scope, number, longer=True)]
-    return [one._replace(kind="number") for one in numbered]
+    numbered = [match for number in numbers_of(name) for match in reader.named(ask.scope, number, longer=True)]
+    return [match._replace(kind="number") for match in numbered]
+
+
+def _with_file(reader: ReadTransaction, ask: Ask) -> list[Named]:
+    """Notes whose file name, with its ending, was asked for."""
+    text = fold(ask.query.text.strip())
+    found = reader.named(ask.scope, fold_name(re.sub(ENDING, "", text))) if re.search(ENDING, text) else []
+    stored = reader.find_notes(None, "id", [named.note for named in found])
+    files = {note.id for note in stored if f"/{fold(note.path)}".endswith(f"/{text}")}
+    return [named for named in found if named.note in files]
 
 
 def _counted(words: WordQuery) -> tuple[Term, ...]:

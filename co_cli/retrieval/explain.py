@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from co_cli.hits import Filters
@@ -12,10 +13,12 @@ from co_cli.retrieval.pipeline import search
 from co_cli.retrieval.request import SearchRequest
 from co_cli.retrieval.results import best_of_each_note
 from co_cli.retrieval.score import Scored
+from co_cli.retrieval.selection import select
 from co_cli.retrieval.steps import Trace
 
 
-class Step(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Step:
     """The note after one step of the search."""
 
     name: str
@@ -25,7 +28,8 @@ class Step(NamedTuple):
     text: str
 
 
-class Explanation(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Explanation:
     """Why a note is where it is."""
 
     query: str
@@ -64,7 +68,7 @@ def explain_note(index: IndexedNotes, request: SearchRequest, ref: str, title: s
         return Explanation(request.query, ref, title, None, request.limit, None, {}, "index", [step], [text])
     limit, steps = trace.ranking.limit, _steps(trace, subject)
     order = best_of_each_note(trace.ranking.ranked, trace.facts.conversations)
-    place = next((number for number, one in enumerate(order, 1) if one.note == subject.note), None)
+    place = next((number for number, candidate in enumerate(order, 1) if candidate.note == subject.note), None)
     rank = place if place is not None and place <= limit else None
     hints: list[str] = []
     if place is not None and rank is None:
@@ -85,14 +89,15 @@ def _subject(index: IndexedNotes, trace: Trace, ref: str) -> Subject | None:
         everywhere = index.view(reader, Filters())
         for vault in everywhere.scope.vaults:
             prefix = everywhere.prefixes.get(vault, "")
-            notes = [one.id for one in reader.find_notes(vault, "ref", [ref.removeprefix(prefix)])]
+            notes = [stored.id for stored in reader.find_notes(vault, "ref", [ref.removeprefix(prefix)])]
             ids = list(reader.passages(notes=notes)) if ref.startswith(prefix) else []
             if not ids:
                 continue
             found = {term for terms in reader.terms_in(ids, query.words.terms).values() for term in terms}
             spelled = {word for word in query.spelled if set(tokens(word)) & found}
             near = reader.cosines(view.space, prepared.vector, ids) if view.space and prepared.vector else {}
-            inside = any(one.id == notes[0] for one in reader.list_notes(view.scope))
+            scope = select(reader, view.scope, query.condition).scope if query.condition else view.scope
+            inside = any(stored.id == notes[0] for stored in reader.list_notes(scope))
             return Subject(notes[0], frozenset(spelled), max(near.values(), default=None), inside)
     return None
 
@@ -103,32 +108,34 @@ def _steps(trace: Trace, subject: Subject) -> list[Step]:
     note, query = subject.note, attempt.query
     steps: list[Step] = []
     if not subject.passes_filters:
-        steps.append(Step("filters", None, 0, "the filters leave it out"))
+        exact = attempt.query.condition is not None
+        text = "the filters, or what must or must not be in it, leave it out" if exact else "the filters leave it out"
+        steps.append(Step("filters", None, 0, text))
     if attempt.listing:
         text = left.get(note, "the query only narrows: what passes is listed, newest first")
         name = "validity" if note in left else "listing"
-        return [*steps, Step(name, *_place([one.note for one in ranked], note), text)]
-    kind = next((one.kind for one in candidates.named if one.note == note), None)
+        return [*steps, Step(name, *_place([candidate.note for candidate in ranked], note), text)]
+    kind = next((found.kind for found in candidates.named if found.note == note), None)
     if kind:
         steps.append(Step("name", 1, len(candidates.named), f"the query is its {kind}, and that comes first"))
     lacking = [word for word in query.spelled if word not in subject.words]
     has = [word for word in query.spelled if word in subject.words]
     parts = [f"has {_listed(has)}" if has else "", f"lacks {_listed(lacking)}" if lacking else ""]
     words = " and ".join(filter(None, parts)) or "the query has no words to look for"
-    steps.append(Step("words", *_place([one.note for one in candidates.matches], note), words))
+    steps.append(Step("words", *_place([match.note for match in candidates.matches], note), words))
     if candidates.cosines:
         nearness = "it has no vector yet" if subject.cosine is None else f"cosine {subject.cosine:.2f}"
         if candidates.near:
             nearness += f"; the last one proposed has {candidates.near[-1].score:.2f}"
-        steps.append(Step("meaning", *_place([one.note for one in candidates.near], note), nearness))
+        steps.append(Step("meaning", *_place([neighbour.note for neighbour in candidates.near], note), nearness))
     proposed = note in candidates.notes.values()
     lost = "its score is not above zero" if proposed else "neither words nor meaning nor its name proposed it"
     total = _sum(scored, note) or lost
-    steps.append(Step("score", *_place([one.note for one in scored], note), total))
+    steps.append(Step("score", *_place([candidate.note for candidate in scored], note), total))
     if note in left:
-        steps.append(Step("validity", None, len({one.note for one in ranked}), left[note]))
-    elif [one.note for one in ranked] != [one.note for one in scored]:
-        steps.append(Step("signals", *_place([one.note for one in ranked], note), _sum(ranked, note) or ""))
+        steps.append(Step("validity", None, len({candidate.note for candidate in ranked}), left[note]))
+    elif [candidate.note for candidate in ranked] != [candidate.note for candidate in scored]:
+        steps.append(Step("signals", *_place([candidate.note for candidate in ranked], note), _sum(ranked, note) or ""))
     return steps
 
 
@@ -138,7 +145,7 @@ def _place(notes: Sequence[int], note: int) -> tuple[int | None, int]:
 
 
 def _sum(scored: Sequence[Scored], note: int) -> str | None:
-    best = next((one for one in scored if one.note == note), None)
+    best = next((candidate for candidate in scored if candidate.note == note), None)
     if best is None:
         return None
     parts = " + ".join(f"{name} {part:.3f}" for name, part in best.signals.items() if part)
@@ -156,13 +163,12 @@ def _lost_in(steps: Sequence[Step], place: int | None) -> str:
 
 
 def _hints(trace: Trace, subject: Subject, lost_in: str | None) -> list[str]:
+    query = trace.prepared.attempt.query
     if lost_in == "filters":
-        return ["leave the filter out, or give the note what it asks for"]
+        excluding = [f"ask without excluding {_listed(query.refused)}"] if query.refused else []
+        return excluding or ["leave the filter out, or give the note what it asks for"]
     if lost_in == "validity":
         return ["--outdated shows what is no longer valid, and --as-of DATE what was valid then"]
-    query = trace.prepared.attempt.query
-    if query.refused:
-        return [f"ask without excluding {_listed(query.refused)}"]
     lacking = [word for word in query.spelled if word not in subject.words]
     return [f"give the note an alias or a tag that says {_listed(lacking)}"] if lacking else []
 

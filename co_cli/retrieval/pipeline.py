@@ -12,15 +12,16 @@ from dataclasses import replace
 from co_cli.embedding.space import Vector, VectorSpace
 from co_cli.errors import EmbeddingError, SettingsError
 from co_cli.hits import SearchResult
-from co_cli.index.engine import EXPIRED, ReadTransaction, StoredPassage, WordQuery
+from co_cli.index.engine import EXPIRED, ReadTransaction, StoredPassage
 from co_cli.index.indexed_notes import IndexedNotes, View
 from co_cli.retrieval.candidates import DEPTH, Ask, Candidates, gather
 from co_cli.retrieval.query import LONGEST_EMBEDDED, parse
 from co_cli.retrieval.request import Attempt, SearchRequest, attempts
 from co_cli.retrieval.rerank import READ, read, rerank
 from co_cli.retrieval.results import answers, best_of_each_note, make_result, read_text
-from co_cli.retrieval.score import Scored
-from co_cli.retrieval.spelling import respell, suggest
+from co_cli.retrieval.score import Scored, with_share
+from co_cli.retrieval.selection import select
+from co_cli.retrieval.spelling import find_parts, is_known_word, part_text, respell, suggest
 from co_cli.retrieval.steps import (
     NoteFacts,
     PreparedQuery,
@@ -37,7 +38,7 @@ from co_cli.retrieval.steps import (
 )
 
 TIER = 0.1
-"""The weight of a note's tier where several vaults are searched: it decides between notes that answer as well."""
+"""What a note's tier adds where several vaults are searched: it decides between notes that answer as well."""
 FEW_MATCHES = 50
 PASSAGES_PER_NOTE = 5
 """Passages looked at for each note wanted beyond the usual candidates."""
@@ -55,10 +56,13 @@ def search(index: IndexedNotes, request: SearchRequest) -> tuple[SearchResult, T
     else:
         assert first is not None
         answer = first
-    respelled = _respelled(index, answer[1])
-    result, trace = answer if respelled is None else _answer(index, request, respelled)
+    if respelled := _respelled(index, answer[1]):
+        answer = _answer(index, request, respelled)
+    elif parts := _parts_of_words(index, answer[1]):
+        answer = _answer(index, replace(request, meaning=False, reader=None), parts)  # the part itself means nothing
+    result, trace = answer
     took = round((time.perf_counter() - started) * 1000, 1)
-    return result._replace(took_ms=took, meta={**result.meta, "took_ms": took}), trace
+    return replace(result, took_ms=took, meta={**result.meta, "took_ms": took}), trace
 
 
 def _respelled(index: IndexedNotes, trace: Trace) -> Attempt | None:
@@ -74,8 +78,24 @@ def _respelled(index: IndexedNotes, trace: Trace) -> Attempt | None:
     for typed, meant in found.items():
         text = re.sub(rf"\b{re.escape(typed)}\b", meant, text)
     understood = tuple(f'no note has "{typed}": searched for "{meant}"' for typed, meant in found.items())
-    respelled = replace(query, text=text, words=parse(text).words)
+    respelled = replace(query, text=text, words=parse(text, operators=False).words)
     return replace(attempt, query=respelled, understood=(*attempt.understood, *understood)) if found else None
+
+
+def _parts_of_words(index: IndexedNotes, trace: Trace) -> Attempt | None:
+    """The query as parts of words, if nothing else answers it; None if no note has them."""
+    attempt, candidates = trace.prepared.attempt, trace.candidates
+    query, unknown = attempt.query, len(candidates.unknown) == len(candidates.idf) > 0
+    if not unknown or candidates.named or query.words.prefixes or not query.plain or attempt.listing:
+        return None
+    if trace.ranking.ranked and answers(trace) and (len(candidates.idf) > 1 or is_known_word(query.text)):
+        return None
+    with index.engine.reading() as reader:
+        found = find_parts(reader, index.view(reader, attempt.filters).scope, query.text)
+    words = tuple(dict.fromkeys(word for around in found.values() for word in around))
+    understood = tuple(part_text(part, around) for part, around in found.items())
+    parts = replace(query, text=" ".join(words), words=parse(" ".join(words), operators=False).words, spelled=words)
+    return replace(attempt, query=parts, parts=words, understood=(*attempt.understood, *understood)) if found else None
 
 
 def _answer(index: IndexedNotes, request: SearchRequest, attempt: Attempt) -> tuple[SearchResult, Trace]:
@@ -84,11 +104,15 @@ def _answer(index: IndexedNotes, request: SearchRequest, attempt: Attempt) -> tu
         embedded = _query_vector(index, request, attempt, space)
         with index.engine.reading() as reader:
             view = index.view(reader, attempt.filters)
+            condition, unchecked = attempt.query.condition, None
             answering = view.space.space if view.space else None
             if request.wants_meaning and answering is not None and (space is None or space.key != answering.key):
                 space = index.seen.space = answering
                 continue  # the first search, or another model took over
-            prepared = _prepare(index, request, attempt, view, embedded)
+            if condition is not None:
+                selected = select(reader, view.scope, condition)
+                view, unchecked = view._replace(scope=selected.scope), selected.problem
+            prepared = _prepare(index, request, attempt, view, embedded)._replace(unchecked=unchecked)
             if attempt.listing:
                 trace = _list_notes(reader, prepared)
             else:
@@ -124,13 +148,9 @@ def _prepare(
 ) -> PreparedQuery:
     """The weights, the moment and the vector of one attempt."""
     vector, problem = embedded
-    weights = dict(request.weights)
-    if len(set(view.tiers.values())) > 1:
-        weights.setdefault("tier", TIER)
-    if request.reranker is not None:
-        weights.setdefault("reader", 1.0)
-    elif request.reader is not None:
-        weights.setdefault("reader", request.reader.model.weight)
+    weights = {name: weight for name, weight in request.weights.items() if name != "reader"}
+    if len(set(view.tiers.values())) > 1 and "tier" not in weights:
+        weights = with_share(weights, "tier", TIER)
     now = time.time() if attempt.filters.as_of is None else attempt.filters.as_of
     embedder = index.embedders.of(view.space.space) if vector is not None and view.space else None
     certainty = embedder.space.certainty if embedder else None
@@ -164,9 +184,9 @@ def _rank_candidates(
     if limit > len(notes) and _depth(request) in (matches, len(candidates.near)):
         trace = _look_deeper(index, reader, trace)
         notes = best_of_each_note(trace.ranking.ranked, trace.facts.conversations)
-    trace = replace(trace, texts=_read_texts(reader, trace, notes[:limit]))
+    trace = trace._replace(texts=_read_texts(reader, trace, notes[:limit]))
     if not notes or not answers(trace):
-        trace = replace(trace, suggestions=suggest(reader, prepared.view.scope, prepared.attempt.query))
+        trace = trace._replace(suggestions=suggest(reader, prepared.view.scope, prepared.attempt.query))
     return trace
 
 
@@ -177,36 +197,38 @@ def _look_deeper(index: IndexedNotes, reader: ReadTransaction, trace: Trace) -> 
     candidates = gather(reader, ask, prepared.view.space, prepared.vector)
     scores = score(prepared, candidates, trace.scores.weights)
     facts = read_facts(index, reader, prepared, candidates, scores)
-    facts = replace(
-        facts,
+    facts = facts._replace(
         left={**trace.facts.left, **facts.left},
         conversations={*trace.facts.conversations, *facts.conversations},
     )
-    known, ceiling = {one.passage for one in first}, first[-1].score if first else 1.0
+    known, ceiling = {candidate.passage for candidate in first}, first[-1].score if first else 1.0
     ranked = rank(prepared, scores.weights, scores.scored, facts)
-    more = [_capped(one, ceiling) for one in ranked if one.passage not in known]
+    more = [_capped(candidate, ceiling) for candidate in ranked if candidate.passage not in known]
     cosines = {**candidates.cosines, **trace.candidates.cosines}
-    return replace(
-        trace,
+    return trace._replace(
         candidates=replace(trace.candidates, cosines=cosines),
         facts=facts,
-        ranking=replace(trace.ranking, ranked=[*first, *more], deeper=more),
+        ranking=trace.ranking._replace(ranked=[*first, *more], deeper=more),
     )
 
 
-def _capped(one: Scored, ceiling: float) -> Scored:
-    if one.score <= ceiling:
-        return one
-    return Scored(one.passage, one.note, {name: part * ceiling / one.score for name, part in one.signals.items()})
+def _capped(candidate: Scored, ceiling: float) -> Scored:
+    if candidate.score <= ceiling:
+        return candidate
+    return Scored(
+        candidate.passage,
+        candidate.note,
+        {name: part * ceiling / candidate.score for name, part in candidate.signals.items()},
+    )
 
 
 def _read_texts(reader: ReadTransaction, trace: Trace, hits: list[Scored]) -> Texts:
     """The passages that these hits, the reader and a remark about an expired note need."""
     first = _first(trace)
     now = trace.prepared.attempt.filters.as_of is None
-    expired = next((one for one in first if now and trace.facts.left.get(one.note) == EXPIRED), None)
+    expired = next((candidate for candidate in first if now and trace.facts.left.get(candidate.note) == EXPIRED), None)
     wanted = (*hits, *(first if trace.is_read else ()), *([expired] if expired else ()))
-    return Texts(reader.passages([one.passage for one in wanted]), expired)
+    return Texts(reader.passages([candidate.passage for candidate in wanted]), expired)
 
 
 def _first(trace: Trace) -> list[Scored]:
@@ -218,22 +240,19 @@ def _list_notes(reader: ReadTransaction, prepared: PreparedQuery) -> Trace:
     """The newest notes that pass the filters and are valid, each by its first passage."""
     attempt, view = prepared.attempt, prepared.view
     scope = view.scope
-    left: dict[int, str] = {}
-    for needle in attempt.query.words.excluded:
-        refused = reader.words(scope, WordQuery(phrases=(needle,)), view.passages)
-        left |= {one.note: "it has a word that the query excludes" for one in refused}
-    daily = {one.note for one in reader.named(scope, attempt.day, longer=True)}
+    daily = {found.note for found in reader.named(scope, attempt.day, longer=True)}
     notes = sorted(reader.list_notes(scope), key=lambda note: note.id not in daily)
-    left |= invalid_notes(reader, prepared, [note.id for note in notes])
+    left = invalid_notes(reader, prepared, [note.id for note in notes])
     material = material_of(prepared, {note.id: note for note in notes})
     listed = [Scored(0, note.id, {}) for note in notes if note.id not in left]
     if len(view.tiers) > 1:
         listed = highest_tier(listed, material)
     limit = prepared.request.limit
-    chosen = [one.note for one in listed][:limit]
+    chosen = [entry.note for entry in listed][:limit]
     first: dict[int, StoredPassage] = {}
     for passage in reader.passages(notes=chosen).values():
-        first.setdefault(passage.note, passage)
+        if scope.only is None or passage.id in scope.only:
+            first.setdefault(passage.note, passage)
     ranked = [Scored(first[note].id, note, {}) for note in chosen if note in first]
     return Trace(
         prepared=prepared,
@@ -248,15 +267,22 @@ def _list_notes(reader: ReadTransaction, prepared: PreparedQuery) -> Trace:
 def _read_first(trace: Trace) -> Trace:
     """Put the first candidates into the order of the model that reads them."""
     prepared, scores, passages = trace.prepared, trace.scores, trace.texts.passages
-    request, query, weight = prepared.request, prepared.attempt.query.text, scores.weights["reader"]
-    first = [one for one in _first(trace) if one.passage in passages]
-    texts = [read_text(passages[one.passage]) for one in first]
-    ranked = [*first, *(one for one in scores.scored if one not in first)]
+    request, query = prepared.request, prepared.attempt.query.text
+    first = [candidate for candidate in _first(trace) if candidate.passage in passages]
+    words = prepared.attempt.query.words
+    texts = [read_text(passages[candidate.passage], words) for candidate in first]
+    ranked = [*first, *(candidate for candidate in scores.scored if candidate not in first)]
+    given = request.weights.get("reader")
     if request.reranker is not None:
-        reading = rerank(request.reranker, query, ranked, texts, weight)
+        reading = rerank(request.reranker, query, ranked, texts, 1.0 if given is None else given)
     else:
         assert request.reader is not None
-        reading = read(request.reader, query, ranked, texts, weight, request.read_seconds)
-    reranked = rank(prepared, scores.weights, reading.ranked, trace.facts)
-    ranking = replace(trace.ranking, ranked=[*reranked, *trace.ranking.deeper])
-    return replace(trace, ranking=ranking, reading=reading)
+        weight = request.reader.model.weight if given is None else given
+        every = trace.candidates.has_every_word
+        reading = read(request.reader, query, ranked, texts, weight, request.read_seconds, every)
+    weights = with_share(scores.weights, "reader", reading.weight)
+    reranked = rank(prepared, weights, reading.ranked, trace.facts)
+    ceiling = reranked[-1].score if reranked else 1.0
+    deeper = [_capped(candidate, ceiling) for candidate in trace.ranking.deeper]
+    ranking = trace.ranking._replace(ranked=[*reranked, *deeper], deeper=deeper)
+    return trace._replace(scores=scores._replace(weights=weights), ranking=ranking, reading=reading)

@@ -1,20 +1,20 @@
-"""What was typed into what is searched for: words, phrases, exclusions, and filters such as `tag:ops`.
+"""What was typed into what is searched for: words that rank, filters, and what must be there exactly.
 
-Pure, and any text parses. Operators: `"a phrase"` must be there as it is, `-word` must not occur (two letters or more,
-so that `ffmpeg -c copy` is plain text), `tag:x` or `#x`, `path:x` and `file:x` narrow the search. A quote that is not
-closed is ignored.
+Pure, and any text parses. `retrieval/grammar.py` has the operators.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from co_cli.hits import Filters
 from co_cli.index.engine import Needle, WordQuery
-from co_cli.index.tokens import RUN, is_stop_word, tokens
-from co_cli.notes.markdown import is_colour
+from co_cli.index.tokens import is_stop_word, spaceless_run, tokens
+from co_cli.retrieval.grammar import NARROWING, Node, Parsed, leaves, parse_terms
+from co_cli.retrieval.matching import Condition
 from co_cli.values import to_utf8
 
 MOST_TERMS = 48
@@ -23,16 +23,6 @@ LONGEST_EMBEDDED = 4_000
 """Characters that are embedded; what follows hardly moves a vector."""
 WORDS_BESIDE_QUOTES = 2
 """With this many words around a phrase, it is a question that quotes, not a search for the phrase."""
-PART = re.compile(
-    r"""
-    (?<!\S)(?P<operator>tag|path|file):(?:"(?P<quoted_value>[^"]*)"|"?(?P<value>[^\s"]+))
-    | (?<!\S)\#(?P<tag>[^\s"#,;:()]*[^\W\d_][^\s"#,;:()]*)
-    | (?<!\S)(?P<minus>-?)"(?P<phrase>[^"]*)"
-    | (?<!\S)-"?(?P<refused>[^\W\d_]{2}\S*)
-    | (?P<loose>\S+)
-    """,
-    re.VERBOSE | re.IGNORECASE,
-)
 EDGES = "".join(chr(place) for place in range(33, 128) if not chr(place).isalnum()) + "\u2018\u2019\u201c\u201d\u2026"
 WENT_WRONG = re.compile(r"\bwhat went wrong (?=with|in|at|on|during|when)", re.IGNORECASE)
 ASKS_WHY = re.compile(r"\s*why\b", re.IGNORECASE)
@@ -48,66 +38,168 @@ class Query:
     text: str
     """What is asked, without operators: this is embedded, and looked up as a name."""
     words: WordQuery
-    tags: tuple[str, ...] = ()
-    paths: tuple[str, ...] = ()
-    files: tuple[str, ...] = ()
+    narrowing: tuple[Node, ...] = ()
+    """Tags, paths, file names and properties that are wanted, or not."""
+    condition: Condition | None = None
+    """What else must be there exactly, or must not."""
     spelled: tuple[str, ...] = ()
-    """The wanted words as they were typed, and the phrases and exclusions: for a search without an index."""
+    """The wanted words as they were typed, and the phrases and exclusions."""
     quoted: tuple[str, ...] = ()
     refused: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
+    """Operators that are words here."""
+    problem: str | None = None
+    """What is wrong with an operator. It is then read as text."""
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        return self._values("tag")
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        return self._values("path")
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        return self._values("file")
+
+    @property
+    def wanted(self) -> tuple[Node, ...]:
+        """The narrowing terms that are no exclusions."""
+        return tuple(node for node in self.narrowing if node.kind != "not")
+
+    @property
+    def unwanted(self) -> tuple[Node, ...]:
+        """Those that are, without their signs."""
+        return tuple(node.nodes[0] for node in self.narrowing if node.kind == "not")
 
     @property
     def plain(self) -> bool:
-        """Whether no phrase or exclusion says which passages may answer."""
-        return not self.words.phrases and not self.words.excluded
+        """Whether nothing but filters says which passages may answer."""
+        return self.condition is None
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether every hit has something that must be there."""
+        return self.condition is not None and any(positive for _, positive in leaves(self.condition.node))
 
     @property
     def quotes_in_passing(self) -> bool:
         """Whether it says more than what it quotes."""
-        words = self.words
-        return bool(words.phrases) and not words.excluded and len(words.terms) >= WORDS_BESIDE_QUOTES
+        node = self.condition.node if self.condition and not self.condition.case else None
+        quotes = node.nodes if node and node.kind == "and" else (node,)
+        all_quotes = all(quote is not None and quote.kind == "phrase" for quote in quotes)
+        return all_quotes and len(self.spelled) >= WORDS_BESIDE_QUOTES
+
+    @property
+    def is_choice_of_words(self) -> bool:
+        """Whether all that must be there are words around an OR, which may be emphasis."""
+        node = self.condition.node if self.condition else None
+        return node is not None and node.kind == "or" and all(leaf.kind == "word" for leaf, _ in leaves(node))
 
     def narrow(self, filters: Filters) -> Filters:
         """The filters with what the query adds to them."""
         any_of = filters.any_tag and filters.tags  # one of those is enough: these would be one more of them
-        tags = filters.tags if any_of else (*filters.tags, *self.tags)
-        return filters._replace(tags=tags, paths=(*filters.paths, *self.paths), files=(*filters.files, *self.files))
+        others = dict(filters.others)
+        for node in self.narrowing:
+            name, value = _filter_of(node)
+            if name in Filters._fields:
+                had = getattr(filters, name)
+                filters = filters._replace(**{name: had if name == "tags" and any_of else (*had, value)})
+            else:
+                others[name] = (*others.get(name, ()), value)
+        return filters._replace(others=tuple(sorted(others.items())))
+
+    def _values(self, name: str) -> tuple[str, ...]:
+        return tuple(node.text for node in self.wanted if node.kind == name)
 
 
-def parse(text: str, prefix: bool = False) -> Query:
-    """Take a query apart. With `prefix`, its last word may be the beginning of one."""
+def filters_for(node: Node) -> Filters:
+    """Filters that require this one term."""
+    return Query("", WordQuery(), (node,)).narrow(Filters())
+
+
+def _filter_of(node: Node) -> tuple[str, str | tuple[str, str]]:
+    """The filter that a term is, and its value."""
+    match node.kind:
+        case "not":
+            name, value = _filter_of(node.nodes[0])
+            return f"without_{name}", value
+        case "property":
+            return "fields", (node.name, node.text)
+        case "key":
+            return "keys", node.name
+        case _:
+            return f"{node.kind}s", node.text
+
+
+def parse(text: str, prefix: bool = False, case: bool = False, operators: bool = True) -> Query:
+    """Take a query apart. With `prefix`, its last word may be the beginning of one; with `case`, words are exact."""
     text = WENT_WRONG.sub("why ", to_utf8(text)[:LONGEST_QUERY].replace("\0", " "))
-    found: dict[str, list[str]] = {name: [] for name in ("tag", "path", "file", "loose", "shown", "quoted", "refused")}
-    for part in PART.finditer(text):
-        if part["operator"] or (part["tag"] and not is_colour(part["tag"])):
-            value = part["quoted_value"] or part["value"] or part["tag"] or ""
-            found[(part["operator"] or "tag").lower()].append(value.strip(" #").rstrip(".,;!?/"))
-        elif part["refused"] or part["minus"]:
-            found["refused"].append(part["refused"] or part["phrase"])
-        else:
-            loose = part["loose"] or part["tag"]
-            kind, wanted = ("loose", loose.strip('"')) if loose else ("quoted", part["phrase"])
-            found[kind].append(wanted)
-            found["shown"].append(wanted)
-    if found["refused"] and not any(found[name] for name in ("shown", "tag", "path", "file")):
-        return parse(re.sub(r"(?<!\S)-", " ", text), prefix)  # nothing is wanted: it was not meant as an exclusion
-    words = WordQuery(
-        terms=_terms(found["loose"]),
-        phrases=_needles(found["quoted"]),
-        excluded=_needles(found["refused"]),
-        prefixes=_prefixes(found["loose"], prefix and not text[-1:].isspace()),
-        hints=tuple(token for word in CAUSES for token in tokens(word)) if ASKS_WHY.match(text) else (),
-    )
+    parsed = parse_terms(text) if operators else Parsed(tuple(Node("word", word) for word in text.split()))
+    terms = tuple(dict.fromkeys(parsed.terms))
+    if terms and all(_refuses(term) == "phrase" for term in terms):
+        return parse(re.sub(r"(?<!\S)-", " ", text), prefix, case)  # nothing is wanted: it is no exclusion
+    loose = [term.text for term in parsed.terms if term.kind == "word"]
+    spelled = _wanted(loose)
+    narrowing = [term for term in terms if term.kind in NARROWING or _refuses(term) in NARROWING]
+    rest = [term for term in terms if term.kind != "word" and term not in narrowing]
+    exact = [node for term in rest if (node := _compared(term)) is not None]
+    exact += [Node("phrase", word) for word in spelled if case]
+    wanted = [leaf for node in exact for leaf, positive in leaves(node) if positive]
+    quoted = [leaf.text for leaf in wanted if leaf.kind == "phrase"][:MOST_TERMS]
+    counted = _terms([*loose, *(leaf.text for leaf in wanted if leaf.kind == "word")])
+    counted += tuple(token for needle in _needles(quoted) for token in needle)
+    asked = [leaf for term in parsed.terms for leaf, positive in leaves(term) if positive]
     return Query(
-        text=" ".join(found["shown"]),
-        words=words,
-        tags=_once(found["tag"]),
-        paths=_once(found["path"]),
-        files=_once(found["file"]),
-        spelled=tuple(_wanted(found["loose"])),
-        quoted=tuple(found["quoted"]),
-        refused=tuple(found["refused"]),
+        text=" ".join(leaf.text for leaf in asked if leaf.kind in ("word", "phrase")),
+        words=WordQuery(
+            terms=tuple(dict.fromkeys(counted))[:MOST_TERMS],
+            prefixes=_prefixes(loose, prefix and not text[-1:].isspace()),
+            hints=tuple(token for word in CAUSES for token in tokens(word)) if ASKS_WHY.match(text) else (),
+        ),
+        narrowing=tuple(narrowing),
+        condition=_condition(exact, case),
+        spelled=tuple(spelled),
+        quoted=tuple(quoted),
+        refused=tuple(node.nodes[0].text for node in exact if _refuses(node) == "phrase"),
+        remarks=parsed.remarks,
+        problem=parsed.problem,
     )
+
+
+def _refuses(node: Node) -> str:
+    """The kind of what a term excludes; nothing if it is no exclusion."""
+    return node.nodes[0].kind if node.kind == "not" else ""
+
+
+def _condition(nodes: Sequence[Node], case: bool) -> Condition | None:
+    kept = [node for node in nodes if node.kind != "not"][:MOST_TERMS]
+    kept += [node for node in nodes if node.kind == "not"][:MOST_TERMS]
+    return Condition(kept[0] if len(kept) == 1 else Node("and", nodes=tuple(kept)), case) if kept else None
+
+
+def _compared(node: Node) -> Node | None:
+    """A term without punctuation; None if that is all."""
+    if node.kind == "word":
+        word = next(iter(_wanted([node.text])), "")
+        return Node("word", word) if _needle(word) else None
+    members = map(_telling, node.nodes) if node.kind == "or" else node.nodes
+    kept = tuple(compared for member in members if (compared := _compared(member)) is not None)
+    if node.nodes and not kept:
+        return None
+    return kept[0] if node.kind in ("and", "or") and len(kept) == 1 else node._replace(nodes=kept)
+
+
+def _telling(node: Node) -> Node:
+    """One side of an OR without stop words: what stands there may be a question."""
+    kept = tuple(member for member in node.nodes if not (member.kind == "word" and is_stop_word(member.text)))
+    return node._replace(nodes=kept) if node.kind == "and" and kept else node
+
+
+def needle_of(leaf: Node) -> Needle:
+    """The tokens by which an index finds what has a word or phrase; none if it has no letters or digits."""
+    return _needle(leaf.text) if leaf.kind == "word" else _phrase(leaf.text)
 
 
 def _wanted(parts: list[str]) -> list[str]:
@@ -124,10 +216,6 @@ def _needles(texts: list[str]) -> tuple[Needle, ...]:
     return tuple(dict.fromkeys(needle for text in texts if (needle := _phrase(text))))[:MOST_TERMS]
 
 
-def _once(texts: list[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(text for text in texts if text))
-
-
 def _needle(text: str) -> Needle:
     """The tokens of a text that is looked for: of a run without spaces, every pair of letters."""
     return tuple(token for token in tokens(text) if not _is_lone(token))
@@ -141,13 +229,14 @@ def _phrase(text: str) -> Needle:
 
 def _is_lone(token: str) -> bool:
     """Whether this is the last letter of a run, which stands alone in the index so that it can be found by itself."""
-    return len(token) == 1 and RUN.fullmatch(token) is not None
+    return len(token) == 1 and not token.isascii() and spaceless_run().fullmatch(token) is not None
 
 
 def _prefixes(parts: list[str], last: bool) -> tuple[str, ...]:
     """Beginnings: single letters of scripts without spaces, and with `last` the word that is being typed."""
-    found = [run for part in parts for run in RUN.findall(unicodedata.normalize("NFKC", part)) if len(run) == 1]
+    others = [unicodedata.normalize("NFKC", part) for part in parts if not part.isascii()]
+    found = [run for part in others for run in spaceless_run().findall(part) if len(run) == 1]
     word = parts[-1].strip(EDGES) if parts and last else ""
     if word:
         found += [word.lower().rpartition("-")[2], *tokens(word)[-1:]]
-    return tuple(dict.fromkeys(one for one in found if one and one.isalnum()))
+    return tuple(dict.fromkeys(start for start in found if start and start.isalnum()))

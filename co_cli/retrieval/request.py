@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from co_cli.hits import Filters
@@ -12,7 +12,7 @@ from co_cli.index.names import fold_name
 from co_cli.notes.dates import asks_only_for_period, describe, find_period
 from co_cli.retrieval.profiles import DEFAULT, Profile
 from co_cli.retrieval.query import Query, parse
-from co_cli.retrieval.rerank import READ_SECONDS, Reranker
+from co_cli.retrieval.rerank import Reranker
 
 if TYPE_CHECKING:
     from co_cli.embedding.reader import CrossEncoder
@@ -34,8 +34,14 @@ class SearchRequest:
     """Each side can be switched off."""
     min_score: float | None = None
     prefix: bool = False
+    case: bool = False
+    """Words, phrases and regular expressions must have the same case."""
+    operators: bool = True
+    """False: all of the query is text."""
     reader: CrossEncoder | None = None
-    read_seconds: float | None = READ_SECONDS
+    read_always: bool = False
+    """Whether the reader also reads where it is sure without it."""
+    read_seconds: float | None = None
     """What reading may take; None: as long as it takes."""
     reranker: Reranker | None = None
     """Any other model, instead of the reader."""
@@ -57,36 +63,53 @@ class Attempt:
     """Nothing but filters is asked for: list what passes them."""
     day: str = ""
     """The day that is asked for: its daily note is listed first."""
+    parts: tuple[str, ...] = ()
+    """Words of notes that are searched for because the query has a part of each."""
 
 
-def attempts(request: SearchRequest) -> Iterator[Attempt]:
-    """The narrowest reading first; the others are for when that finds nothing."""
-    query, filters, understood = parse(request.query, request.prefix), request.filters, list[str]()
+def attempts(request: SearchRequest, dates: bool = True) -> Iterator[Attempt]:
+    """The narrowest reading first; the others are for when that finds nothing. Without `dates`, those are text."""
+    query, filters, understood = _parse(request, request.query), request.filters, list[str]()
+    understood += query.remarks
     period = None
-    if filters.since is None and filters.until is None:
+    if dates and filters.since is None and filters.until is None:
         period, rest = find_period(request.query, time.time() if filters.as_of is None else filters.as_of)
         if period is not None:
             filters = filters._replace(since=period.since, until=period.until and period.until - 0.001)
-            query = parse(rest, request.prefix)
+            query = _parse(request, rest)
             understood.append(f"{describe(period)}: only notes of that time were searched")
     narrowed = query.narrow(filters)
     if narrowed != filters:
-        understood.append(f"only notes with {_operators(query)} were searched")
+        understood.append(f"only notes {_operators(query)} were searched")
     only_narrows = not query.text.strip() or (query.words.empty and narrowed != request.filters)
-    listing = only_narrows or (period is not None and asks_only_for_period(query.text))
+    nothing_asked = narrowed == Filters() and query.plain
+    listing = only_narrows or (period is not None and asks_only_for_period(query.text, period.language))
     day = fold_name(period.day) if period else ""
-    yield Attempt(query, narrowed, tuple(understood), listing and narrowed != Filters(), day)
+    yield Attempt(query, narrowed, tuple(understood), listing and not nothing_asked, day)
     if query.quotes_in_passing:
-        plain = parse(query.text.replace('"', " "), request.prefix)
+        plain = _parse(request, query.text, operators=False)
         yield Attempt(plain, narrowed, (*understood, "no note has the quoted words as they are"))
-    if narrowed != filters:
-        wide = parse(f"{query.text} {' '.join((*query.tags, *query.paths, *query.files))}", request.prefix)
-        yield Attempt(wide, request.filters, (f"nothing was found with {_operators(query)}: all notes were searched",))
+    if query.is_choice_of_words and not query.narrowing:
+        plain = _parse(request, request.query, operators=False)
+        remark = "no note has the words on either side of OR: searched for any of them"
+        yield Attempt(plain, filters, (*understood, remark))
+    if query.wanted:
+        values = (text for node in query.wanted for text in (node.name, node.text) if text)
+        refused = tuple(node for node in query.narrowing if node.kind == "not")
+        wide = _parse(request, f"{query.text} {' '.join(values)}", operators=False)
+        wide = replace(wide, condition=query.condition, narrowing=refused)
+        remark = f"nothing was found {_operators(query)}: all notes were searched"
+        yield Attempt(wide, wide.narrow(request.filters), (*query.remarks, remark))
     elif period is not None:
-        query = parse(request.query, request.prefix)
+        query = _parse(request, request.query)
         yield Attempt(query, request.filters, (f"{describe(period)}: nothing was found, all notes were searched",))
 
 
+def _parse(request: SearchRequest, text: str, operators: bool = True) -> Query:
+    return parse(text, request.prefix, request.case, operators and request.operators)
+
+
 def _operators(query: Query) -> str:
-    named = (("tag", query.tags), ("path", query.paths), ("file", query.files))
-    return " and ".join(f"{operator}:{value}" for operator, values in named for value in values)
+    """What narrows a query, as it was typed."""
+    parts = (("with", query.wanted), ("without", query.unwanted))
+    return " and ".join(f"{word} {' and '.join(map(str, nodes))}" for word, nodes in parts if nodes)

@@ -7,8 +7,8 @@ late or answers nonsense, the order stays as it was, and the result says so.
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
-from math import isfinite
+from collections.abc import Callable, Mapping, Sequence
+from math import exp, isfinite
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 READ = 20
 """Notes that are read, each with its best passage."""
-READ_SECONDS = 0.4
-"""What the reader may take by default."""
 SECONDS = 10.0
 """What any other model may take."""
 
@@ -38,6 +36,8 @@ class Reading(NamedTuple):
     ranked: list[Scored]
     scores: Mapping[int, float] = MappingProxyType({})
     problem: str | None = None
+    weight: float = 0.0
+    """That of the signal `reader`, beside 1 for all others; 0: there is none."""
 
 
 def read(
@@ -47,20 +47,23 @@ def read(
     texts: Sequence[str],
     weight: float,
     seconds: float | None,
+    has_every_word: Callable[[int], bool],
 ) -> Reading:
-    """Add the signal `reader` to the first candidates, which have these texts. Those that time allows are read.
+    """Add the signal `reader` to the first candidates, which have these texts: the odds that a passage answers.
 
-    The lowest score adds nothing, so that candidates which were not read stay where they are, behind those that were.
+    A passage with every word of the question counts as if it had been read best: reading is for other words. What was
+    not read gets nothing, and so stays behind all before it.
     """
     try:
         found = reader.scores(query, texts, seconds)
     except KnowledgeError as error:
         return Reading(list(ranked), problem=f"results are in the order without the reader: {error}")
-    scores = [score for score in found[: found.index(None) if None in found else None] if score is not None]
-    low = min(scores, default=0.0)
-    added = [one.plus("reader", weight * (score - low)) for one, score in zip(ranked, scores, strict=False)]
-    read_scores = {one.passage: score for one, score in zip(ranked, scores, strict=False)}
-    return Reading(best_first([*added, *ranked[len(scores) :]]), read_scores)
+    scores = {candidate.passage: score for candidate, score in zip(ranked, found, strict=False) if score is not None}
+    parts = {passage: 1 / (1 + exp(-score / reader.model.scale)) for passage, score in scores.items()}
+    best = max(parts.values(), default=0.0)
+    parts |= {passage: best for passage in parts if has_every_word(passage)}
+    late = f"read {len(scores)} of {len(texts)}: there was no time for more (`knowledge_reader_ms`)"
+    return Reading(_blended(ranked, parts, weight), scores, late if len(scores) < len(texts) else None, weight)
 
 
 def rerank(reranker: Reranker, query: str, ranked: Sequence[Scored], texts: Sequence[str], weight: float) -> Reading:
@@ -69,8 +72,20 @@ def rerank(reranker: Reranker, query: str, ranked: Sequence[Scored], texts: Sequ
     if problem:
         return Reading(list(ranked), problem=f"the reranker {problem}: results are in the order without it")
     low, spread = min(scores), max(scores) - min(scores) or 1.0
-    added = [one.plus("reader", weight * (score - low) / spread) for one, score in zip(ranked, scores, strict=False)]
-    return Reading(best_first([*added, *ranked[len(texts) :]]))
+    parts = {candidate.passage: (score - low) / spread for candidate, score in zip(ranked, scores, strict=False)}
+    return Reading(_blended(ranked, parts, weight), weight=weight)
+
+
+def _blended(ranked: Sequence[Scored], parts: Mapping[int, float], weight: float) -> list[Scored]:
+    """In a new order, with a signal `reader` of this weight beside 1 for all others. A name needs no reading."""
+    share = 1 / (1 + weight)
+    blended = [
+        candidate.times(share).plus("reader", weight * share * parts.get(candidate.passage, 0.0))
+        if "name" not in candidate.signals
+        else candidate
+        for candidate in ranked
+    ]
+    return best_first(blended)
 
 
 def _ask(reranker: Reranker, query: str, texts: Sequence[str]) -> tuple[list[float], str | None]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from math import exp, log
 from typing import NamedTuple
 
@@ -15,18 +16,23 @@ from co_cli.index.tokens import spans, tokens
 from co_cli.notes.markdown import plain_text
 from co_cli.notes.refs import ENDINGS
 from co_cli.retrieval.candidates import Candidates
+from co_cli.retrieval.matching import Condition
+from co_cli.retrieval.query import Query
 from co_cli.retrieval.score import Scored, trust
 from co_cli.retrieval.steps import PreparedQuery, Trace
 from co_cli.values import moment_text
 
 SNIPPET = 240  # characters
 LONGEST_MARKED = 20_000
+SEPARATOR = " \u00b7 "
 MOST_NAMED = 3
 CODE = re.compile(r"^[ \t]*(?:```|~~~)[^\n]*\n(.*?)(?:\n[ \t]*(?:```|~~~)[ \t]*$|\Z)", re.M | re.S)
-ABSENT = 0.01
-"""Below this confidence nothing is there. So low because a wrong `absent` costs more than a doubtful hit."""
-WEAK = 0.1
-"""Below this confidence a hit is labelled as weak."""
+ABSENT = 0.2
+"""Below this confidence nothing is there: with a reader, so are 5 % of the questions that short notes answer."""
+UNKNOWN = 0.5
+"""The same for a single word that no note has, which may be no word."""
+WEAK = 0.05
+"""Below this confidence a hit is labelled as weak: half of the wrong ones, and with a reader 5 % of the right ones."""
 
 
 class Snippet(NamedTuple):
@@ -39,28 +45,30 @@ class Snippet(NamedTuple):
 def best_of_each_note(ranked: Sequence[Scored], conversations: Collection[int] = ()) -> list[Scored]:
     """The best passage of each note, in order, and every one of these conversations."""
     seen: dict[tuple[int, int], Scored] = {}
-    for one in ranked:
-        seen.setdefault((one.note, one.passage if one.note in conversations else 0), one)
+    for candidate in ranked:
+        seen.setdefault((candidate.note, candidate.passage if candidate.note in conversations else 0), candidate)
     return list(seen.values())
 
 
 class Fit(NamedTuple):
-    """What a search's confidence is made of: what was fitted for these models, and how many passages were searched."""
+    """What a search's confidence is made of: what was fitted for these vectors, and how many passages were searched."""
 
     certainty: Sequence[float]
     passages: int
 
 
-def confidence(fit: Fit | None, cosine: float, coverage: float, *score: float) -> float | None:
+def confidence(fit: Fit | None, cosine: float, coverage: float, score: float | None) -> float | None:
     """How sure it is that something answers, 0 to 1; None for vectors that nobody measured.
 
-    A logistic in the cosine, the share of the question's words, the size of the vault (among more passages, one is near
-    by chance), and the reader's score if it was read. Fitted by `python -m benchmarks absence`.
+    What was read is judged by the reader's score alone: with cosine and words it is about as good. Else it is a
+    logistic in the cosine, the share of the question's words, and the size of the vault (among more passages, one is
+    near by chance). Fitted by `python -m benchmarks absence`.
     """
     if fit is None:
         return None
-    figures = (cosine, coverage, log(max(fit.passages, 1)), *score, 1.0)
-    return 1 / (1 + exp(-sum(weight * figure for weight, figure in zip(fit.certainty, figures, strict=True))))
+    figures = (cosine, coverage, log(max(fit.passages, 1)), 1.0)
+    odds = sum(weight * figure for weight, figure in zip(fit.certainty, figures, strict=True))
+    return 1 / (1 + exp(-(odds if score is None else score)))
 
 
 def make_result(index: IndexedNotes, trace: Trace) -> SearchResult:
@@ -68,10 +76,10 @@ def make_result(index: IndexedNotes, trace: Trace) -> SearchResult:
     prepared, candidates, ranking = trace.prepared, trace.candidates, trace.ranking
     request, view, read = prepared.request, prepared.view, trace.read_scores
     best = best_of_each_note(ranking.ranked, trace.facts.conversations)
-    chosen = [one for one in best if one.passage in trace.texts.passages][: ranking.limit]
+    chosen = [candidate for candidate in best if candidate.passage in trace.texts.passages][: ranking.limit]
     sure = confidence_of(trace)
     answered = bool(chosen) and answers(trace)
-    problems = (prepared.problem, trace.reading.problem if trace.reading else None)
+    problems = (prepared.problem, prepared.unchecked, trace.reading.problem if trace.reading else None)
     degraded = [*filter(None, problems), *_shortcomings(index, prepared, answered)]
     fresh = index.seen.fresh_as_of or view.synced_at
     by_meaning = prepared.vector is not None and view.space is not None
@@ -82,7 +90,7 @@ def make_result(index: IndexedNotes, trace: Trace) -> SearchResult:
         # without vectors to compare, hybrid is words alone
         backend=request.backend if by_meaning or prepared.attempt.listing else "fts5",
         searched=Searched(view.notes, view.passages, moment_text(fresh) if fresh else None),
-        hits=[_hit(trace, one) for one in chosen],
+        hits=[_hit(trace, candidate) for candidate in chosen],
         took_ms=0.0,
         confidence=None if sure is None else round(sure, 4),
         understood=(*prepared.attempt.understood, *_expired_answer(trace, answered)),
@@ -101,38 +109,39 @@ def make_result(index: IndexedNotes, trace: Trace) -> SearchResult:
 def confidence_of(trace: Trace) -> float | None:
     """How sure it is that something answers. What is not valid answers nothing."""
     candidates, left, read = trace.candidates, trace.facts.left, trace.read_scores
-    if any(one.note not in left for one in candidates.named):
+    if any(found.note not in left for found in candidates.named):
         return 1.0
     if not candidates.cosines:
         return None
     valid = {passage for passage, note in candidates.notes.items() if note not in left}
-    cosine = max((candidates.cosines[one] for one in valid & candidates.cosines.keys()), default=0.0)
-    coverage = max((candidates.share(candidates.having[one]) for one in valid & candidates.having.keys()), default=0.0)
-    best = sorted(read[one] for one in valid & read.keys())[-1:]
-    return confidence(_fit(trace.prepared, bool(best)), cosine, coverage, *best)
+    cosine = max((candidates.cosines[passage] for passage in valid & candidates.cosines.keys()), default=0.0)
+    coverage = max(
+        (candidates.share(candidates.having[passage]) for passage in valid & candidates.having.keys()), default=0.0
+    )
+    best = max((read[passage] for passage in valid & read.keys()), default=None)
+    return confidence(_fit(trace.prepared), cosine, coverage, best)
 
 
 def answers(trace: Trace) -> bool:
-    """Whether it is sure enough. A single word that no note has may be no word: then no hit may be weak."""
+    """Whether it is sure enough."""
     sure, candidates = confidence_of(trace), trace.candidates
-    return sure is None or sure >= (WEAK if len(candidates.idf) == 1 and candidates.unknown else ABSENT)
+    if trace.prepared.attempt.query.is_exact:  # every candidate has what must be there
+        return True
+    return sure is None or sure >= (UNKNOWN if len(candidates.idf) == 1 and candidates.unknown else ABSENT)
 
 
-def _fit(prepared: PreparedQuery, is_read: bool) -> Fit | None:
-    """What was fitted for the answering vectors, and for the reader; None if meaning was not asked."""
-    certainty, reader = prepared.certainty, prepared.request.reader
-    if certainty is not None and is_read and reader is not None:
-        certainty = reader.model.certainty
-    return None if certainty is None else Fit(certainty, prepared.view.passages)
+def _fit(prepared: PreparedQuery) -> Fit | None:
+    """What was fitted for the answering vectors; None if meaning was not asked."""
+    return None if prepared.certainty is None else Fit(prepared.certainty, prepared.view.passages)
 
 
 def _expired_answer(trace: Trace, answered: bool) -> list[str]:
     """Mention an expired note that would answer: where nothing does, or where it would come first."""
-    one, texts = trace.texts.expired, trace.texts.passages
-    passage = texts.get(one.passage) if one else None
-    if one is None or passage is None or (answered and one.note != trace.scores.scored[0].note):
+    candidate, texts = trace.texts.expired, trace.texts.passages
+    passage = texts.get(candidate.passage) if candidate else None
+    if candidate is None or passage is None or (answered and candidate.note != trace.scores.scored[0].note):
         return []
-    if is_weak(one, passage, trace.candidates, _fit(trace.prepared, False)):
+    if is_weak(candidate, passage, trace.candidates, _fit(trace.prepared)):
         return []
     return [expired_answer(trace.prepared.view.prefixes.get(passage.vault, "") + passage.ref)]
 
@@ -149,29 +158,32 @@ def _shortcomings(index: IndexedNotes, prepared: PreparedQuery, answered: bool) 
     elif by_meaning and view.unready and by_vectors:
         found.append(f"answered by words, for lack of vectors: {', '.join(view.unready)}")
     elif by_vectors and view.space and view.space.space != embedders.space:
-        problem = embedders.outage.problem  # of the server whose vectors are not there yet
+        problem = embedders.outage.problem()  # of the server whose vectors are not there yet
         found += [f"answered with the vectors of {view.space.space.provider}: {problem}"] if problem else []
     found += view.outdated
     found += [] if answered else unsearched_text(index.unsearched(view.scope))
     return found
 
 
-def _hit(trace: Trace, one: Scored) -> Hit:
-    passage, view, read = trace.texts.passages[one.passage], trace.prepared.view, trace.read_scores
-    score = [read[one.passage]] if one.passage in read else []
-    weak = is_weak(one, passage, trace.candidates, _fit(trace.prepared, bool(score)), *score)
-    words, prefix = trace.prepared.attempt.query.words, view.prefixes.get(passage.vault, "")
-    hit = make_hit(one, passage, words, prefix, weak)
-    return hit._replace(missing=hit.missing or passage.vault in view.away)
+def _hit(trace: Trace, candidate: Scored) -> Hit:
+    passage, view, read = trace.texts.passages[candidate.passage], trace.prepared.view, trace.read_scores
+    query, prefix = trace.prepared.attempt.query, view.prefixes.get(passage.vault, "")
+    sure = query.is_exact  # it has what must be there
+    weak = not sure and is_weak(candidate, passage, trace.candidates, _fit(trace.prepared), read.get(candidate.passage))
+    hit = make_hit(candidate, passage, query, prefix, weak)
+    searched = {*tokens(searched_text(passage))} if trace.prepared.attempt.parts else set[str]()
+    parts = tuple(word for word in trace.prepared.attempt.parts if searched.issuperset(tokens(word)))
+    return replace(hit, missing=hit.missing or passage.vault in view.away, part_of=parts)
 
 
-def make_hit(one: Scored, passage: StoredPassage, words: WordQuery, prefix: str, weak: bool) -> Hit:
+def make_hit(candidate: Scored, passage: StoredPassage, query: Query, prefix: str, weak: bool) -> Hit:
     """`prefix` comes before the refs of other people's vaults."""
-    snippet = make_snippet(passage.body, words)
+    properties = matched_properties(passage, query.words)
+    snippet = show_properties(properties, make_snippet(passage.body, query.words, query.condition))
     lines = (passage.first_line, passage.last_line)
     # a memory is opened whole, anything longer at its lines
     ref = passage.ref if passage.source == "memory" else f"{passage.ref}#L{lines[0]}-{lines[1]}"
-    parts = {name: round(part, 4) for name, part in one.signals.items()}
+    parts = {name: round(part, 4) for name, part in candidate.signals.items()}
     return Hit(
         ref=prefix + ref,
         source=passage.source,
@@ -188,6 +200,7 @@ def make_hit(one: Scored, passage: StoredPassage, words: WordQuery, prefix: str,
         missing=passage.missing is not None,
         category=passage.category,
         weak=weak,
+        properties=tuple(f"{key}: {value.text}" for key, value in properties.items()),
     )
 
 
@@ -199,13 +212,15 @@ def shown_heading(heading: str, title: str, source: str, path: str) -> str:
     return shown.removeprefix(title).removeprefix(" > ") if f"{shown} > ".startswith(f"{title} > ") else shown
 
 
-def make_snippet(body: str, words: WordQuery) -> Snippet:
-    """The stretch of a text with most of the matched words; its beginning if none of them occurs."""
+def make_snippet(body: str, words: WordQuery, condition: Condition | None = None) -> Snippet:
+    """The stretch of a text with most of what was matched; its beginning if nothing of it occurs."""
     text = _flat(body[:LONGEST_MARKED])
-    wanted = {*words.terms, *(token for phrase in words.phrases for token in phrase)}
+    exact = condition.spans(text) if condition else []
+    wanted = {*words.terms} - ({*tokens(condition.quoted)} if condition else set())
     found = [
         (start, end, token) for start, end, token in spans(text) if token in wanted or token.startswith(words.prefixes)
     ]
+    found = sorted([*found, *((start, end, text[start:end]) for start, end in exact)])
     start = _best_start(text, found)
     end = len(text) if len(text) - start <= SNIPPET else _word_start(text, start + SNIPPET)
     cut = text[start:end].rstrip()
@@ -213,6 +228,38 @@ def make_snippet(body: str, words: WordQuery) -> Snippet:
     shift = len(head) - start
     marks = [(first + shift, last + shift) for first, last, _ in found if start <= first and last <= start + len(cut)]
     return Snippet(f"{head}{cut}{tail}", _joined(marks))
+
+
+def matched_properties(passage: StoredPassage, words: WordQuery) -> dict[str, Snippet]:
+    """The properties with words of the query that neither the title nor the text has."""
+    return find_properties(passage.properties, f"{passage.title}\n{passage.body}", words)
+
+
+def find_properties(properties: str, text: str, words: WordQuery) -> dict[str, Snippet]:
+    """Those of the properties, a line for each, with words of the query that are not in a text."""
+    found: dict[str, Snippet] = {}
+    known: set[str] | None = None
+    for line in properties.splitlines():
+        key, _, value = line.partition(": ")
+        snippet = make_snippet(value, words)
+        if snippet.marks:
+            known = {*tokens(text[:LONGEST_MARKED])} if known is None else known
+            matched = {token for first, last in snippet.marks for token in tokens(snippet.text[first:last])}
+            if matched - known:
+                found[key] = snippet
+                known |= matched
+    return found
+
+
+def show_properties(properties: Mapping[str, Snippet], snippet: Snippet) -> Snippet:
+    """A snippet behind these properties."""
+    text, marks = "", list[tuple[int, int]]()
+    parts = [*((f"{key}: ", value) for key, value in properties.items()), *([("", snippet)] if snippet.text else ())]
+    for place, (name, part) in enumerate(parts):
+        text += f"{SEPARATOR if place else ''}{name}"
+        marks += [(first + len(text), last + len(text)) for first, last in part.marks]
+        text += part.text
+    return Snippet(text, tuple(marks))
 
 
 def _flat(body: str) -> str:
@@ -224,15 +271,17 @@ def _flat(body: str) -> str:
     return "\n".join(part for part in parts if part)
 
 
-def is_weak(one: Scored, passage: StoredPassage, candidates: Candidates, fit: Fit | None, *score: float) -> bool:
+def is_weak(
+    candidate: Scored, passage: StoredPassage, candidates: Candidates, fit: Fit | None, score: float | None = None
+) -> bool:
     """Whether a hit hardly has to do with the question, taken by itself."""
-    cosine = candidates.cosines.get(one.passage)
-    if cosine is None or "name" in one.signals:
+    cosine = candidates.cosines.get(candidate.passage)
+    if cosine is None or "name" in candidate.signals:
         return False
     coverage = 0.0
-    if one.signals.get("words"):
+    if candidate.signals.get("words"):
         coverage = candidates.share(candidates.idf.keys() & tokens(searched_text(passage)))
-    sure = confidence(fit, cosine, coverage, *score)
+    sure = confidence(fit, cosine, coverage, score)
     return sure is not None and sure < WEAK
 
 
@@ -246,15 +295,18 @@ def expired_answer(ref: str) -> str:
     return f"{ref} would answer, but it is {EXPIRED}: --outdated includes it"
 
 
-def read_text(passage: StoredPassage) -> str:
-    """What a model reads: the title, unless the text begins with it or is a turn, the heading, and the text."""
+def read_text(passage: StoredPassage, words: WordQuery) -> str:
+    """What a model reads: the title, unless the text begins with it or is a turn, the heading, properties with words of
+    the query, and the text."""
     repeats = passage.body.startswith(passage.title.rstrip("….")) or passage.source == "conversation"
     title = "" if repeats else passage.title
-    return "\n".join(part for part in (title, passage.heading, passage.body) if part)
+    properties = [f"{key}: {value.text}" for key, value in matched_properties(passage, words).items()]
+    return "\n".join(part for part in (title, passage.heading, *properties, passage.body) if part)
 
 
 def searched_text(passage: StoredPassage) -> str:
-    return "\n".join((passage.title, passage.heading, passage.body, *passage.tags, passage.aliases, passage.path))
+    about = (*passage.tags, passage.aliases, passage.path, passage.properties)
+    return "\n".join((passage.title, passage.heading, passage.body, *about))
 
 
 def _best_start(text: str, found: Sequence[tuple[int, int, str]]) -> int:

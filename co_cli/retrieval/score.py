@@ -1,19 +1,24 @@
-"""Score: 0.7 · cosine + 0.3 · trust · bm25 / best bm25, for each candidate. Pure.
+"""Score: 0.7 · cosine + 0.3 · trust · words, for each candidate. Pure.
 
-The cosine is raw, and 0 where it is negative. Trust keeps one chance word from outweighing meaning: words count in full
-when some passage has nearly all of the question, or several of its words together. Weights are those of the profile,
-the settings or the caller.
+The cosine is raw, and 0 where it is negative. Words are bm25 / best bm25, less where a passage has fewer of the
+question's words than another: a title that repeats one word does not outweigh a passage with two. Trust keeps one
+chance word from outweighing meaning: words count in full when some passage has nearly all of the question, or several
+of its words together. Weights are those of the profile, the settings or the caller.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from math import sqrt
 
 from co_cli.retrieval.candidates import Candidates
 
-FORMULA_VERSION = 2
+FORMULA_VERSION = 3
 """Raise it when scores change: weights that were learned for another formula are not used."""
+FEW_WORDS = 3
+"""A match with more of so many words counts more, whatever its bm25. Of more words, the share of the question counts,
+or without vectors whether it has all of them."""
 RANK_CONSTANT = 60
 """The k of reciprocal rank fusion."""
 
@@ -33,8 +38,17 @@ class Scored:
     def plus(self, name: str, part: float) -> Scored:
         return Scored(self.passage, self.note, {**self.signals, name: part}) if part else self
 
+    def times(self, share: float) -> Scored:
+        return Scored(self.passage, self.note, {name: part * share for name, part in self.signals.items()})
+
 
 Formula = Callable[[Candidates, Mapping[str, float]], list[Scored]]
+
+
+def with_share(weights: Mapping[str, float], name: str, weight: float) -> dict[str, float]:
+    """One more signal, of this weight beside 1 for all others, and the same total as before."""
+    share = 1 / (1 + weight)
+    return {**{other: given * share for other, given in weights.items()}, name: sum(weights.values()) * weight * share}
 
 
 def trust(candidates: Candidates) -> float:
@@ -43,24 +57,37 @@ def trust(candidates: Candidates) -> float:
 
 
 def hybrid(candidates: Candidates, weights: Mapping[str, float]) -> list[Scored]:
-    """The formula above."""
+    """The formula above; without vectors, words decide alone, and there is nothing to trust them against."""
     best = max((match.score for match in candidates.matches), default=0.0)
-    # without vectors words decide alone, and there is nothing to trust them against
-    trusted = trust(candidates) if candidates.cosines and weights.get("meaning") else 1.0
-    words = {match.passage: trusted * match.score / best if best > 0 else 1.0 for match in candidates.matches}
+    alone = not candidates.cosines or not weights.get("meaning")
+    trusted = 1.0 if alone else trust(candidates)
+    words: dict[int, float] = {}
+    for match in candidates.matches:
+        value = match.score / best if best > 0 else 1.0
+        words[match.passage] = trusted * _more_words_first(candidates, match.passage, value, alone)
     return _weighted(candidates, weights, words, candidates.cosines)
+
+
+def _more_words_first(candidates: Candidates, passage: int, value: float, alone: bool) -> float:
+    """What a match is worth, 0 to 1, with the number or share of the question's words in its passage."""
+    asked, having = len(candidates.idf), len(candidates.having.get(passage, ()))
+    if asked <= FEW_WORDS:
+        return (max(having - 1, 0) + value) / max(asked, 1)
+    if alone:
+        return (int(having == asked) + value) / 2
+    return sqrt(candidates.coverage(passage) / (candidates.best_coverage or 1.0)) * value
 
 
 def rank_fusion(candidates: Candidates, weights: Mapping[str, float]) -> list[Scored]:
     """Reciprocal rank fusion: only the places in the two lists count. First in both is 1."""
     first = RANK_CONSTANT + 1
-    words = {one.passage: first / (RANK_CONSTANT + place) for place, one in enumerate(candidates.matches, 1)}
-    meaning = {one.passage: first / (RANK_CONSTANT + place) for place, one in enumerate(candidates.near, 1)}
+    words = {match.passage: first / (RANK_CONSTANT + place) for place, match in enumerate(candidates.matches, 1)}
+    meaning = {neighbour.passage: first / (RANK_CONSTANT + place) for place, neighbour in enumerate(candidates.near, 1)}
     return _weighted(candidates, weights, words, meaning)
 
 
 def best_first(scored: list[Scored]) -> list[Scored]:
-    return sorted(scored, key=lambda one: (-one.score, one.passage))
+    return sorted(scored, key=lambda candidate: (-candidate.score, candidate.passage))
 
 
 def _weighted(

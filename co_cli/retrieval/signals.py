@@ -54,10 +54,10 @@ def add_signals(ranked: Sequence[Scored], weights: Mapping[str, float], material
         return list(ranked)
     found = {name: VALUES[name](material, ranked) for name in wanted}
     scored: list[Scored] = []
-    for one in ranked:
+    for candidate in ranked:
         for name in wanted:
-            one = one.plus(name, weights[name] * found[name].get(one.note, 0.0))
-        scored.append(one)
+            candidate = candidate.plus(name, weights[name] * found[name].get(candidate.note, 0.0))
+        scored.append(candidate)
     return best_first(scored)
 
 
@@ -116,8 +116,8 @@ def _domain(material: Material, ranked: Sequence[Scored]) -> dict[int, float]:
     words = set(_plain(material.query))
     found: dict[int, float] = {}
     for note, facts in material.facts.items():
-        domains = [_plain(one) for one in members_of(facts.frontmatter.get("domain")) if isinstance(one, str)]
-        found[note] = float(any(one and words.issuperset(one) for one in domains))
+        domains = [_plain(domain) for domain in members_of(facts.frontmatter.get("domain")) if isinstance(domain, str)]
+        found[note] = float(any(domain and words.issuperset(domain) for domain in domains))
     return found
 
 
@@ -132,9 +132,9 @@ def _use(material: Material, ranked: Sequence[Scored]) -> dict[int, float]:
 def _links(material: Material, ranked: Sequence[Scored]) -> dict[int, float]:
     """How much of a walk from the best notes, over links either way, arrives at each note; the most is 1."""
     seeds: dict[int, float] = {}
-    for one in ranked:
+    for candidate in ranked:
         if len(seeds) < SEEDS:
-            seeds.setdefault(one.note, one.score)
+            seeds.setdefault(candidate.note, candidate.score)
     neighbours: dict[int, set[int]] = {}
     for start, end in material.links:
         if start != end:

@@ -1,14 +1,17 @@
-"""Words of a query that no note has into words that notes do have: misspelled words, and numbers such as `TP557`."""
+"""Words of a query that no note has into words that notes do have: misspelled words, numbers such as `TP557`, and parts
+of words."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Sequence
 
 from co_cli.embedding.space import VOCABULARY
 from co_cli.index.engine import ReadTransaction, Scope, Term, WordQuery
-from co_cli.index.tokens import spans, tokens
-from co_cli.retrieval.query import Query
-from co_cli.retrieval.results import searched_text
+from co_cli.index.tokens import is_stop_word, spans, tokens
+from co_cli.retrieval.query import EDGES, Query
+from co_cli.retrieval.results import MOST_NAMED, searched_text
 
 SHORTEST, SAME_START = 4, 2
 """Letters of a word that may be misspelled, and how many of its first letters are taken as right."""
@@ -19,6 +22,8 @@ CLOSE_STEMS, CLOSE_WORDS = 0.7, 0.83
 MOST_STEMS, MOST_PASSAGES = 5, 5
 MOST_SUGGESTED, SUGGESTED = 3, 70
 """Words of the vault suggested for a query that found nothing, and how alike they must be, 0 to 100."""
+SHORTEST_PART, MOST_CONTAINING, MOST_AROUND = 3, 100, 8
+"""Letters of a part of a word, passages that are looked at for it, and words with it that are searched for."""
 LONGEST = 300
 """Characters of a query that somebody typed. What is longer was pasted."""
 WORD = re.compile(r"[\w-]+")
@@ -43,6 +48,42 @@ def respell(reader: ReadTransaction, scope: Scope, text: str, unknown: frozenset
     return found
 
 
+def find_parts(reader: ReadTransaction, scope: Scope, text: str) -> dict[str, list[str]]:
+    """For each word of a text, as typed: the words that it is a part of, in passages that have all of these parts."""
+    typed = dict.fromkeys(word.strip(EDGES) for word in text.split() if not is_stop_word(word.strip(EDGES)))
+    if len(text) > LONGEST or not typed or min(map(len, typed)) < SHORTEST_PART:
+        return {}
+    counts = {part: Counter[str]() for part in typed}
+    for passage in reader.passages(reader.containing(scope, list(typed), MOST_CONTAINING)).values():
+        searched = searched_text(passage)
+        words = spans(searched)
+        for part, counted in counts.items():
+            for place in re.finditer(re.escape(part), searched, re.IGNORECASE):
+                touched = [word for word in words if word.start < place.end() and place.start() < word.end]
+                counted.update([searched[touched[0].start : touched[-1].end].lower()] if touched else [])
+    return {part: _spelled_once(counted) for part, counted in counts.items() if counted}
+
+
+def _spelled_once(counted: Counter[str]) -> list[str]:
+    """The most frequent words, each in its most frequent form."""
+    forms: dict[tuple[Term, ...], str] = {}
+    for word, _ in counted.most_common():
+        forms.setdefault(tuple(tokens(word)), word)
+    return list(forms.values())[:MOST_AROUND]
+
+
+def part_text(part: str, words: Sequence[str]) -> str:
+    """What to say of a part that was searched for."""
+    named = ", ".join(f'"{word}"' for word in words[:MOST_NAMED])
+    more = f" and {len(words) - MOST_NAMED} more words" if len(words) > MOST_NAMED else ""
+    return f'no note has the word "{part}": searched for words with this part: {named}{more}'
+
+
+def is_known_word(text: str) -> bool:
+    """Whether this is one word of English, which means something by itself."""
+    return _is_english(text.strip(EDGES).lower())
+
+
 def suggest(reader: ReadTransaction, scope: Scope, query: Query) -> tuple[str, ...]:
     """Words of these vaults that are spelled nearly like those of the query."""
     if not query.words.terms:
@@ -53,14 +94,14 @@ def suggest(reader: ReadTransaction, scope: Scope, query: Query) -> tuple[str, .
     found: dict[str, None] = {}
     for term in (term for term in query.words.terms if term not in vocabulary):
         close = process.extract(term, sorted(vocabulary), scorer=fuzz.ratio, limit=2, score_cutoff=SUGGESTED)
-        found |= dict.fromkeys(word.lower() for one, _, _ in close for word in _spellings(reader, scope, one)[:1])
+        found |= dict.fromkeys(word.lower() for stem, _, _ in close for word in _spellings(reader, scope, stem)[:1])
     return tuple(found)[:MOST_SUGGESTED]
 
 
 def _is_english(word: str) -> bool:
     """Whether it is among the 30,000 pieces of English text that the models know: then it is spelled right."""
-    with open(VOCABULARY, encoding="utf-8") as pieces:
-        return f"\n{word}\n" in pieces.read()
+    with open(VOCABULARY, "rb") as pieces:
+        return f"\n{word}\n".encode() in pieces.read()
 
 
 def _closest(reader: ReadTransaction, scope: Scope, word: str, term: Term) -> str | None:
@@ -69,14 +110,14 @@ def _closest(reader: ReadTransaction, scope: Scope, word: str, term: Term) -> st
     stems = reader.term_counts(scope.vaults, start=term[:SAME_START])[1]
     # `acces` has a stem that is too short to compare
     close = dict.fromkeys(
-        one for text in (term, word) for one in get_close_matches(text, sorted(stems), MOST_STEMS, CLOSE_STEMS)
+        stem for text in (term, word) for stem in get_close_matches(text, sorted(stems), MOST_STEMS, CLOSE_STEMS)
     )
     found = [(stem, spelled) for stem in close for spelled in _spellings(reader, scope, stem)]
     kept = [(stem, spelled.lower()) for stem, spelled in found if len(word) >= LONG or spelled.islower()]
     words = {stem: spelled for stem, spelled in kept if spelled == f"{stem}s"}  # `tokn` where notes have only `tokens`
     words |= {spelled: spelled for _, spelled in kept}
     swapped = {word[:n] + word[n + 1] + word[n] + word[n + 2 :] for n in range(len(word) - 1)}
-    meant = [one for one in words if one in swapped] or get_close_matches(word, words, 1, CLOSE_WORDS)
+    meant = [candidate for candidate in words if candidate in swapped] or get_close_matches(word, words, 1, CLOSE_WORDS)
     return words[meant[0]] if meant else None
 
 

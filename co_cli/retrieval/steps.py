@@ -1,30 +1,31 @@
 """The steps of a search as values, and the functions that make one from another.
 
-Results are made from these values, and `explain` follows a note through them.
+Results are made from these values, and `explain` follows a note through them. They are named
+tuples, as other inner values: every search makes these classes, and that of a dataclass takes four times as long.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 from co_cli.embedding.space import Vector
 from co_cli.index.engine import ReadTransaction, StoredNote, StoredPassage
 from co_cli.index.indexed_notes import IndexedNotes, View
 from co_cli.index.links import links_around
-from co_cli.notes.similarity import fingerprint
+from co_cli.notes.similarity import NO_WORDS
 from co_cli.retrieval.candidates import Candidates
 from co_cli.retrieval.request import Attempt, SearchRequest
 from co_cli.retrieval.rerank import Reading
 from co_cli.retrieval.score import Scored, best_first
 from co_cli.retrieval.signals import NEED_LINKS, NEED_USES, VALUES, Material, add_signals
 
-NO_WORDS = fingerprint("")
-"""Notes without a text are not the same note."""
+NAME = 0.99
+"""What a name fills of the gap between a note's score and the highest there can be."""
 
 
-@dataclass(frozen=True, slots=True)
-class PreparedQuery:
+class PreparedQuery(NamedTuple):
     """What is asked, in one of the ways to read it, and of what."""
 
     request: SearchRequest
@@ -39,10 +40,11 @@ class PreparedQuery:
     """Why there is no vector although one was wanted."""
     certainty: Sequence[float] | None
     """What was fitted for the vectors that answer; None if meaning was not asked, or nobody measured them."""
+    unchecked: str | None = None
+    """Why some notes were not compared with what must be there."""
 
 
-@dataclass(frozen=True, slots=True)
-class Scores:
+class Scores(NamedTuple):
     """The candidates after the formula."""
 
     weights: Mapping[str, float]
@@ -51,8 +53,7 @@ class Scores:
     """Best first."""
 
 
-@dataclass(frozen=True, slots=True)
-class NoteFacts:
+class NoteFacts(NamedTuple):
     """What signals and validity need to know of the candidates' notes."""
 
     material: Material
@@ -62,8 +63,7 @@ class NoteFacts:
     """Notes of which every passage is a hit."""
 
 
-@dataclass(frozen=True, slots=True)
-class RankedPassages:
+class RankedPassages(NamedTuple):
     """Every passage at its rank."""
 
     limit: int
@@ -72,17 +72,15 @@ class RankedPassages:
     """The last ones of these: more candidates, for a large limit."""
 
 
-@dataclass(frozen=True, slots=True)
-class Texts:
+class Texts(NamedTuple):
     """The passages of hits, of what is read, and of an expired note that may answer."""
 
-    passages: Mapping[int, StoredPassage] = field(default_factory=dict[int, StoredPassage])
+    passages: Mapping[int, StoredPassage] = {}
     expired: Scored | None = None
     """The best of the first candidates that has expired."""
 
 
-@dataclass(frozen=True, slots=True)
-class Trace:
+class Trace(NamedTuple):
     """The values of one search."""
 
     prepared: PreparedQuery
@@ -90,7 +88,7 @@ class Trace:
     scores: Scores
     facts: NoteFacts
     ranking: RankedPassages
-    texts: Texts = field(default_factory=Texts)
+    texts: Texts = Texts()
     suggestions: tuple[str, ...] = ()
     """Words of the vault, for a query that found nothing."""
     reading: Reading | None = None
@@ -98,10 +96,16 @@ class Trace:
 
     @property
     def is_read(self) -> bool:
-        """Whether a model reads the first candidates. A note that is named exactly as asked needs no reader."""
-        request, attempt = self.prepared.request, self.prepared.attempt
-        read = request.reader is not None and not self.candidates.named and not attempt.listing
-        return request.reranker is not None or read
+        """Whether a model reads the first candidates.
+
+        The reader does so where the first stage is not sure: if the first candidate is not called what was asked for,
+        and does not have every word of the question.
+        """
+        request, first = self.prepared.request, self.scores.scored[:1]
+        if request.reranker is not None or request.reader is None or self.prepared.attempt.listing:
+            return request.reranker is not None
+        sure = self.candidates.named or any(self.candidates.has_every_word(best.passage) for best in first)
+        return request.read_always or not sure
 
     @property
     def read_scores(self) -> Mapping[int, float]:
@@ -114,10 +118,13 @@ def score(prepared: PreparedQuery, candidates: Candidates, weights: Mapping[str,
     if not candidates.cosines:  # words decide alone, with the weight of both
         both = weights.get("words", 0.0) + weights.get("meaning", 0.0)
         weights = {**{name: weight for name, weight in weights.items() if name != "meaning"}, "words": both}
-    named, ceiling = {one.note for one in candidates.named}, sum(weights.values())
+    named, ceiling = {found.note for found in candidates.named}, sum(weights.values())
     scored = prepared.request.profile.formula(candidates, weights)
-    scored = [one.plus("name", ceiling) if one.note in named else one for one in scored]
-    return Scores(weights, best_first([one for one in scored if one.score > 0]))
+    scored = [
+        candidate.plus("name", NAME * (ceiling - candidate.score)) if candidate.note in named else candidate
+        for candidate in scored
+    ]
+    return Scores(weights, best_first([candidate for candidate in scored if candidate.score > 0]))
 
 
 def read_facts(
@@ -146,7 +153,7 @@ def material_of(prepared: PreparedQuery, facts: Mapping[int, StoredNote]) -> Mat
         now=prepared.now,
         half_life=request.profile.half_life or request.half_life,
         facts=facts,
-        tiers={note: prepared.view.tiers.get(one.vault, 0.0) for note, one in facts.items()},
+        tiers={note: prepared.view.tiers.get(stored.vault, 0.0) for note, stored in facts.items()},
         use_renews=request.profile.use_renews,
     )
 
@@ -165,11 +172,11 @@ def rank(
 ) -> list[Scored]:
     """With signals, without what is not valid, and each note of several vaults once."""
     ranked = add_signals(scored, weights, facts.material)
-    ranked = [one for one in ranked if one.note not in facts.left]
+    ranked = [candidate for candidate in ranked if candidate.note not in facts.left]
     if len(prepared.view.tiers) > 1:
         ranked = highest_tier(ranked, facts.material)
     least = prepared.request.min_score
-    return ranked if least is None else [one for one in ranked if one.score >= least]
+    return ranked if least is None else [candidate for candidate in ranked if candidate.score >= least]
 
 
 def highest_tier(ranked: Sequence[Scored], material: Material) -> list[Scored]:
@@ -178,13 +185,24 @@ def highest_tier(ranked: Sequence[Scored], material: Material) -> list[Scored]:
     A file of two sources, one in the other, is also shown once.
     """
     best: dict[str, float] = {}
-    facts = {one.note: material.facts[one.note] for one in ranked if one.note in material.facts}
+    facts = {candidate.note: material.facts[candidate.note] for candidate in ranked if candidate.note in material.facts}
+    # notes without a text are not the same note
     keys = {note: {known.ref, known.fingerprint} - {NO_WORDS} for note, known in facts.items()}
     for note, names in keys.items():
         for name in names:
             best[name] = max(best.get(name, 0.0), material.tiers.get(note, 0.0))
     mine = material.tiers.get
-    highest = [one for one in ranked if all(best[name] <= mine(one.note, 0.0) for name in keys.get(one.note, ()))]
-    files = {one.note: f"{known.root}/{known.path}" for one in highest if (known := facts.get(one.note))}
+    highest = [
+        candidate
+        for candidate in ranked
+        if all(best[name] <= mine(candidate.note, 0.0) for name in keys.get(candidate.note, ()))
+    ]
+    files = {
+        candidate.note: f"{known.root}/{known.path}" for candidate in highest if (known := facts.get(candidate.note))
+    }
     first: dict[str, int] = {}
-    return [one for one in highest if first.setdefault(files.get(one.note, ""), one.note) == one.note]
+    return [
+        candidate
+        for candidate in highest
+        if first.setdefault(files.get(candidate.note, ""), candidate.note) == candidate.note
+    ]

@@ -91,9 +91,9 @@ def history_of(activity: Activity, index: KnowledgeIndex, path: str, limit: int 
         if not commits:  # moved and not committed yet: git knows it by its old name
             commits, problem = commits_of(index.root, name, limit)
     problems += [problem] if problem else []
-    for one in commits:
-        change = NoteChange(moment_text(one.at), "git", one.subject, one.commit, author=one.author)
-        changes.append(change._replace(lines_added=one.added, lines_deleted=one.deleted))
+    for commit in commits:
+        change = NoteChange(moment_text(commit.at), "git", commit.subject, commit.commit, author=commit.author)
+        changes.append(change._replace(lines_added=commit.added, lines_deleted=commit.deleted))
     changes.sort(key=lambda change: change.at, reverse=True)  # stable: of one moment, ours before git's
     return History(path, head, changes[:limit], problems)
 
@@ -112,7 +112,7 @@ class Commit(NamedTuple):
 
 def in_repository(folder: str) -> bool:
     """Whether there is a `.git` here or above. Saves starting git where there is none."""
-    return any(os.path.exists(os.path.join(one, ".git")) for one in (folder, *map(str, Path(folder).parents)))
+    return any(os.path.exists(os.path.join(parent, ".git")) for parent in (folder, *map(str, Path(folder).parents)))
 
 
 def repository_of(root: str) -> Repository:
@@ -128,7 +128,7 @@ def commits_of(root: str, path: str, limit: int) -> tuple[list[Commit], str | No
     command = ["log", "--follow", "--numstat", "--no-color", "--no-ext-diff", "--no-textconv"]
     command += [f"--format={FORMAT}", f"--max-count={limit}", "--", path]
     try:
-        if repository.head is None:
+        if repository.head() is None:
             return [], None
         printed = repository.run(*command, seconds=SECONDS).stdout.decode("utf-8", "replace")
     except GitError as error:

@@ -6,8 +6,8 @@ import contextlib
 import os
 import time
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain
-from typing import NamedTuple
 
 from rapidfuzz import fuzz, process
 
@@ -33,9 +33,9 @@ from co_cli.notes.note import Note, NotTextError, read_note
 from co_cli.notes.refs import ENDINGS, FOLDERS, path_of, source_ref, without_ending, without_lines
 from co_cli.notes.store import NoteStore
 from co_cli.paths import is_inside
-from co_cli.reports import NoteSummary
 from co_cli.sources.origin import CHECKPOINT, CHECKPOINTS, VAULT, Origin, reader_of
 from co_cli.sources.walk import would_list
+from co_cli.summaries import NoteSummary
 from co_cli.values import moment_text, to_utf8
 from co_cli.vault import Vault
 
@@ -46,7 +46,8 @@ SHORTEST_GUESS = 3
 MAX_SUGGESTIONS = 3
 
 
-class Trashed(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Trashed:
     """A forgotten note, or a copy of a text that a note had."""
 
     path: str
@@ -137,7 +138,7 @@ class Lookup:
     def in_linked_folder(self, ref: str) -> bool:
         """Whether a note is in a folder that was added, and its owner may edit it there. Refuses a read-only one."""
         origin, path = self.locate(ref)
-        entry = next((one for one in Origins(self._vault).entries() if one.origin == origin), None)
+        entry = next((added for added in Origins(self._vault).entries() if added.origin == origin), None)
         if entry is not None and entry.read_only:
             file = os.path.join(origin.root, *path.split("/"))
             raise InvalidInputError(f"{file} cannot be changed here: {origin.label} was added with --read-only")
@@ -199,8 +200,8 @@ class Lookup:
         origin, path = self.locate(ref)
         links, backlinks = self._vault.index.of(origin).notes.links(path, targets)
         if origin.tier:
-            links = [link._replace(ref=link.ref and f"{origin.tier}:{link.ref}") for link in links]
-            backlinks = [link._replace(ref=f"{origin.tier}:{link.ref}") for link in backlinks]
+            links = [replace(link, ref=link.ref and f"{origin.tier}:{link.ref}") for link in links]
+            backlinks = [replace(link, ref=f"{origin.tier}:{link.ref}") for link in backlinks]
         return links, backlinks
 
     def trashed(self) -> list[Trashed]:

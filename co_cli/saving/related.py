@@ -58,11 +58,11 @@ def _similar_memories(store: NoteStore, index: KnowledgeIndex, new: NewNote, thr
     with index.engine.reading() as reader:
         active = index.notes.state().active
         measured = active is not None and active.space.provider == "static"  # other models have other cosines
-        request = SearchRequest(OPERATORS.sub(" ", text), CANDIDATES, filters, meaning=measured)
+        request = SearchRequest(OPERATORS.sub(" ", text), CANDIDATES, filters, meaning=measured, operators=False)
         trace = search(index.notes, request)[1]
         best = best_of_each_note(trace.ranking.ranked)[:CANDIDATES]
-        passages = reader.passages([one.passage for one in best])
-        for passage in (passages[one.passage] for one in best):
+        passages = reader.passages([candidate.passage for candidate in best])
+        for passage in (passages[candidate.passage] for candidate in best):
             alike = likeness(words, without_articles(words_of(passage.body)), threshold)
             if not alike and trace.candidates.cosines.get(passage.id, 0.0) < CLOSE:
                 continue

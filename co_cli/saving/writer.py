@@ -63,7 +63,7 @@ class VaultWriter:
         if draft.tier is not None and draft.tier != tier_of(self._vault.settings):
             refs = [self._ref_in_tier(draft.tier, ref) for ref in superseded]
             with _opened_tier(self._vault, draft.tier) as writer:
-                return _prefixed(writer.save(draft._replace(tier=None, supersedes=refs)), draft.tier)
+                return _prefixed(writer.save(replace(draft, tier=None, supersedes=refs)), draft.tier)
         new = NewNote(draft)
         self._require_size(new.content)
         new.supersede([self.lookup.open_own(ref, "superseded").ref for ref in superseded])
@@ -152,7 +152,7 @@ class VaultWriter:
             tier, ref = elsewhere
             with _opened_tier(self._vault, tier) as writer:
                 gone = writer.forget(ref)
-            return gone._replace(ref=f"{tier}:{gone.ref}")
+            return replace(gone, ref=f"{tier}:{gone.ref}")
         note = self.lookup.open_own(ref, "forgotten")
         with self.store.lock():
             kept = self.store.trash(note.path)
@@ -192,7 +192,7 @@ class VaultWriter:
                 saved = self._repeat(new, *twin) if twin else self._create(index, new, related, on_related)
         if saved.outcome != "duplicate":
             self._vault.index.embed_saved()
-        return saved._replace(masked=len(masked), seq=self.store.last_seq)
+        return replace(saved, masked=len(masked), seq=self.store.last_seq)
 
     def _related(self, index: KnowledgeIndex, new: NewNote) -> list[Related]:
         return related_notes(self.store, index, new, self._vault.settings.knowledge_duplicate_threshold)
@@ -202,7 +202,7 @@ class VaultWriter:
     ) -> Saved:
         detail = ""
         if related and on_related == "supersede":
-            refs = [one.ref for one in related]
+            refs = [note.ref for note in related]
             new.supersede(refs)
             related, detail = [], f"it supersedes {', '.join(refs)}"
         path = self._write(index, new)
@@ -328,8 +328,8 @@ def _changed_fields(change: Change) -> dict[str, object]:
 
 
 def _prefixed(saved: Saved, tier: str) -> Saved:
-    related = tuple(one._replace(ref=f"{tier}:{one.ref}") for one in saved.related)
-    return saved._replace(ref=f"{tier}:{saved.ref}", related=related)
+    related = tuple(replace(note, ref=f"{tier}:{note.ref}") for note in saved.related)
+    return replace(saved, ref=f"{tier}:{saved.ref}", related=related)
 
 
 def _derived_anew(path: str, data: bytes, content: str) -> dict[str, object]:
@@ -349,7 +349,7 @@ def _derived_anew(path: str, data: bytes, content: str) -> dict[str, object]:
 def _secret_left(data: bytes, content: str | None) -> str:
     """A warning that a secret removed from a note is still in the trash."""
     left = {secret.shown for secret in find_secrets(content or "")}
-    gone = [one for one in find_secrets(data.decode("utf-8", "replace")) if one.shown not in left]
+    gone = [secret for secret in find_secrets(data.decode("utf-8", "replace")) if secret.shown not in left]
     return f", which holds {gone[0].what}: delete it there, too" if gone else ""
 
 

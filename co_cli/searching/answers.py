@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
 from co_cli.errors import InvalidInputError
 from co_cli.hits import SearchResult
-from co_cli.retrieval.explain import Explanation, explain_note
 from co_cli.searching.requests import Options, build_request, find
 from co_cli.vault import Vault
+
+if TYPE_CHECKING:
+    from co_cli.retrieval.explain import Explanation
 
 
 def search(vault: Vault, query: str, options: Options) -> SearchResult:
@@ -25,16 +30,18 @@ def search(vault: Vault, query: str, options: Options) -> SearchResult:
     if found is None:
         found = find(vault.index, request)
     if problem:
-        found = found._replace(degraded=[*found.degraded, problem])
+        found = replace(found, degraded=[*found.degraded, problem])
     if vault.sources.problem:
         problem = f"linked sources were not searched: {vault.sources.problem}"
         state = "inconclusive" if found.state == "absent" else found.state
-        found = found._replace(degraded=[*found.degraded, problem], state=state)
-    return found._replace(meta={**found.meta, "returned": len(found.hits)})
+        found = replace(found, degraded=[*found.degraded, problem], state=state)
+    return replace(found, meta={**found.meta, "returned": len(found.hits)})
 
 
 def explain(vault: Vault, query: str, ref: str, title: str, options: Options) -> Explanation:
     """Why a note has its rank for a query, or why it was not found."""
+    from co_cli.retrieval.explain import explain_note  # a search does without it
+
     request = build_request(vault, query, options)
     if request.backend == "grep":
         raise InvalidInputError("grep does not rank: ask with the backend fts5 or hybrid")

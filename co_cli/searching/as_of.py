@@ -54,7 +54,7 @@ def _open_as_of(vault: Vault, moment: float) -> Vault | None:
     if not in_repository(vault.root):
         return None
     repository = repository_of(vault.root)
-    if repository.head is None:
+    if repository.head() is None:
         return None
     last = ("log", "--max-count=1", "--format=%H %ct", f"--before={int(moment)}", "HEAD", "--", ".")
     commit, _, committed = repository.run(*last, seconds=SECONDS).stdout.decode().strip().partition(" ")

@@ -13,7 +13,7 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from statistics import median
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from co_cli.embedding.space import Embedder, Vector
 from co_cli.errors import EmbeddingError, KnowledgeError, SettingsError
@@ -56,7 +56,8 @@ ASKS_ABOUT = re.compile(
 """A question about somebody or something, with the name."""
 
 
-class WorkingSet(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class WorkingSet:
     """What an agent is given before its first turn, with its cost in tokens."""
 
     instructions: str
@@ -70,7 +71,8 @@ class WorkingSet(NamedTuple):
     `warnings` and `degraded`."""
 
 
-class ContextNote(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class ContextNote:
     """A note, or the part of an article, to add to the prompt."""
 
     ref: str
@@ -84,7 +86,8 @@ class ContextNote(NamedTuple):
     """The maximum number of characters of its text."""
 
 
-class Context(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Context:
     """The notes for one prompt, most important first, and what could not be checked."""
 
     notes: list[ContextNote]
@@ -160,7 +163,7 @@ class _Comparison:
 
 
 def _compare(vault: Vault, sentences: list[str]) -> tuple[_Comparison, list[str]]:
-    parsed = [parse(sentence.translate(QUERY_SIGNS)) for sentence in sentences]
+    parsed = [parse(sentence.translate(QUERY_SIGNS), operators=False) for sentence in sentences]
     counts = [len(query.words.terms) for query in parsed]
     needed = [MIN_WORDS if count >= sum(counts) / 2 else MIN_WORDS_OF_LESSER for count in counts]
     telling = [at for at, count in enumerate(counts) if count >= needed[at]]
@@ -198,13 +201,13 @@ class _Matcher:
         for asked in filter(None, map(ASKS_ABOUT.search, sentences)):
             scope = self._vault.index.notes.view(self._reader, entities).scope
             named = self._reader.named(scope, fold_name(asked[1]))
-            for note in self._add_named([one.passage for one in named], MAX_RECALLED, found, seen):
+            for note in self._add_named([entity.passage for entity in named], MAX_RECALLED, found, seen):
                 names += [note.title, *note.aliases]
         phrases = [phrase for name in names if (phrase := tuple(tokens(name)))]
         scope = self._vault.index.notes.view(self._reader, memories).scope
         for phrase in phrases:
             having = self._reader.words(scope, WordQuery(phrases=(phrase,)), CANDIDATES)
-            self._add_named([one.passage for one in having], 2 * MAX_RECALLED, found, seen)
+            self._add_named([match.passage for match in having], 2 * MAX_RECALLED, found, seen)
         return list(found.values())
 
     def _add_named(
@@ -214,7 +217,7 @@ class _Matcher:
         prefixes = self._vault.index.notes.view(self._reader, Filters()).prefixes
         stored = self._reader.passages(passages)
         added: list[Note] = []
-        for passage in (stored[one] for one in passages if one in stored):
+        for passage in (stored[number] for number in passages if number in stored):
             ref = prefixes.get(passage.vault, "") + passage.ref
             note = None if ref in seen or ref in found or len(found) == most else _open(self._vault, ref)
             if note is None or not _is_own_and_unmarked(note):
@@ -230,14 +233,16 @@ class _Matcher:
         """The notes with the strongest evidence, each once, read from its file."""
         least, most = (RELATED, MAX_CONTEXTUAL) if why == "contextual" else (STRONG, MAX_RECALLED)
         evidence = self._evidence(filters)
-        stored = self._reader.passages([one for one in evidence if evidence[one] >= least - RATED])
+        stored = self._reader.passages([number for number in evidence if evidence[number] >= least - RATED])
         uses = self._vault.index.notes.uses({passage.note: passage for passage in stored.values()})
-        for one, passage in stored.items():
-            evidence[one] += RATED * uses.get(passage.note, UseCount()).rating
-        enough = sorted((one for one in evidence if evidence[one] >= least), key=lambda one: -evidence[one])
+        for number, passage in stored.items():
+            evidence[number] += RATED * uses.get(passage.note, UseCount()).rating
+        enough = sorted(
+            (number for number in evidence if evidence[number] >= least), key=lambda number: -evidence[number]
+        )
         prefixes = self._vault.index.notes.view(self._reader, Filters()).prefixes
         chosen: dict[str, ContextNote] = {}
-        for passage in (stored[one] for one in enough if one in stored):
+        for passage in (stored[number] for number in enough if number in stored):
             ref = prefixes.get(passage.vault, "") + passage.ref
             note = None if ref in seen or ref in chosen or len(chosen) == most else _open(self._vault, ref)
             if note is None or (why == "recalled" and not _is_own_and_unmarked(note)):
@@ -254,7 +259,7 @@ class _Matcher:
         for query, vector in self._comparison.sentences:
             depth = CANDIDATES if measured > -1 else NEIGHBOURS
             found = gather(self._reader, Ask(query, scope, depth), self._comparison.space, vector)
-            noise = measured if measured > -1 else median([one.score for one in found.near] or [1.0])
+            noise = measured if measured > -1 else median([neighbour.score for neighbour in found.near] or [1.0])
             terms = self._reader.terms_in(list(found.notes), query.words.terms)
             total = sum(found.idf.values()) or 1.0
             for passage in found.notes:

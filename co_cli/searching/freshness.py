@@ -284,8 +284,8 @@ class Watcher:
         self._problem = ""
         self._due = time.monotonic() + (RETRY if took > EMBEDDING else SAFETY)
         self.synced.set()
-        reports = zip(_origins_of(vault), [report, *(one for _, one in report.linked)], strict=True)
-        changed = tuple((origin, one) for origin, one in reports if one.touched or one.kept)
+        reports = zip(_origins_of(vault), [report, *(linked for _, linked in report.linked)], strict=True)
+        changed = tuple((origin, synced) for origin, synced in reports if synced.touched or synced.kept)
         files = tuple(sorted(self._files))
         self._files.clear()
         if changed or (files and self._reports_files):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from co_cli.activity.query_log import LoggedQuestion, questions_about
 from co_cli.errors import (
@@ -26,7 +27,7 @@ from co_cli.saving.history import SECONDS, NoteChange, history_of, repository_of
 from co_cli.saving.lookup import Lookup, file_of, outdated
 from co_cli.searching.answers import search
 from co_cli.searching.requests import Options
-from co_cli.values import OWN_SOURCES, moment_text
+from co_cli.values import OWN_SOURCES, fields_of, moment_text
 from co_cli.vault import Vault
 
 if TYPE_CHECKING:
@@ -40,7 +41,8 @@ MOST_MENTIONS = 20
 DONE = {"create": "created", "change": "updated", "remove": "removed"}
 
 
-class NoteLink(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class NoteLink:
     """A link of a note."""
 
     ref: str | None
@@ -51,7 +53,8 @@ class NoteLink(NamedTuple):
     """Whether the note or file exists."""
 
 
-class NoteView(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class NoteView:
     """A note as `co show --json` prints it."""
 
     path: str
@@ -79,7 +82,8 @@ class NoteView(NamedTuple):
     """Of an entity: the notes that name it, with what they say there."""
 
 
-class NoteHistory(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class NoteHistory:
     """The history of a note, which may be gone, as `co note history --json` prints it."""
 
     ref: str
@@ -100,7 +104,8 @@ class NoteHistory(NamedTuple):
     """Those that had it among their first five results, newest first."""
 
 
-class VersionDiff(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class VersionDiff:
     """An older text of a note, and what changed since."""
 
     text: str
@@ -112,7 +117,7 @@ class VersionDiff(NamedTuple):
 def view_note(vault: Vault, ref: str, note: Note) -> NoteView:
     """The note, or the lines of it that the ref names."""
     links, linked_from = links_of(vault, ref, note)
-    fields: dict[str, Any] = note._asdict() | {
+    fields: dict[str, Any] = fields_of(note) | {
         "path": file_of(vault, ref),
         "body": "\n".join(excerpt(ref, note)) if lines_of(ref) else note.body,
         "links": links,
@@ -144,7 +149,7 @@ def links_of(vault: Vault, ref: str, note: Note) -> tuple[list[NoteLink], list[B
         target = link.target.partition("#")[0]
         return link.ref is not None or any(files.has(target + ending, note.path) for ending in ("", *ENDINGS))
 
-    return [NoteLink(one.ref, one.target, exists(one)) for one in links], backlinks
+    return [NoteLink(link.ref, link.target, exists(link)) for link in links], backlinks
 
 
 def resolved_links(vault: Vault, ref: str, note: Note) -> tuple[list[Link], list[Backlink]]:
@@ -173,7 +178,7 @@ def note_history(vault: Vault, ref: str, limit: int) -> NoteHistory:
         raise lost
     if lost is not None and found.head:
         ref, title = index.notes.ref_of(found.path) or source_ref(found.path), found.head.title
-    names = [ref, *(source_ref(one.before) for one in found.changes if one.before and index is vault.index)]
+    names = [ref, *(source_ref(change.before) for change in found.changes if change.before and index is vault.index)]
     head: dict[str, Any] = found.head._asdict() if found.head else {}
     moments = ("updated", "gone", "recalled", "opened")
     return NoteHistory(
@@ -204,12 +209,14 @@ def _with_saves(changes: list[NoteChange], saves: Sequence[tuple[Any, ...]]) -> 
     for moment, who, action, version, receipt in saves:
         at, what = moment_text(moment), DONE[action]
         known = (
-            one for one in left if one.source == "activity" and (one.hash == version if version else one.what == what)
+            change
+            for change in left
+            if change.source == "activity" and (change.hash == version if version else change.what == what)
         )
-        one = next(known, NoteChange(at, "team", what, version))
-        left = [other for other in left if other is not one]
-        found.append(one._replace(at=at, what=what, author=who, receipt=receipt))
-    return sorted([*found, *left], key=lambda one: one.at, reverse=True)
+        saved = next(known, NoteChange(at, "team", what, version))
+        left = [other for other in left if other is not saved]
+        found.append(saved._replace(at=at, what=what, author=who, receipt=receipt))
+    return sorted([*found, *left], key=lambda change: change.at, reverse=True)
 
 
 def kept_copies(vault: Vault, ref: str) -> list[str]:

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from difflib import get_close_matches
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from co_cli.errors import IndexUnavailableError, InvalidInputError
@@ -45,8 +44,10 @@ class Options:
     meaning: bool = True
     min_score: float | None = None
     prefix: bool = False
+    case: bool = False
+    """Words must be exactly as they were typed, upper and lower case too."""
     read: bool | None = None
-    """Whether the reader reads the first candidates; None: unless the process ends soon."""
+    """Whether the reader reads the first candidates; None: in the profile `default`, where words are not sure."""
     reranker: Reranker | None = None
 
 
@@ -61,6 +62,7 @@ class SearchOptions(FilterOptions, total=False):
     meaning: bool
     min_score: float | None
     prefix: bool
+    case: bool
     read: bool | None
     reranker: Reranker | None
 
@@ -70,6 +72,8 @@ def check_known(given: Mapping[str, object], known: type[FilterOptions]) -> None
     names = known.__annotations__
     for name in given:
         if name not in names:
+            from difflib import get_close_matches  # only for a mistake
+
             close = get_close_matches(name, names, n=1)
             fix = f"did you mean {close[0]}?" if close else f"there are {', '.join(sorted(names))}"
             raise InvalidInputError(f"there is no option {name!r}: {fix}")
@@ -83,9 +87,12 @@ def options_of(limit: int, given: SearchOptions) -> Options:
     return Options(limit, filters=filters, **rest)
 
 
-def build_request(vault: Vault, query: str, options: Options) -> SearchRequest:
-    """The request that these options and the settings make."""
+def build_request(vault: Vault, query: str, options: Options, operators: bool = True) -> SearchRequest:
+    """The request that these options and the settings make. Without `operators` all of the query is text."""
     _require_text(query)
+    is_whole = operators and not options.prefix  # what is being typed is not complete
+    if is_whole and (problem := parse(query).problem):
+        raise InvalidInputError(problem)
     if not 1 <= options.limit <= LARGEST_LIMIT:
         raise InvalidInputError(f"limit must be between 1 and {LARGEST_LIMIT}, not {options.limit}")
     if options.min_score is not None and not math.isfinite(options.min_score):
@@ -98,7 +105,8 @@ def build_request(vault: Vault, query: str, options: Options) -> SearchRequest:
     if not options.words and (backend != "hybrid" or vault.embedders.space is None):
         raise InvalidInputError("words are switched off, and there are no vectors to search by meaning")
     profile = profile_named(options.profile or vault.settings.knowledge_profile)
-    read = backend == "hybrid" and (not vault.opening.short_lived if options.read is None else options.read)
+    formula = profile.name != "default" or options.weights is not None  # to be applied as it is
+    read = backend == "hybrid" and (not formula if options.read is None else options.read)
     return SearchRequest(
         query=query,
         limit=options.limit,
@@ -110,8 +118,11 @@ def build_request(vault: Vault, query: str, options: Options) -> SearchRequest:
         meaning=options.meaning,
         min_score=options.min_score,
         prefix=options.prefix,
+        case=options.case,
+        operators=operators,
         reader=vault.reader if read else None,
-        read_seconds=None if vault.opening.read_all else vault.settings.knowledge_reader_ms / 1000,
+        read_always=bool(options.read),
+        read_seconds=None if options.read else vault.settings.knowledge_reader_ms / 1000,
         reranker=options.reranker,
         backend=backend,
     )
@@ -137,7 +148,7 @@ def find(index: KnowledgeIndex, request: SearchRequest) -> SearchResult:
             result, trace = search(index.notes, request)
             tags = parse(request.query).tags
             if tags and not (result.hits and trace.prepared.attempt.query.tags):  # nothing was found with them
-                result = result._replace(understood=(*result.understood, *_close_tags(index, tags)))
+                result = replace(result, understood=(*result.understood, *_close_tags(index, tags)))
             replaced = index.engine.set_aside or index.seen.fresh_as_of is not None
             if not replaced or index.notes.state().synced_at is not None:
                 return result
@@ -157,7 +168,11 @@ def unused_tags(asked: Sequence[str] | None, known: Sequence[str]) -> list[str]:
     """Those of the tags asked for that no note has, nor one below them: `ops` covers `ops/deploy`."""
     folded = [fold(tag) for tag in known]
     wanted = [(tag, fold(tag.lstrip("#"))) for tag in asked or ()]
-    return [tag for tag, one in wanted if not any(has == one or has.startswith(f"{one}/") for has in folded)]
+    return [
+        tag
+        for tag, folded_tag in wanted
+        if not any(has == folded_tag or has.startswith(f"{folded_tag}/") for has in folded)
+    ]
 
 
 def close_tags(tag: str, known: Sequence[str]) -> list[str]:

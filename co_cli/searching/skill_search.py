@@ -19,9 +19,9 @@ WIDER, ALIKE = 4, 0.6
 def search_skills(vault: Vault, query: str, limit: int = 3) -> tuple[list[tuple[Skill, float]], SearchResult]:
     """Skills for a task with their scores, best first, and the search result. The reader would order them worse."""
     options = Options(limit=min(limit * WIDER, LARGEST_LIMIT), sources=("skill",), read=False)
-    result, offered = search_with_skills(vault, build_request(vault, query, options))
+    result, offered = search_with_skills(vault, build_request(vault, query, options, operators=False))
     found = [(offered[hit.path], hit.score) for hit in result.hits if hit.score > 0]
-    return _varied(found)[:limit], result._replace(hits=result.hits[:limit])
+    return _varied(found)[:limit], replace(result, hits=result.hits[:limit])
 
 
 def search_with_skills(vault: Vault, request: SearchRequest) -> tuple[SearchResult, dict[str, Skill]]:
@@ -40,11 +40,11 @@ def search_with_skills(vault: Vault, request: SearchRequest) -> tuple[SearchResu
     limit = min(request.limit + len(skills) - len(offered), LARGEST_LIMIT)
     result = find(index, replace(request, limit=limit))
     hits = [hit for hit in result.hits if hit.source != "skill" or hit.path in offered]
-    return result._replace(hits=hits[: request.limit]), offered
+    return replace(result, hits=hits[: request.limit]), offered
 
 
 def _varied(found: list[tuple[Skill, float]]) -> list[tuple[Skill, float]]:
     """Skills that say nearly the same as a better one go last: one job for forty products is one answer."""
     words = [set(re.findall(r"\w+", skill.description.casefold())) for skill, _ in found]
-    last = [any(len(one & other) >= ALIKE * len(one | other) for other in words[:n]) for n, one in enumerate(words)]
-    return [one for _, one in sorted(zip(last, found, strict=True), key=lambda pair: pair[0])]
+    last = [any(len(mine & other) >= ALIKE * len(mine | other) for other in words[:n]) for n, mine in enumerate(words)]
+    return [skill for _, skill in sorted(zip(last, found, strict=True), key=lambda pair: pair[0])]

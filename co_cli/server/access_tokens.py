@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 from co_cli.access import Role, Token
 from co_cli.errors import InvalidInputError
 from co_cli.notes.files import change_json, read_json
-from co_cli.values import moment_text
+from co_cli.values import fields_of, moment_text
 
 if TYPE_CHECKING:
     from co_cli.team.team_vault import TeamVault  # PostgreSQL's packages are an extra
@@ -58,7 +58,7 @@ class AccessTokens:
     @classmethod
     def of(cls, vault: Vault) -> AccessTokens:
         team = team_of(vault)
-        return cls(team.tokens if team else FileTokens(vault.settings.data_dir, vault.root))
+        return cls(team.tokens() if team else FileTokens(vault.settings.data_dir, vault.root))
 
     def create(self, role: Role, name: str | None = None) -> tuple[str, Token]:
         """A new token, and what is stored about it."""
@@ -99,8 +99,8 @@ class FileTokens:
         added: list[bool] = []
 
         def change(stored: dict[str, Any]) -> None:
-            if token.name not in (one.name for one in self._of_this_vault(stored).values()):
-                stored[key] = token._asdict()
+            if token.name not in (known.name for known in self._of_this_vault(stored).values()):
+                stored[key] = fields_of(token)
                 added.append(True)
 
         change_json(self._path, change)
@@ -135,7 +135,7 @@ class FileTokens:
         return self._tokens
 
     def _of_this_vault(self, stored: dict[str, Any]) -> dict[str, Token]:
-        return {key: Token(**one) for key, one in stored.items() if one["vault"] == self.vault}
+        return {key: Token(**fields) for key, fields in stored.items() if fields["vault"] == self.vault}
 
 
 def _hash(secret: str) -> str:

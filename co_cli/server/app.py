@@ -11,7 +11,8 @@ import os
 import secrets
 from collections.abc import AsyncGenerator, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
-from functools import cached_property
+from dataclasses import replace
+from threading import Lock
 from typing import NamedTuple
 
 from anyio import CapacityLimiter, to_thread
@@ -144,9 +145,11 @@ class Site:
         """`hosts` are the names and ports that the page is opened under."""
         self.kb, self.access, self.events = kb, access, Events(kb, self._is_known)
         self._opened: list[LocalKnowledgeBase] = []
+        self._opening = Lock()
+        self._sample: LocalKnowledgeBase | None = None
         self._reads = CapacityLimiter(READS)
         self._saves = CapacityLimiter(REQUESTS)  # they may wait for a push, and searches need threads, too
-        described = [self._starlette_route(one) for one in routes.ROUTES]
+        described = [self._starlette_route(endpoint) for endpoint in routes.ROUTES]
         described.append(Route(SIGN_IN, self.sign_in, methods=["POST"]))
         described.append(Route(f"{API}/events", self.events.stream, methods=["GET"]))
         described.append(Route(f"{API}/{{rest:any}}", self.unknown, methods=["GET", "POST", "PUT", "DELETE"]))
@@ -203,33 +206,37 @@ class Site:
             for kb in self._opened:
                 kb.close()
 
-    @cached_property
-    def sample(self) -> LocalKnowledgeBase:
-        """The sample vault, with an index of its own."""
-        kb = open_local(sample_vault(), os.path.join(self.kb.settings.data_dir, "demo"), opening=Opening("web"))
-        kb.sync()
-        self._opened.append(kb)
-        return kb
+    def open_sample(self) -> LocalKnowledgeBase:
+        """The sample vault, with an index of its own. Opened once."""
+        with self._opening:
+            if self._sample is None:
+                folder = os.path.join(self.kb.settings.data_dir, "demo")
+                self._sample = open_local(sample_vault(), folder, opening=Opening("web"))
+                self._opened.append(self._sample)
+                self._sample.sync()
+            return self._sample
 
-    def _starlette_route(self, one: routes.Route) -> Route:
+    def _starlette_route(self, endpoint: routes.Route) -> Route:
         async def answer(request: Request) -> Response:
             caller: Token = request.state.caller
             CALLER.set(caller)
-            if not caller.may(one.role):
-                message = f"the token of {caller.name} may {caller.role} only: this needs one with the role {one.role}"
+            if not caller.may(endpoint.role):
+                message = (
+                    f"the token of {caller.name} may {caller.role} only: this needs one with the role {endpoint.role}"
+                )
                 return json_answer(ErrorAnswer(ApiError("forbidden", message)), 403)
             if caller.name:
                 acting.set(f"{self.kb.vault.opening.front_end}:{caller.name}")
-            asked = await one.read(request)
-            limiter = self._reads if one.role == "read" else self._saves
+            asked = await endpoint.read(request)
+            limiter = self._reads if endpoint.role == "read" else self._saves
             if request.headers.get(SAMPLE) != "sample":
-                return await to_thread.run_sync(one.call, self.kb, asked, limiter=limiter)
-            if one.role != "read":
+                return await to_thread.run_sync(endpoint.call, self.kb, asked, limiter=limiter)
+            if endpoint.role != "read":
                 return json_answer(ErrorAnswer(ApiError("read_only", "the sample vault cannot be changed")), 403)
-            CALLER.set(caller._replace(role="read"))
-            return await to_thread.run_sync(lambda: one.call(self.sample, asked), limiter=limiter)
+            CALLER.set(replace(caller, role="read"))
+            return await to_thread.run_sync(lambda: endpoint.call(self.open_sample(), asked), limiter=limiter)
 
-        return Route(API + one.path.replace(":path}", ":any}"), answer, methods=[one.method])
+        return Route(API + endpoint.path.replace(":path}", ":any}"), answer, methods=[endpoint.method])
 
     async def sign_in(self, request: Request) -> Response:
         token = await self.access.exchange(str((await read_body(request)).get("code", "")))
@@ -267,5 +274,5 @@ def _is_public(request: HTTPConnection) -> bool:
 def show_session(kb: LocalKnowledgeBase) -> Session:
     """Show which vault this is, and how many notes it has."""
     is_sample = kb.root == os.path.realpath(sample_vault())
-    notes = sum(one.notes.state().notes for one in (kb.index, *map(kb.index.of, kb.index.linked)))
+    notes = sum(index.notes.state().notes for index in (kb.index, *map(kb.index.of, kb.index.linked)))
     return Session(kb.root, notes, __version__, is_sample, SAMPLE_QUESTIONS, CALLER.get().role)

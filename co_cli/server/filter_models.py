@@ -22,7 +22,9 @@ IN_URL: dict[Form, tuple[Any, Any]] = {
 
 def url_filters(*groups: Group) -> type[BaseModel]:
     """A model with the filters of these groups, for requests whose values are in the URL."""
-    fields: dict[str, Any] = {one.word: IN_URL[one.form] for group in groups for one in options_in(group).values()}
+    fields: dict[str, Any] = {
+        option.word: IN_URL[option.form] for group in groups for option in options_in(group).values()
+    }
     return create_model("UrlFilters", **fields)
 
 
@@ -37,7 +39,9 @@ def with_filters(model: type[BaseModel]) -> type[BaseModel]:
 
 def filters_of(asked: BaseModel) -> FilterOptions:
     """The filters in a URL. An empty text, as a form sends it, filters nothing."""
-    given = {name: getattr(asked, one.word) for name, one in OPTIONS.items() if one.word in type(asked).model_fields}
+    given = {
+        name: getattr(asked, option.word) for name, option in OPTIONS.items() if option.word in type(asked).model_fields
+    }
     said = {name: value for name, value in given.items() if value}
     for name in said:
         if OPTIONS[name].form == "pairs":

@@ -16,12 +16,12 @@ from co_cli.hits import Backend, SearchResult
 from co_cli.linked.origins import SourceState
 from co_cli.local import LocalKnowledgeBase
 from co_cli.ranking import learned_weights
-from co_cli.reports import Status
 from co_cli.retrieval.profiles import PROFILES
 from co_cli.searching.requests import Options, build_request, find
 from co_cli.server.jobs import Jobs, JobState, Report
 from co_cli.server.routes import route
 from co_cli.settings import SETTINGS
+from co_cli.summaries import Status
 from co_cli.upkeep.doctor import Finding, examine
 from co_cli.version import __version__
 
@@ -98,7 +98,10 @@ def show_health(kb: LocalKnowledgeBase) -> Health:
         sources,
         waiting,
         learned_weights(kb.vault.ranking),
-        {one.name: ShownSetting(values[one.name], origins[one.name], one.help, one.environment) for one in SETTINGS},
+        {
+            setting.name: ShownSetting(values[setting.name], origins[setting.name], setting.help, setting.environment)
+            for setting in SETTINGS
+        },
         {name: dict(profile.weights) for name, profile in PROFILES.items()},
     )
 
@@ -149,5 +152,7 @@ def _search(kb: LocalKnowledgeBase, asked: Compare, ranking: RankingChoice) -> S
     options = Options(asked.limit, **ranking.model_dump(exclude={"reader"}), read=False)
     request = build_request(kb.vault, asked.q, options)
     reader: CrossEncoder | None = kb.vault.reader if ranking.reader is None else _reader_named(ranking.reader)
-    request = replace(request, reader=reader if request.backend == "hybrid" else None, read_seconds=None)
+    request = replace(
+        request, reader=reader if request.backend == "hybrid" else None, read_always=True, read_seconds=None
+    )
     return find(kb.index, request)

@@ -31,7 +31,7 @@ def arrange(vectors: Matrix, before: Matrix | None = None) -> Matrix:
     if count < 3:
         return np.arange(2.0 * count).reshape(count, 2)
     near = nearest(vectors, min(NEIGHBOURS, count - 1))
-    one, other = np.repeat(np.arange(count), near.shape[1]), near.ravel()
+    point, other = np.repeat(np.arange(count), near.shape[1]), near.ravel()
     chance = np.random.default_rng(0)
     first, steps, pace = 0, STEPS, np.ones((count, 2))
     places = main_components(vectors)
@@ -42,9 +42,9 @@ def arrange(vectors: Matrix, before: Matrix | None = None) -> Matrix:
         first, steps, pace = CLOSER_STEPS, CLOSER_STEPS + FEWER_STEPS, np.where(np.isfinite(before), SLOWER, 1.0)
     speed, gains = np.zeros((count, 2)), np.ones((count, 2))
     for step in range(first, steps):
-        apart = places[one] - places[other]
-        pull = apart * ((CLOSER if step < CLOSER_STEPS else 1.0) / (1 + (apart**2).sum(1)) / len(one))[:, None]
-        force = np.stack([np.bincount(one, axis, count) - np.bincount(other, axis, count) for axis in pull.T], 1) / 2
+        apart = places[point] - places[other]
+        pull = apart * ((CLOSER if step < CLOSER_STEPS else 1.0) / (1 + (apart**2).sum(1)) / len(point))[:, None]
+        force = np.stack([np.bincount(point, axis, count) - np.bincount(other, axis, count) for axis in pull.T], 1) / 2
         force -= _push(places)
         # delta-bar-delta: faster where the direction stays, slower where it turns
         gains = np.where(np.sign(force) != np.sign(speed), gains + 0.2, gains * 0.8).clip(0.01)

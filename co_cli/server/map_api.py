@@ -55,8 +55,8 @@ def show_map(kb: LocalKnowledgeBase) -> NoteMap:
     places = stored.get("places", {})
     return NoteMap(
         [
-            MapNote(one.ref, one.title, one.source, moment_text(one.created), one.tags, places.get(_key(one)))
-            for one in notes
+            MapNote(note.ref, note.title, note.source, moment_text(note.created), note.tags, places.get(_key(note)))
+            for note in notes
         ],
         working,
     )

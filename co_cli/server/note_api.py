@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Literal, NamedTuple
 
 from pydantic import BaseModel, Field
@@ -15,7 +16,6 @@ from co_cli.notes.note import Note, own_tags, read_note, version_of
 from co_cli.notes.refs import lines_of
 from co_cli.notes.store import NoteStore
 from co_cli.notes.wikilinks import Attachments, find_links
-from co_cli.reports import NoteSummary
 from co_cli.saves import Change, Draft, Forgotten, Saved, SaveReceipt
 from co_cli.saving.writer import require_version
 from co_cli.searching.note_details import (
@@ -32,6 +32,7 @@ from co_cli.server.filter_models import filters_of, url_filters
 from co_cli.server.rendering import PICTURES, render
 from co_cli.server.routes import CALLER, ApiError, ErrorAnswer, json_answer, model_of, route
 from co_cli.sources.walk import is_listed
+from co_cli.summaries import NoteSummary
 from co_cli.values import SOURCES
 from co_cli.vaults import vaults_for_prompts
 
@@ -168,7 +169,7 @@ def show_bodies(kb: LocalKnowledgeBase, asked: SeveralNotes) -> dict[str, str]:
 @route("GET", "/rendered/{ref:path}")
 def show_rendered(kb: LocalKnowledgeBase, asked: OneNote) -> Rendered:
     """Show a note as HTML."""
-    origin, note = kb.lookup.open(asked.ref)
+    origin, note = kb.lookup().open(asked.ref)
     allowed, _ = vaults_for_prompts(kb.settings, kb.root, kb.index.linked)
     return Rendered(
         ref=note.ref,
@@ -187,7 +188,7 @@ def show_rendered(kb: LocalKnowledgeBase, asked: OneNote) -> Rendered:
 def preview(kb: LocalKnowledgeBase, asked: Preview) -> dict[str, str]:
     """Show a text as HTML before it is saved."""
     note = kb.note(asked.ref) if asked.ref else read_note("memories/new.md", b"")
-    note = note._replace(body=asked.text, links=find_links(asked.text), sections=None)
+    note = replace(note, body=asked.text, links=find_links(asked.text), sections=None)
     return {"html": render(note, _targets(kb, note.ref, note) if asked.ref else {})}
 
 
@@ -220,7 +221,7 @@ def repair_note(kb: LocalKnowledgeBase, asked: NewFile) -> dict[str, str]:
     path, data = _whole_file(kb, asked.ref)
     require_version(asked.ref, data, asked.version)
     text = asked.text.replace("\r\n", "\n")
-    kb.writer.rewrite(path, (text.replace("\n", "\r\n") if b"\r\n" in data else text).encode(), data)
+    kb.writer().rewrite(path, (text.replace("\n", "\r\n") if b"\r\n" in data else text).encode(), data)
     return {"ref": kb.note(path).ref}
 
 
@@ -260,7 +261,7 @@ def compare(kb: LocalKnowledgeBase, asked: OldVersion) -> VersionDiff:
 @route("GET", "/files/{ref:path}")
 def read_file(kb: LocalKnowledgeBase, asked: NoteFile) -> Response:
     """Read a picture or an attachment of a note, from the folder that the note is in and nowhere else."""
-    origin, path = kb.lookup.locate(asked.ref)
+    origin, path = kb.lookup().locate(asked.ref)
     store = NoteStore(origin.root, largest=LARGEST_FILE)
     file = None if origin.only else Attachments(store.root).find(asked.name, path)
     if file is None or not is_listed(store.root, file := file.replace(os.sep, "/"), None):
@@ -274,12 +275,12 @@ def _acknowledge(kb: LocalKnowledgeBase, asked: Acknowledged, save: Callable[...
     team = team_of(kb.vault)
     if team is None or saved.seq is None:
         return saved
-    return saved._replace(receipt=team.wait_pushed(saved.seq, PUSH_SECONDS if asked.ack == "pushed" else 0))
+    return replace(saved, receipt=team.wait_pushed(saved.seq, PUSH_SECONDS if asked.ack == "pushed" else 0))
 
 
 def _whole_file(kb: LocalKnowledgeBase, ref: str) -> tuple[str, bytes]:
     """The full path of a note of this vault, and what is in its file."""
-    path = kb.lookup.open_own(ref, "changed").path
+    path = kb.lookup().open_own(ref, "changed").path
     data = kb.store.read(path)
     try:
         data.decode()

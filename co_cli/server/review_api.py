@@ -100,8 +100,8 @@ class Reviewed:
 
     def undecided(self) -> list[ReviewItem]:
         done = self.decisions.values()
-        forgotten = {one.item.refs[0] for one in done if one.action == "forget"}
-        superseded = {one.item.refs[0] for one in done if one.action == "supersede"}
+        forgotten = {decision.item.refs[0] for decision in done if decision.action == "forget"}
+        superseded = {decision.item.refs[0] for decision in done if decision.action == "supersede"}
         return [
             item
             for item in self.review.items
@@ -149,7 +149,8 @@ def show_review(kb: LocalKnowledgeBase, asked: ListFindings) -> ReviewAnswer:
     with reviewed.lock:
         items = reviewed.undecided()
         decided = [
-            Decided(key, one.item.kind, one.action, one.item.refs) for key, one in reversed(reviewed.decisions.items())
+            Decided(key, decision.item.kind, decision.action, decision.item.refs)
+            for key, decision in reversed(reviewed.decisions.items())
         ]
         changed = kb.index.notes.hashes() != reviewed.seen
     counts, may = Counter(item.kind for item in items), CALLER.get().may("write")
@@ -177,7 +178,7 @@ def decide_finding(kb: LocalKnowledgeBase, asked: Decide) -> Decided:
     """
     reviewed = _reviewed(kb)
     with reviewed.lock:
-        item = next((one for one in reviewed.undecided() if one.key == asked.key), None)
+        item = next((finding for finding in reviewed.undecided() if finding.key == asked.key), None)
         if item is None:
             raise InvalidInputError("this finding is decided already, or from an earlier review: run the review again")
         if asked.action in ("forget", "supersede"):

@@ -69,7 +69,7 @@ class ObjectSchema(GenerateJsonSchema):
         return self._object(schema["arguments_schema"])  # a NamedTuple of pydantic before 2.14
 
     def _object(self, fields: Any) -> JsonSchemaValue:
-        properties = {one["name"]: self.generate_inner(one["schema"]) for one in fields}
+        properties = {field["name"]: self.generate_inner(field["schema"]) for field in fields}
         return {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
 
 
@@ -139,8 +139,8 @@ def model_of(kind: type, *without: str) -> type[BaseModel]:
     """A model with the fields of a NamedTuple or a dataclass."""
     hints = get_type_hints(kind)
     fields: dict[str, Any] = {
-        name: (hints[name], ... if one.default is one.empty else one.default)
-        for name, one in signature(kind).parameters.items()
+        name: (hints[name], ... if parameter.default is parameter.empty else parameter.default)
+        for name, parameter in signature(kind).parameters.items()
         if name not in without
     }
     return create_model(kind.__name__, **fields)
@@ -178,22 +178,24 @@ def error_answer(error: Exception) -> Response:
 def openapi() -> dict[str, Any]:
     """OpenAPI 3.1 of all routes."""
     described: list[tuple[Any, Any, TypeAdapter[Any]]] = [("error", "serialization", TypeAdapter(ErrorAnswer))]
-    described += [(one, "serialization", TypeAdapter(one.answer)) for one in ROUTES if one.answer is not None]
-    described += [(one, "validation", TypeAdapter(one.model)) for one in ROUTES if one.model]
+    described += [
+        (endpoint, "serialization", TypeAdapter(endpoint.answer)) for endpoint in ROUTES if endpoint.answer is not None
+    ]
+    described += [(endpoint, "validation", TypeAdapter(endpoint.model)) for endpoint in ROUTES if endpoint.model]
     template = "#/components/schemas/{model}"
     schemas, found = TypeAdapter.json_schemas(described, ref_template=template, schema_generator=ObjectSchema)
     definitions = found.get("$defs", {})
     mistake = _content("A mistake, and how to fix it.", schemas["error", "serialization"])
     paths: dict[str, dict[str, Any]] = {}
-    for one in ROUTES:
-        asked = schemas.get((one, "validation"), {"properties": {}})
+    for endpoint in ROUTES:
+        asked = schemas.get((endpoint, "validation"), {"properties": {}})
         asked = definitions[asked["$ref"].rpartition("/")[2]] if "$ref" in asked else asked
-        answer = schemas.get((one, "serialization"))
+        answer = schemas.get((endpoint, "serialization"))
         file: dict[str, Any] = {"description": "A file.", "content": {"*/*": {}}}
         success = _content("The answer.", answer) if answer else file
-        operation = _operation(one, asked)
+        operation = _operation(endpoint, asked)
         operation["responses"] = {"200": success, "default": mistake}
-        paths.setdefault(re.sub(r":\w+}", "}", one.path), {})[one.method.lower()] = operation
+        paths.setdefault(re.sub(r":\w+}", "}", endpoint.path), {})[endpoint.method.lower()] = operation
     text = {"type": "string"}
     code = {"required": ["code"], "type": "object", "properties": {"code": text}}
     token = {"required": ["token"], "type": "object", "properties": {"token": text}}
@@ -223,26 +225,26 @@ def openapi() -> dict[str, Any]:
     }
 
 
-def _operation(one: Route, asked: dict[str, Any]) -> dict[str, Any]:
-    summary, _, description = (one.function.__doc__ or "").strip().partition("\n")
-    required, in_body = asked.get("required", []), one.method in ("POST", "PUT")
+def _operation(endpoint: Route, asked: dict[str, Any]) -> dict[str, Any]:
+    summary, _, description = (endpoint.function.__doc__ or "").strip().partition("\n")
+    required, in_body = asked.get("required", []), endpoint.method in ("POST", "PUT")
     operation: dict[str, Any] = {
-        "operationId": one.function.__name__,
+        "operationId": endpoint.function.__name__,
         "summary": summary.rstrip("."),
         "description": " ".join(description.split()),
         "parameters": [
             {
                 "name": name,
-                "in": "path" if name in one.in_path else "query",
-                "required": name in one.in_path or name in required,
+                "in": "path" if name in endpoint.in_path else "query",
+                "required": name in endpoint.in_path or name in required,
                 "schema": schema,
             }
             for name, schema in asked["properties"].items()
-            if name in one.in_path or not in_body
+            if name in endpoint.in_path or not in_body
         ],
     }
-    if in_body and one.model:
-        body = {name: schema for name, schema in asked["properties"].items() if name not in one.in_path}
+    if in_body and endpoint.model:
+        body = {name: schema for name, schema in asked["properties"].items() if name not in endpoint.in_path}
         needed = [name for name in required if name in body]
         schema = {"type": "object", "properties": body, "required": needed}
         operation["requestBody"] = {"required": True, "content": {"application/json": {"schema": schema}}}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
@@ -79,7 +80,7 @@ def search(kb: LocalKnowledgeBase, asked: Search) -> SearchResult:
     """Search notes by words and meaning."""
     if asked.typing:
         known = re.sub(LONE_LETTER, "", asked.q)
-        return kb.search(known, **asked.options(), prefix=True, read=False)._replace(query=asked.q)
+        return replace(kb.search(known, **asked.options(), prefix=True, read=False), query=asked.q)
     return kb.search(asked.q, **asked.options(), track=asked.track)
 
 

@@ -84,7 +84,7 @@ class TeamSite(Site):
         self.metrics = Metrics()
         self._requests, self._sign_ins = Buckets(PER_SECOND, PER_SECOND), Buckets(SIGN_INS, 1)
         self._webhook_secret = token_in(WEBHOOK_SECRET).encode()
-        self._reading, self._writing = (http_app(Toolbox(kb, read_only=one)) for one in (True, False))
+        self._reading, self._writing = (http_app(Toolbox(kb, read_only=read_only)) for read_only in (True, False))
         self.inner.routes[:0] = [
             Route("/healthz", self.show_health),
             Route("/metrics", self.show_metrics),
@@ -125,8 +125,8 @@ class TeamSite(Site):
     @asynccontextmanager
     async def _lifespan(self, app: Starlette) -> AsyncGenerator[None]:
         async with AsyncExitStack() as stack:
-            for one in (self._reading, self._writing):
-                await stack.enter_async_context(one.router.lifespan_context(one))
+            for tools in (self._reading, self._writing):
+                await stack.enter_async_context(tools.router.lifespan_context(tools))
             async with super()._lifespan(app):
                 if self._team:
                     from co_cli.team.keeper import Keeper  # PostgreSQL's packages are an extra

@@ -218,7 +218,9 @@ def _units(body: Body, block: Block, rule: CutRule) -> Iterator[Unit]:
                 yield Unit(*item)
                 continue
             pieces = [
-                one for sentence in sentences(body.text, *item) for one in split_long(body.text, sentence, rule.longest)
+                part
+                for sentence in sentences(body.text, *item)
+                for part in split_long(body.text, sentence, rule.longest)
             ]
             for number, piece in enumerate(pieces):
                 yield Unit(*piece, continues=number > 0)

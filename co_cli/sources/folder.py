@@ -6,6 +6,7 @@ import json
 import os
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from co_cli.notes.dates import read_moment
@@ -44,10 +45,11 @@ class FolderReader(SourceReader):
     def read(self, origin: Origin, path: str, data: bytes) -> Note:
         ref = f"{origin.label}/{path}"
         if path.lower().endswith(MARKDOWN):
-            return read_note(path, data)._replace(source="folder", ref=ref)
+            return replace(read_note(path, data), source="folder", ref=ref)
         name = path.rsplit("/", 1)[-1]
         document = read_document(name, data)
-        return read_note(path, b"")._replace(
+        return replace(
+            read_note(path, b""),
             source="folder",
             ref=ref,
             title=document.title or name,
@@ -81,11 +83,11 @@ class ObsidianReader(FolderReader):
         return note if not FILE.search(rest) or (is_note and not is_file) else rest
 
     def read(self, origin: Origin, path: str, data: bytes) -> Note:
-        note = super().read(origin, path, data)._replace(source="obsidian")
+        note = replace(super().read(origin, path, data), source="obsidian")
         if path.lower().endswith(MARKDOWN):
             short = without_ending(path)
-            return note._replace(ref=f"{origin.label}/{path if FILE.search(short) else short}")
-        return note if FILE.search(path) else note._replace(ref=f"{origin.label}/./{path}")
+            return replace(note, ref=f"{origin.label}/{path if FILE.search(short) else short}")
+        return note if FILE.search(path) else replace(note, ref=f"{origin.label}/./{path}")
 
 
 def _setting(root: str, file: str) -> bytes:
@@ -110,11 +112,13 @@ def obsidian_patterns(app_settings: bytes) -> list[str]:
     """The "excluded files" in Obsidian's app.json. Its regular expressions, written between slashes, are ignored."""
     try:
         settings: Any = json.loads(app_settings)
-        filters = [one for one in settings["userIgnoreFilters"] if isinstance(one, str) and one.strip("/")]
+        filters = [
+            pattern for pattern in settings["userIgnoreFilters"] if isinstance(pattern, str) and pattern.strip("/")
+        ]
     except (ValueError, RecursionError, LookupError, TypeError):
         return []  # there are none, or Obsidian is just writing them
-    literal = [one for one in filters if not (one.startswith("/") and one.endswith("/"))]
-    return ["/" + _literal(one) for one in literal]
+    literal = [pattern for pattern in filters if not (pattern.startswith("/") and pattern.endswith("/"))]
+    return ["/" + _literal(pattern) for pattern in literal]
 
 
 def _literal(text: str) -> str:

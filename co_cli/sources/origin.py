@@ -7,6 +7,7 @@ cannot change it, because a clone must not make folders outside of it searchable
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 from importlib import import_module
@@ -14,7 +15,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from co_cli.errors import SettingsError
 from co_cli.notes.files import locked, make_folders, replace
-from co_cli.notes.note import Note, read_note
 from co_cli.notes.refs import path_of, without_ending
 from co_cli.paths import is_inside
 from co_cli.settings import read_toml
@@ -22,6 +22,8 @@ from co_cli.values import OWN_SOURCES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+
+    from co_cli.notes.note import Note
 
 VAULT: Final = "vault"
 CHECKPOINT: Final = "checkpoint"
@@ -35,7 +37,7 @@ MARKDOWN = (ENDING, ".markdown")
 
 HEAD = "# Made searchable by `co add`. `co source list` lists them, `co source remove` removes one.\n"
 TABLE = "[[source]]"
-FIELDS = ("vault", "kind", "name", "path", "only", "added")
+FIELDS = ("vault", "source", "name", "path", "only", "added")
 READ_ONLY = "read_only"
 
 
@@ -71,7 +73,7 @@ class Origin(NamedTuple):
 
 
 class SourceReader:
-    """How the files of one kind of origin become notes. Subclasses change what differs from a folder of Markdown."""
+    """How the files of a source become notes. Subclasses change what differs from a folder of Markdown."""
 
     sources: tuple[str, ...] = ()
     """The sources that its notes belong to."""
@@ -119,8 +121,10 @@ class VaultReader(SourceReader):
         return path_of(rest) or rest
 
     def read(self, origin: Origin, path: str, data: bytes) -> Note:
+        from co_cli.notes.note import read_note  # a search reads no note
+
         note = read_note(path, data)
-        return note._replace(ref=f"{origin.tier}:{note.ref}") if origin.tier else note
+        return dataclasses.replace(note, ref=f"{origin.tier}:{note.ref}") if origin.tier else note
 
 
 class CheckpointReader(VaultReader):
@@ -131,7 +135,7 @@ class CheckpointReader(VaultReader):
 
     def read(self, origin: Origin, path: str, data: bytes) -> Note:
         name = f"{CHECKPOINT}:{without_ending(path)}"
-        return super().read(origin, path, data)._replace(source=CHECKPOINT, ref=name)
+        return dataclasses.replace(super().read(origin, path, data), source=CHECKPOINT, ref=name)
 
 
 THE_VAULT, THE_CHECKPOINTS = VaultReader(), CheckpointReader()
@@ -140,7 +144,7 @@ SOURCE_READERS = {
     "obsidian": ("co_cli.sources.folder", "ObsidianReader"),
     "skill": ("co_cli.sources.skill_format", "SkillReader"),
 }
-"""The kinds of sources that can be added, with their modules and classes. They import parsers."""
+"""The sources that can be added, with the modules and classes of their readers. They import parsers."""
 
 
 def reader_of(origin: Origin) -> SourceReader:
@@ -179,7 +183,7 @@ def added_sources(data_dir: str, vaults: Sequence[str]) -> list[Added]:
     found: list[Added] = []
     entries = [entry for entry in read_registry(data_dir) if entry.vault in vaults]
     for entry in sorted(entries, key=lambda entry: vaults.index(entry.vault)):
-        before = [one.origin for one in found if one.vault != entry.vault]
+        before = [other.origin for other in found if other.vault != entry.vault]
         found += [] if any(entry.origin.is_in(other) for other in before) else [entry]
     return found
 
@@ -203,18 +207,18 @@ def change_registry(data_dir: str, change: Callable[[list[Added]], Sequence[Adde
 
 def _entry(table: dict[str, object], file: str) -> Added:
     values = {field: value for field in FIELDS if isinstance(value := table.get(field, ""), str)}
-    kind, name, path = values.get("kind", ""), values.get("name", ""), values.get("path", "")
+    source, name, path = values.get("source", ""), values.get("name", ""), values.get("path", "")
     lacking = [field for field in FIELDS[:4] if not values.get(field)]
     if lacking:
         problem = f"a source lacks {' and '.join(lacking)}; add it, or delete the table"
-    elif kind not in SOURCE_READERS:
-        problem = f"the kind of a source must be one of {', '.join(SOURCE_READERS)}, not {kind!r}"
+    elif source not in SOURCE_READERS:
+        problem = f"the source must be one of {', '.join(SOURCE_READERS)}, not {source!r}"
     elif not os.path.isabs(path):
         problem = f"the path of a source must be absolute, not {path!r}"
     elif "/" in name or ":" in name:
         problem = f"the name of a source must be a word such as handbook, not {name!r}"
     else:
-        origin = Origin(kind, path, name, values.get("only", ""))
+        origin = Origin(source, path, name, values.get("only", ""))
         return Added(values["vault"], origin, values.get("added", ""), table.get(READ_ONLY) is True)
     raise SettingsError(f"{file}: {problem}")
 

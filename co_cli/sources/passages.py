@@ -101,8 +101,8 @@ def _of_turn(note: Note, body: Body, turns: Sequence[SpokenTurn], place: int, ru
     first, end = turn.line - note.body_line, turn.last - note.body_line + 1
     day = "" if turn.at is None else time.strftime("%d %B %Y, %H:%M", time.gmtime(turn.at)).lstrip("0")
     heading = ", ".join(filter(None, (turn.speaker, day)))
-    around = [f"{one.speaker}: {one.text[-NEAR_TURN:]}" for one in turns[max(0, place - 2) : place]]
-    around += [f"{one.speaker}: {one.text[:NEAR_TURN]}" for one in turns[place + 1 : place + 2]]
+    around = [f"{earlier.speaker}: {earlier.text[-NEAR_TURN:]}" for earlier in turns[max(0, place - 2) : place]]
+    around += [f"{later.speaker}: {later.text[:NEAR_TURN]}" for later in turns[place + 1 : place + 2]]
     blocks = [
         block._replace(start=block.start + first + 1, end=block.end + first + 1)
         for block in blocks_of(Body.read("\n".join(body.lines[first + 1 : end])), note.path, None)
@@ -229,12 +229,12 @@ def _without_headings(note: Note, body: Body, first: int, end: int, rule: CutRul
 
 
 def _below(path: list[Block], heading: Block) -> list[Block]:
-    return [*(one for one in path if one.level < heading.level), heading]
+    return [*(parent for parent in path if parent.level < heading.level), heading]
 
 
 def _heading_path(path: list[Block], title: str) -> str:
     """Without the first heading if it repeats the title."""
-    texts = [one.text for one in path if one.text]
+    texts = [heading.text for heading in path if heading.text]
     return " > ".join(texts[1:] if texts and texts[0] == title else texts)
 
 

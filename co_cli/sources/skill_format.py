@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import unicodedata
+from dataclasses import replace
 from typing import Any
 
 from co_cli.hits import Passage
@@ -42,7 +43,8 @@ class SkillReader(SourceReader):
     def read(self, origin: Origin, path: str, data: bytes) -> Note:
         folder = folder_name(origin, path)
         note = read_note(path, data)
-        return note._replace(
+        return replace(
+            note,
             ref=f"skill:{folder}",
             source="skill",
             title=folder,

@@ -54,8 +54,8 @@ class Scan(NamedTuple):
 class IgnoreRules:
     """Whether a path is excluded. For one walk, because ignore files are read once.
 
-    The strongest rule wins: the setting `knowledge_exclude`, then the last of `files`, then the others, then the kind's
-    own patterns. Where .gitignore is read, every folder may have ignore files, and the nearest one wins.
+    The strongest rule wins: the setting `knowledge_exclude`, then the last of `files`, then the others, then the
+    source's own patterns. Where .gitignore is read, every folder may have ignore files, and the nearest one wins.
     """
 
     def __init__(
@@ -177,7 +177,7 @@ def would_list(origin: Origin, path: str, exclude: Sequence[str] = ()) -> bool:
 
 
 def is_listed(root: str, path: str, excluded: IgnoreRules | None) -> bool:
-    """The same for any kind of origin, with the rules of an earlier walk."""
+    """The same for any origin, with the rules of an earlier walk."""
     return os.path.isfile(os.path.join(root, path)) and may_list(root, path, excluded)
 
 

@@ -136,7 +136,7 @@ class Keeper:
     @contextlib.contextmanager
     def lease(self) -> Generator[Lease | None]:
         """The lease, or None if another has it."""
-        vault = self.team.id
+        vault = self.team.id()
         with psycopg.connect(self.team.engine.address, **CONNECT) as connection:
             fetch(connection, f"set idle_session_timeout = '{LEASE_SECONDS}s'; listen {CHANNEL}")
             if not fetch(connection, TRY_LEASE, {"key": LEASE_LOCK, "vault": vault})[0][0]:
@@ -162,7 +162,7 @@ class Keeper:
         except GitError as error:
             problem = str(error)
             log.warning("%s", problem)
-            if self.repository.remote:
+            if self.repository.remote():
                 with contextlib.suppress(GitError):
                     self._commit(lease)  # so that receipts say so
         except Exception as error:
@@ -172,7 +172,7 @@ class Keeper:
 
     def _take_over(self, lease: Lease) -> None:
         """Merge what others pushed into the vault, in one transaction with the index."""
-        theirs, before, vault = self.repository.tip, self._fenced(lease), self.team.id
+        theirs, before, vault = self.repository.tip(), self._fenced(lease), self.team.id()
         if theirs is None or theirs == before:
             return
         if before:
@@ -204,24 +204,26 @@ class Keeper:
     def _skipped_before(self, connection: Connection, theirs: str, changes: Collection[str]) -> dict[str, str]:
         """What is left out of a commit, and what was left out before for its text and has not changed since."""
         files, skipped = self.repository.files(theirs), self.repository.skipped(theirs)
-        known: dict[str, str] = json.loads(fetch(connection, SKIPPED, {"vault": self.team.id})[0][0])
+        known: dict[str, str] = json.loads(fetch(connection, SKIPPED, {"vault": self.team.id()})[0][0])
         return skipped | {path: why for path, why in known.items() if path in files and path not in changes}
 
     def _arrived(self, connection: Connection, theirs: str) -> str | None:
         """The newest of our commits that the remote has although nobody wrote it down, such as after a kill."""
-        rows = fetch(connection, OUTBOX, {"vault": self.team.id})
+        rows = fetch(connection, OUTBOX, {"vault": self.team.id()})
         last: dict[str, int] = {row[5]: row[0] for row in rows if row[5]}
         newest = sorted(last, key=lambda commit: last[commit], reverse=True)
-        commit = next((one for one in newest if self.repository.common(one, theirs) == one), None)
+        commit = next(
+            (candidate for candidate in newest if self.repository.common(candidate, theirs) == candidate), None
+        )
         if commit:
-            fetch(connection, PUSHED, {"vault": self.team.id, "last": last[commit]})
+            fetch(connection, PUSHED, {"vault": self.team.id(), "last": last[commit]})
         return commit
 
     def _advance(self, connection: Connection, before: str | None, commit: str | None) -> None:
         """Let the vault build on another commit. If they have nothing in common, its history is new or rewritten."""
         is_new = commit is not None and self.repository.common(before, commit) is None
         roots = self.repository.first_commits(commit) if commit and is_new else []
-        fetch(connection, ADVANCE, {"vault": self.team.id, "commit": commit, "first": roots[-1] if roots else None})
+        fetch(connection, ADVANCE, {"vault": self.team.id(), "commit": commit, "first": roots[-1] if roots else None})
 
     def _merge(self, file: Incoming, received: tuple[str, str]) -> bool:
         """Take a file that others changed, merge it, or keep both texts. False if ours is the result."""
@@ -260,12 +262,14 @@ class Keeper:
             return True
         if tip and tip != before:
             self._fenced(lease)
-            if not (self.repository.push(tip) if self.repository.remote else self.repository.move_branch(tip, before)):
+            if not (
+                self.repository.push(tip) if self.repository.remote() else self.repository.move_branch(tip, before)
+            ):
                 return False
         with self.team.engine.transaction() as connection:
             self._fence(connection, lease)
             self._advance(connection, before, tip)
-            fetch(connection, PUSHED, {"vault": self.team.id, "last": last})
+            fetch(connection, PUSHED, {"vault": self.team.id(), "last": last})
         self.repository.follow(tip)
         return True
 
@@ -277,7 +281,7 @@ class Keeper:
         """
         with self.team.engine.transaction() as connection:
             before = self._fence(connection, lease)
-            rows = fetch(connection, OUTBOX, {"vault": self.team.id})
+            rows = fetch(connection, OUTBOX, {"vault": self.team.id()})
         made = rows[-1][5] if rows and all(row[5] for row in rows) else None
         if made and self.repository.has(made) and self.repository.common(before, made) == before:
             return before, made, rows[-1][0]
@@ -291,18 +295,18 @@ class Keeper:
             for run, commit in zip(runs, [*tips, tip], strict=True):
                 seqs = [row[0] for row in run if row[5] != commit]
                 if seqs:
-                    fetch(connection, COMMITTED, {"vault": self.team.id, "commit": commit, "seqs": seqs})
+                    fetch(connection, COMMITTED, {"vault": self.team.id(), "commit": commit, "seqs": seqs})
         return before, tip, rows[-1][0] if rows else 0
 
     def _report(self, lease: Lease, problem: str | None) -> None:
-        theirs = self.repository.tip
+        theirs = self.repository.tip()
         with self.team.engine.transaction() as connection:
             commit = self._fence(connection, lease)
             known = commit is None or self.repository.has(commit)
             behind = self.repository.count(commit, theirs) if theirs and known else 0
             now = time.time()
-            fetch(connection, REPORT, {"vault": self.team.id, "now": now, "problem": problem, "behind": behind})
-            fetch(connection, TRIM, {"vault": self.team.id, "before": now - DAY})
+            fetch(connection, REPORT, {"vault": self.team.id(), "now": now, "problem": problem, "behind": behind})
+            fetch(connection, TRIM, {"vault": self.team.id(), "before": now - DAY})
 
     def _fenced(self, lease: Lease) -> str | None:
         with self.team.engine.transaction() as connection:
@@ -310,7 +314,7 @@ class Keeper:
 
     def _fence(self, connection: Connection, lease: Lease) -> str | None:
         """The vault's commit, which stays until the transaction ends. Raises LeaseLostError in an older epoch."""
-        found = fetch(connection, FENCE, {"vault": self.team.id, "epoch": lease.epoch})
+        found = fetch(connection, FENCE, {"vault": self.team.id(), "epoch": lease.epoch})
         if not found:
             raise LeaseLostError(f"another server keeps {self.team.root} now")
         return found[0][0]
@@ -321,5 +325,5 @@ class Keeper:
         end = time.monotonic() + EVERY
         while not stop.is_set() and (left := end - time.monotonic()) > 0:
             for heard in lease.connection.notifies(timeout=min(left, 0.5), stop_after=1):
-                if heard.payload == str(self.team.id):
+                if heard.payload == str(self.team.id()):
                     return

@@ -5,6 +5,7 @@ from __future__ import annotations
 from co_cli.access import Token
 from co_cli.index.postgres.postgres_engine import PostgresEngine
 from co_cli.index.postgres.postgres_statements import fetch
+from co_cli.values import fields_of
 
 ADD = """
 insert into team.tokens (hash, vault_id, name, role, created)
@@ -23,7 +24,7 @@ class TeamTokens:
         self.vault, self._engine, self._number = vault, engine, number
 
     def add(self, key: str, token: Token) -> bool:
-        return bool(self._ask(ADD, hash=key, **token._asdict()))
+        return bool(self._ask(ADD, hash=key, **fields_of(token)))
 
     def remove(self, name: str) -> Token | None:
         return next(iter(self._ask(REMOVE, name=name)), None)

@@ -17,7 +17,6 @@ import threading
 import time
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from co_cli.activity import acting
@@ -141,8 +140,8 @@ class TeamVault:
         self._local = threading.local()
         self._joining = threading.Lock()
         self._id: int | None = None
+        self._person: str | None = None
 
-    @property
     def id(self) -> int:
         """Its number in the database."""
         with self._joining:
@@ -155,10 +154,9 @@ class TeamVault:
         """The number of the last save of this thread."""
         return getattr(self._local, "seq", None)
 
-    @cached_property
     def tokens(self) -> TeamTokens:
         """Who may use it."""
-        return TeamTokens(self.engine, self.engine.roots[self.root], self.id)
+        return TeamTokens(self.engine, self.engine.roots[self.root], self.id())
 
     def store(self, largest: int | None = None, secrets: str = "refuse") -> TeamStore:
         return TeamStore(self, largest, secrets)
@@ -220,7 +218,7 @@ class TeamVault:
     def catch_up(self) -> None:
         """Write what others saved to the folder. Where the database or git cannot say what, the folder stays."""
         try:
-            if self.copy.unfinished:  # if nobody saves now, the lock is free
+            if self.copy.unfinished():  # if nobody saves now, the lock is free
                 with contextlib.suppress(BlockingIOError), locked(self.root, wait=False), self.copy.held():
                     self.copy.undo()
             applied, newest = self._positions()
@@ -258,13 +256,13 @@ class TeamVault:
         if current is not None:
             yield current
             return
-        vault, self._local.seq = self.id, None  # before the locks: it may have to be made
+        vault, self._local.seq = self.id(), None  # before the locks: it may have to be made
         if not os.path.isdir(os.path.join(self.root, ".git")):
             raise VaultError(f"the vault {self.root} is not there: was it moved, or is its drive not mounted?")
         with locked(self.root):
             with self.copy.held():
                 self.copy.undo()
-            start = self.copy.position
+            start = self.copy.position()
             try:
                 with self.engine.transaction() as connection:
                     fetch(connection, LOCK.format(vault=vault))
@@ -309,7 +307,7 @@ class TeamVault:
         if not changed:
             return
         self._index(changed)
-        person = self.person
+        person = self.person()
         for path, data in changed.items():
             author, commit = save.received.get(path, (person, None))
             save.last = self._add(path, data, save.before[path], author, commit)
@@ -345,19 +343,19 @@ class TeamVault:
             if path not in known or known[path].hash != hashed:
                 self.index.index_file(None, path, embed=False)
 
-    @property
     def person(self) -> str:
         """Who saves: the owner of the token that was used, else whoever git is configured for here."""
-        return acting.get().partition(":")[2] or self._person
+        return acting.get().partition(":")[2] or self._own_name()
 
-    @cached_property
-    def _person(self) -> str:
-        return self.repository.person or getpass.getuser()
+    def _own_name(self) -> str:
+        if self._person is None:
+            self._person = self.repository.person() or getpass.getuser()
+        return self._person
 
     # -- inside --------------------------------------------------------------------------------------------------------
 
     def _ask(self, statement: str, **values: object) -> Any:
-        vault = self.id
+        vault = self.id()
         with self.engine.asking() as connection:
             return fetch(connection, statement, {"vault": vault, **values})
 
@@ -371,12 +369,12 @@ class TeamVault:
             self._put_right(self._differing())
         else:
             return self._apply_newer() if applied != newest else []
-        self.copy.position = self._positions()[1]
+        self.copy.set_position(self._positions()[1])
         return []
 
     def _positions(self) -> tuple[Position | None, Position]:
         """Where the folder is, and where the truth is. None: the folder has to be compared with all of the truth."""
-        applied = self.copy.position
+        applied = self.copy.position()
         ((trimmed, seq, saved_at, known),) = self._ask(POSITION, seq=applied.seq if applied else 0)
         if applied and (applied.seq < trimmed or (applied.seq > trimmed and known != applied.saved_at)):
             applied = None
@@ -388,7 +386,7 @@ class TeamVault:
 
         `only_indexed`: if there are any of them, nothing is written.
         """
-        applied = self.copy.position
+        applied = self.copy.position()
         rows = self._ask(NEWER, after=applied.seq if applied else 0, version=VERSION)
         unindexed = [row[1] for row in rows if row[4]]
         if unindexed and only_indexed:
@@ -398,23 +396,23 @@ class TeamVault:
         for _, path, data, before, *_ in sorted(rows, key=lambda row: row[2] is not None):  # a folder may take a name
             self.copy.put(path, data, before)
         if rows:
-            self.copy.position = max(Position(row[0], row[5]) for row in rows)
+            self.copy.set_position(max(Position(row[0], row[5]) for row in rows))
         return unindexed
 
     def _adopt(self) -> None:
         """Make this folder the first copy of a new team vault. What is not committed or pushed is the first change."""
         self.repository.fetch()
-        head, tip = self.repository.head, self.repository.tip
+        head, tip = self.repository.head(), self.repository.tip()
         newest = tip or head
         roots = self.repository.first_commits(newest) if newest else []
         commit = self.repository.common(head, tip)
         skipped = json.dumps(self.repository.skipped(commit))
         self._ask(ADOPT, commit=commit, first=roots[-1] if roots else "", skipped=skipped)
         for path, wanted in self._differing(everything=True).items():
-            self._add(path, self.copy.read(path), wanted, self.person)
+            self._add(path, self.copy.read(path), wanted, self.person())
 
     def _require_same_repository(self, first: str) -> None:
-        head = self.repository.head
+        head = self.repository.head()
         found = self.repository.first_commits(head) if head else []
         if first and found and first not in found:
             name = self.engine.roots[self.root]
@@ -447,7 +445,7 @@ class TeamVault:
         return wanted | {path: data for path, data in changed.items() if not data.startswith(LARGE_FILE)}
 
     def _put_right(self, wanted: Mapping[str, bytes | None]) -> None:
-        checked_out = self.repository.files(self.repository.head)
+        checked_out = self.repository.files(self.repository.head())
         blobs = {path: checked_out[path].blob for path in wanted if path in checked_out}
         texts = self.repository.texts(blobs.values())
         for path, data in sorted(wanted.items(), key=lambda item: item[1] is not None):

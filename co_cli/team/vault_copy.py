@@ -55,14 +55,12 @@ class VaultCopy:
         with locked(os.path.join(self._place, "lock")):
             yield
 
-    @property
     def position(self) -> Position | None:
         """The last change that the folder has; None if it was never compared with the truth."""
         found = read_json(self._state_file).get("applied")
         return Position(*found) if found else None
 
-    @position.setter
-    def position(self, position: Position | None) -> None:
+    def set_position(self, position: Position | None) -> None:
         with open(f"{self._state_file}.new", "w", encoding="utf-8") as stream:
             json.dump({"applied": position}, stream)
         os.replace(stream.name, self._state_file)  # if the power is cut before it is on disk, changes are applied again
@@ -118,7 +116,6 @@ class VaultCopy:
         os.rename(os.path.join(self.root, path), kept)
         log.warning("a text of %s that was not saved is now in %s", path, kept)
 
-    @property
     def unfinished(self) -> bool:
         """Whether somebody saves now, or was killed while they did."""
         return os.path.exists(self._undo_file)
@@ -134,7 +131,7 @@ class VaultCopy:
         if kept:
             for path, text in kept["texts"].items():
                 self.put(path, None if text is None else base64.b64decode(text))
-            self.position = Position(*kept["applied"]) if kept["applied"] else None
+            self.set_position(Position(*kept["applied"]) if kept["applied"] else None)
             os.unlink(self._undo_file)
 
     def finish(self, position: Position | None) -> None:
@@ -142,4 +139,4 @@ class VaultCopy:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(self._undo_file)  # first: what is undone is applied again
         if position:
-            self.position = position
+            self.set_position(position)

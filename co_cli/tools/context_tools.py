@@ -46,11 +46,11 @@ def context_refresh(
     named = None if target == "all" else [target]
     origins = kb.sources.all() if named is None else list(kb.sources.matching(target))
     read = [kb.sources.refresh(origin.label) for origin in origins]
-    rows: list[tuple[str, str, str]] = [(one.label, one.outcome, one.detail) for one in read]
+    rows: list[tuple[str, str, str]] = [(report.label, report.outcome, report.detail) for report in read]
     if not origins or named is None or is_glob(target):
         pages = kb.web_pages()
         fetched = [pages.refresh(path) for path in pages.paths(named)]
-        rows += [(one.ref or one.url, one.outcome, one.detail) for one in fetched]
+        rows += [(page.ref or page.url, page.outcome, page.detail) for page in fetched]
     if not rows and named:
         raise InvalidInputError(f"context_refresh: nothing that can be refreshed is called {target!r}")
     lines = [one_line(f"{ref}: {outcome}" + (f" ({detail})" if detail else "")) for ref, outcome, detail in rows]
@@ -66,17 +66,17 @@ def find_checkpoint(
     found = ctx.kb.checkpoints.find(query, limit)
     lines = [
         one_line(
-            f"{one.ref} · {one.title}: {one.description} · {one.messages} messages · tools: {', '.join(one.tools)}"
-            f" · files: {', '.join(one.files)}"
-            + (f" · rated {one.quality:.0%} good" if one.quality is not None else "")
+            f"{checkpoint.ref} · {checkpoint.title}: {checkpoint.description} · {checkpoint.messages} messages"
+            f" · tools: {', '.join(checkpoint.tools)} · files: {', '.join(checkpoint.files)}"
+            + (f" · rated {checkpoint.quality:.0%} good" if checkpoint.quality is not None else "")
         )
-        for one in found
+        for checkpoint in found
     ]
     text, _ = whole_lines("\n".join(lines), ctx.budget)
     shown = (
         f"{len(found)} found, the best first:\n<notes>\n{text}\n</notes>" if found else "absent: no checkpoint fits."
     )
-    return ToolResult(shown, {"checkpoints": [one._asdict() for one in found]})
+    return ToolResult(shown, {"checkpoints": [checkpoint._asdict() for checkpoint in found]})
 
 
 def trees_in(kb: LocalKnowledgeBase, path: str = "") -> list[Tree]:

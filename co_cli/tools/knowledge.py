@@ -11,7 +11,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from co_cli.errors import KnowledgeError
-from co_cli.hits import Hit, SearchResult, without_weak, worth_showing
+from co_cli.hits import NEAREST, Hit, SearchResult, without_weak, worth_showing
 from co_cli.index.filter_table import OPTIONS, FilterOptions, Form
 from co_cli.notes.note import excerpt
 from co_cli.notes.refs import without_lines
@@ -20,15 +20,15 @@ from co_cli.searching.note_details import mentions_of
 from co_cli.tools.budget import estimate_tokens, within
 from co_cli.tools.fencing import fence_note, one_line
 from co_cli.tools.tool import ToolContext, ToolResult, tool
-from co_cli.values import SOURCES
+from co_cli.values import SOURCES, fields_of
 
 SHORT = 150
 """Tokens up to which recall shows a whole note; of a longer one it shows the part that matched."""
 MIN_TOKENS, PART_TOKENS = 40, 20
 """Worth showing of a note, else only its ref is given; and what a fence needs to say that it shows a part."""
 SURE, UNSURE = 0.9, 0.3
-"""Confidence that is called high, and below which it is called low. On the sample vault the first hit is right for 62
-of 79 questions with a high one, 16 of 41 in between, and 14 of 96 with a low one."""
+"""Confidence that is called high, and below which it is called low. On the sample vault the first hit is right for 61
+of 73 questions with a high one, 41 of 93 in between, and 5 of 50 with a low one."""
 PROFILE = re.compile(
     r"^(?!\s*(?:how|can|could|should)\b).*\b"
     r"(?:my|mine|(?<!tell )(?<!show )(?<!give )(?<!remind )(?<!help )(?<!let )me|myself|(?:am|do|did|was|have) i)\b",
@@ -62,7 +62,7 @@ ARGUMENTS: dict[Form, Any] = {
     "pairs": dict[str, str],
 }
 """The type of a filter as a tool's argument."""
-GUESSED = tuple(name for name, one in OPTIONS.items() if one.guessed)
+GUESSED = tuple(name for name, option in OPTIONS.items() if option.guessed)
 
 # optional arguments of every search, named as `LocalKnowledgeBase.search` names them
 if TYPE_CHECKING:
@@ -71,9 +71,9 @@ else:
     Narrowing = TypedDict(
         "Narrowing",
         {
-            name: Annotated[ARGUMENTS[one.form], Field(description=one.hint or None)]
-            for name, one in OPTIONS.items()
-            if one.for_agents
+            name: Annotated[ARGUMENTS[option.form], Field(description=option.hint or None)]
+            for name, option in OPTIONS.items()
+            if option.for_agents
         },
         total=False,
     )
@@ -144,7 +144,7 @@ def recall(ctx: ToolContext, query: str, limit: int, sources: Sequence[str], nar
     name = asked[1] if asked else query if any(map(_is_named_entity, found.hits)) else ""
     known = _about_an_entity(ctx, name, limit) if name and not narrowing else []
     if known:
-        found = found._replace(state="found", confidence=1.0, hits=known)
+        found = replace(found, state="found", confidence=1.0, hits=known)
     elif "memory" in sources and PROFILE.search(query):
         found = _about_the_user(ctx, found, limit, narrowing)
     searched, others = ("memories", DOCUMENTS) if "memory" in sources else ("longer documents", ABOUT)
@@ -158,8 +158,8 @@ def recall(ctx: ToolContext, query: str, limit: int, sources: Sequence[str], nar
 def _about_an_entity(ctx: ToolContext, name: str, limit: int) -> list[Hit]:
     """The entities of this name, then what memories and other entities say about them."""
     named = list(filter(_is_named_entity, ctx.kb.search(name, limit=limit, sources=["entity"]).hits))
-    said = [hit for one in named for hit in mentions_of(ctx.kb.vault, ctx.kb.note(one.ref), ABOUT)]
-    hits = [*(hit._replace(score=min(hit.score, 1.0)) for hit in named), *said]
+    said = [hit for entity in named for hit in mentions_of(ctx.kb.vault, ctx.kb.note(entity.ref), ABOUT)]
+    hits = [*(replace(hit, score=min(hit.score, 1.0)) for hit in named), *said]
     return list({without_lines(hit.ref): hit for hit in reversed(hits)}.values())[::-1][:limit]
 
 
@@ -172,9 +172,10 @@ def _about_the_user(ctx: ToolContext, found: SearchResult, limit: int, narrowing
     first = search(ctx, "I my me", limit, ["memory"], narrowing)[0] if WHO_AM_I.search(found.query) else found
     third = search(ctx, FIRST_PERSON.sub("the user", found.query), limit, ["memory"], narrowing)[0]
     best = {hit.ref: hit for hit in sorted((*first.hits, *third.hits), key=lambda hit: hit.score)}
-    ranked = sorted(best.values(), key=lambda hit: (bool(OF_THE_USER.search(hit.snippet)), hit.score), reverse=True)
-    surer = max(first, third, key=lambda one: (one.state == "found", one.confidence or 0.0))
-    return surer._replace(query=found.query, hits=ranked[:limit])
+    told = [replace(hit, weak=hit.weak and not OF_THE_USER.search(hit.snippet)) for hit in best.values()]
+    ranked = sorted(told, key=lambda hit: (bool(OF_THE_USER.search(hit.snippet)), hit.score), reverse=True)
+    surer = max(first, third, key=lambda result: (result.state == "found", result.confidence or 0.0))
+    return replace(surer, query=found.query, hits=ranked[:limit])
 
 
 def search(
@@ -195,8 +196,12 @@ def search(
 def render(
     ctx: ToolContext, found: SearchResult, dropped: dict[str, Any], most: int, searched: str, advice: str = ""
 ) -> ToolResult[Found]:
-    """Hits that are not weak, within the budget: notes of at most `most` tokens whole, of others a snippet."""
-    found = found._replace(hits=without_weak(found.hits))
+    """Hits that are not weak, within the budget: notes of at most `most` tokens whole, of others a snippet.
+
+    Of an answer that is not found, the titles of the nearest notes.
+    """
+    hits = [hit for hit in without_weak(found.hits) if not hit.weak]
+    found = replace(found, hits=hits) if found.state == "found" and hits else _nearest(found)
     ctx.kb.track(found)
     degraded = [*ctx.degraded, *found.degraded]
     state = "inconclusive" if found.state != "found" and degraded else found.state
@@ -204,14 +209,23 @@ def render(
     without = " and ".join(f"{name}={one_line(value)}" for name, value in shown)
     head = _headline(found, state, searched, degraded, without) + advice
     hits, lines, cut = fitting(ctx, worth_showing(found), most, ctx.budget - estimate_tokens(head) - CUT_TOKENS)
+    if found.state != "found":
+        hits = [replace(hit, text="", whole=False) for hit in hits]
+        lines = [fence_note(hit.ref, hit.title, hit.provenance, "") for hit in hits]
     if cut:
         refs, left_out = within(", ".join(map(one_line, cut)), CUT_TOKENS - PART_TOKENS)
         lines.append(f"Also found, left out to keep this short: {refs}{' …' if left_out else ''} read_note opens them.")
     meta = found.meta | {"returned": len(hits)}
     return ToolResult(
         "\n".join((head, *lines)),
-        Found(state, found.searched._asdict(), degraded, found.confidence, hits, cut, [*dropped], meta),
+        Found(state, fields_of(found.searched), degraded, found.confidence, hits, cut, [*dropped], meta),
     )
+
+
+def _nearest(found: SearchResult) -> SearchResult:
+    """An answer without a convincing hit."""
+    state = "absent" if found.state == "found" else found.state
+    return replace(found, state=state, hits=found.hits[:NEAREST])
 
 
 def fitting(
@@ -243,7 +257,7 @@ def _shown(ctx: ToolContext, hit: Hit, most: int) -> FoundNote:
         lines = excerpt(hit.ref, note)
         if said_by and lines[0].startswith("## "):
             del lines[0]
-        text, provenance = "\n".join(lines).strip(), note.provenance
+        text, provenance = "\n".join((*hit.properties, *lines)).strip(), note.provenance
         outdated = ctx.kb.outdated(note)
     except KnowledgeError:
         pass  # the file was removed, or its lines were, since it was indexed

@@ -179,9 +179,15 @@ def list_memories(
     text = [*(f"({one_line(problem)})" for problem in ctx.degraded), f"{head}."]
     text += ["<notes>", *lines, "</notes>"] if lines else []
     listed = [
-        {"ref": one.ref, "title": one.title, "tags": list(one.tags), "created": one.created, "category": one.category}
-        | {"outdated": one.outdated}
-        for one in notes[: len(lines)]
+        {
+            "ref": note.ref,
+            "title": note.title,
+            "tags": list(note.tags),
+            "created": note.created,
+            "category": note.category,
+        }
+        | {"outdated": note.outdated}
+        for note in notes[: len(lines)]
     ]
     return ToolResult("\n".join(text), {"notes": listed, "more": more, "total": total})
 
@@ -225,13 +231,13 @@ def receipt(kb: LocalKnowledgeBase, saved: Saved, note: Note, read_back: bool) -
     detail = one_line(saved.detail.removeprefix(f"{saved.ref}; "))
     text += f" ({detail}.)" if detail else ""
     if saved.related:
-        named = ", ".join(f"{one_line(one.ref)} ({_short(one.title)}; {one.why})" for one in saved.related)
-        refs = ", ".join(f'"{one_line(one.ref)}"' for one in saved.related)
+        named = ", ".join(f"{one_line(other.ref)} ({_short(other.title)}; {other.why})" for other in saved.related)
+        refs = ", ".join(f'"{one_line(other.ref)}"' for other in saved.related)
         text += (
             f" Related: {named}. If this replaces one of them, call save_memory again with the same content and "
             f"supersedes=[{refs}], naming only what it replaces; if all are true, do nothing; if unsure, ask the user."
         )
-    related = [{"ref": one.ref, "title": one.title, "why": one.why} for one in saved.related]
+    related = [{"ref": other.ref, "title": other.title, "why": other.why} for other in saved.related]
     about = (saved.ref, note.title, note.path, saved.outcome, note.version, saved.detail)
     return ToolResult(text, Receipt(*about, read_back, found_again, related, saved.masked))
 
@@ -272,6 +278,6 @@ def _says(note: Note, content: str) -> bool:
 
 
 def _none_tagged(what: str, tags: list[str], known: list[str]) -> str:
-    close = [tag for one in unused_tags(tags, known) for tag in close_tags(one, known)] or known[:MOST_TAGS]
+    close = [tag for unused in unused_tags(tags, known) for tag in close_tags(unused, known)] or known[:MOST_TAGS]
     there = f"; known tags: {', '.join(map(_short, close))}" if close else ""
     return f"0 {what} have {'the tag' if len(tags) == 1 else 'all of the tags'} {_short(', '.join(tags))}{there}"

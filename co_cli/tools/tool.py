@@ -82,7 +82,9 @@ class Tool:
         self._model = create_model(self.name, __config__=config, **fields)
         schema = self._model.model_json_schema(schema_generator=_LeanSchema)
         self._properties: dict[str, dict[str, Any]] = schema.pop("properties")
-        lean = {name: {key: one[key] for key in one if key not in OMITTED} for name, one in self._properties.items()}
+        lean = {
+            name: {key: field[key] for key in field if key not in OMITTED} for name, field in self._properties.items()
+        }
         self.parameters = {"type": "object", "properties": lean} | {
             key: schema[key] for key in schema if key == "required"
         }

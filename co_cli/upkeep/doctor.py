@@ -7,30 +7,29 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import shlex
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from co_cli.activity.backup import FOLDER as BACKUPS
-from co_cli.embedding.embedders import LOCAL_SPACES
 from co_cli.errors import IndexDamagedError, IndexUnavailableError, KnowledgeError, VaultError
-from co_cli.hits import Filters
 from co_cli.index.sqlite.database_files import no_room, set_aside_before, sweep_unfinished, unwritable
 from co_cli.index.sqlite.sqlite_engine import library_problems
 from co_cli.index.sync import Unreadable, read_file
-from co_cli.index.tokens import tokens
 from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.notes.files import sweep_temporary
 from co_cli.notes.secrets import find_secrets
 from co_cli.paths import permission_cure
-from co_cli.reports import BINARY, Progress, Status
+from co_cli.reports import BINARY, Progress
 from co_cli.saving.lookup import Lookup
 from co_cli.settings import SETTINGS
 from co_cli.sources.documents import INSTALL_READERS, NEEDS_EXTRA
 from co_cli.sources.origin import Origin
+from co_cli.summaries import Status
+from co_cli.upkeep.language_advice import advise, indexed_texts
 from co_cli.upkeep.verification import compare
 from co_cli.values import moment_text
 from co_cli.vault import Vault, rebuild_index, sync_origin
@@ -40,11 +39,6 @@ SHOWN = 3
 """How many of many files a finding names."""
 LONGEST_SHOWN = 100
 """Letters of a path."""
-ENGLISH = frozenset("the and with that from this it when not by has you before after".split())
-"""Words that nearly every passage in English has one of, if it is more than a heading."""
-WORD = re.compile(r"\w+")
-FEWEST_JUDGED, FEWEST_WORDS, MOST_NOTES = 10, 8, 1000
-"""How many passages of how many words it takes to tell a language, and how many notes are looked at."""
 NOT_SETTINGS = {"CO_MCP_TOKEN", "CO_TOKEN", "CO_WEBHOOK_SECRET", "CO_API_KEY", "CO_API_URL", "CO_BASE_URL"}
 """Variables that look like settings: secrets of our servers and clients, and what Cohere's packages read."""
 
@@ -59,14 +53,14 @@ def status_of(vault: Vault) -> Status:
     semantic = vault.embedders.space is not None
     active, building = (state.active, state.building) if semantic else (None, None)
     skipped, problems = vault.index.notes.reported()
-    trash = Counter(one.tier for one in Lookup(vault).trashed())
+    trash = Counter(note.tier for note in Lookup(vault).trashed())
     counts = vault.index.notes.counts()
     return Status(
         vault=vault.root,
         search_db=vault.engine.path,
         search_db_bytes=vault.engine.size(),
         backend=vault.settings.knowledge_search_backend,
-        notes={one.source: one.notes for one in counts},
+        notes={count.source: count.notes for count in counts},
         passages=state.passages,
         synced_at=moment_text(state.synced_at) if state.synced_at else None,
         skipped=skipped,
@@ -80,14 +74,15 @@ def status_of(vault: Vault) -> Status:
         cache_hit_rate=cache.hit_rate,
         trashed_in_tiers={str(tier): count for tier, count in trash.items()},
         tier=tier_of(vault.settings) if vault.sources.tiers else None,
-        missing=sum(one.missing for one in counts),
+        missing=sum(count.missing for count in counts),
         unread=tuple(vault.index.unread_entries()),
         moved_aside=(*set_aside_before(vault.engine.path), *set_aside_before(vault.activity.database.path)),
         linked={origin.label: vault.index.of(origin).notes.state().notes for origin in vault.index.linked},
     )
 
 
-class Finding(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Finding:
     """The result of one check, with a fix if something is wrong."""
 
     check: str
@@ -273,7 +268,7 @@ def _index(vault: Vault, origin: Origin, fix: bool) -> Iterator[Finding]:
 def _changed_reports(index: KnowledgeIndex, unreadable: Collection[str]) -> tuple[list[Report], list[Report]]:
     """What a sync would report now. Changed files are read: the index knows only what was wrong with them before."""
     before, files = index.notes.reported(), index.files()
-    skipped, problems = (dict[str, str | None](one) for one in before)
+    skipped, problems = (dict[str, str | None](report) for report in before)
     known = index.notes.hashes()
     for path in files:
         try:
@@ -283,7 +278,7 @@ def _changed_reports(index: KnowledgeIndex, unreadable: Collection[str]) -> tupl
             continue
         if file.note or file.skipped:  # else it is unchanged
             skipped[path], problems[path] = file.skipped, file.note.problem if file.note else None
-    skipped, problems = ({path: one.get(path) for path in files} for one in (skipped, problems))
+    skipped, problems = ({path: report.get(path) for path in files} for report in (skipped, problems))
     return [(path, why) for path, why in skipped.items() if why], [(path, why) for path, why in problems.items() if why]
 
 
@@ -291,7 +286,7 @@ def _differences(vault: Vault, origin: Origin) -> str:
     """The first differences between an index and its files; empty if there are none."""
     found = compare(vault.index.of(origin), cut_by_model=vault.settings.boundaries_model is not None).differing
     more = f"; and {len(found) - SHOWN:,} more" if len(found) > SHOWN else ""
-    return "; ".join(f"{one.path} {one.what}".strip() for one in found[:SHOWN]) + more
+    return "; ".join(f"{difference.path} {difference.what}".strip() for difference in found[:SHOWN]) + more
 
 
 def unread_text(found: Sequence[tuple[str, str]]) -> str:
@@ -321,19 +316,9 @@ def _vectors(vault: Vault) -> Iterator[Finding]:
 
 
 def _language(vault: Vault) -> Iterator[Finding]:
-    """The local models know English. Elsewhere only words find notes, which the user may not notice."""
-    space = vault.embedders.space
-    if space is None or space.provider not in LOCAL_SPACES:
-        return
-    with vault.engine.reading() as reader:
-        notes = reader.list_notes(vault.index.notes.view(reader, Filters()).scope, MOST_NOTES)
-        passages = reader.passages(notes=[note.id for note in notes]).values()
-    judged = [one.body for one in passages if len(tokens(one.body)) >= FEWEST_WORDS]
-    english = sum(not ENGLISH.isdisjoint(WORD.findall(text.lower())) for text in judged)
-    if len(judged) >= FEWEST_JUDGED and english < len(judged) / 2:
-        text = f"most notes are not English, but {space.provider} is an English model: use a multilingual one"
-        advice = "ollama pull embeddinggemma && co config set knowledge_embedding_provider ollama"
-        yield Finding("language", "warning", text, advice)
+    """Where the model in use does not know a language, only words find notes, which the user may not notice."""
+    if advice := advise(indexed_texts(vault), vault.embedders):
+        yield Finding("language", "warning", *advice)
 
 
 def _activity(vault: Vault, fix: bool) -> Iterator[Finding]:
@@ -351,7 +336,7 @@ def _activity(vault: Vault, fix: bool) -> Iterator[Finding]:
 def _moved_aside(check: str, path: str, advice: str) -> Iterator[Finding]:
     kept = set_aside_before(path)
     if kept:
-        size = sum(os.path.getsize(one) for one in kept)
+        size = sum(os.path.getsize(file) for file in kept)
         text = f"{os.path.basename(path)} was moved aside and is not used: {', '.join(kept)} ({size:,} bytes)"
         yield Finding(check, "warning", text, advice)
 

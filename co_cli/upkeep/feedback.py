@@ -148,22 +148,22 @@ def compare(vault: Vault, rated: Mapping[str, Judgement]) -> Comparison:
 
 def learn(found: Sequence[Comparison], count: float, present: float = DEFAULT_WEIGHTS["meaning"]) -> Lesson:
     """The weight of meaning that these ratings teach; `present` is the one in use."""
-    found = [one for one in found if one.good and one.others]
+    found = [question for question in found if question.good and question.others]
     for kind, number, enough in (("ratings", count, ENOUGH), ("questions", len(found), ENOUGH_QUESTIONS)):
         if number < enough:
             return Lesson(present, False, f"{number:g} of the {enough:g} {kind} needed to learn", count, len(found))
     tried = [round(DEFAULT_WEIGHTS["meaning"] + step, 4) for step in STEPS]
 
     def best(questions: Sequence[Comparison]) -> float:
-        return max(tried, key=lambda weight: sum(one.worth(weight) for one in questions))
+        return max(tried, key=lambda weight: sum(question.worth(weight) for question in questions))
 
     gains: list[float] = []
     for part in range(PARTS):
-        taught = best([one for place, one in enumerate(found) if place % PARTS != part])
-        gains += [one.worth(taught) - one.worth(present) for one in found[part::PARTS]]
+        taught = best([question for place, question in enumerate(found) if place % PARTS != part])
+        gains += [question.worth(taught) - question.worth(present) for question in found[part::PARTS]]
     better, worse = sum(gain > 0 for gain in gains), sum(gain < 0 for gain in gains)
     meaning = best(found)
-    before, after = (round(fmean(one.worth(weight) for one in found), 4) for weight in (present, meaning))
+    before, after = (round(fmean(question.worth(weight) for question in found), 4) for weight in (present, meaning))
     kept = after > before and sum(gains) > 0 and better - worse > CHANCE * sqrt(better + worse)
     why = f"of held-out questions, {better} rank better and {worse} worse"
     return Lesson(meaning, kept, why, count, len(found), before, after)

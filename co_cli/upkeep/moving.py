@@ -46,7 +46,7 @@ def move_history(settings: Settings, old: str, new: str) -> Moved:
 
     def move_sources(entries: list[Added]) -> list[Added]:
         changed: list[Added] = []
-        taken = {(one.vault, value) for one in entries for value in (one.origin.name, one.origin.path)}
+        taken = {(entry.vault, value) for entry in entries for value in (entry.origin.name, entry.origin.path)}
         for entry in entries:
             vault, origin = moved(entry.vault), entry.origin._replace(root=moved(entry.origin.root))
             clash = vault != entry.vault and {(vault, origin.name), (vault, origin.path)} & taken

@@ -117,7 +117,9 @@ class ReviewedNote:
     def names(self, key: str) -> list[str]:
         """The notes that a field names: one or a list, with or without the brackets of a link."""
         members = members_of(self.frontmatter.get(key))
-        texts = (str(one).removeprefix("[[").removesuffix("]]").partition("|")[0].strip() for one in members if one)
+        texts = (
+            str(member).removeprefix("[[").removesuffix("]]").partition("|")[0].strip() for member in members if member
+        )
         return [text for text in texts if text]
 
 
@@ -202,10 +204,10 @@ def _near_pairs(notes: Sequence[ReviewedNote]) -> list[Pair]:
             same.setdefault((note.source, note.fingerprint), []).append(place)
     alike = {pair: 1.0 for places in same.values() for pair in pairwise(places)}
     words = {place: words_of(note.body) for place, note in enumerate(notes) if note.source == "memory"}
-    for one, other in _pairs_sharing_rare_words(words):
-        if notes[one].fingerprint != notes[other].fingerprint:
-            alike[one, other] = likeness(words[one], words[other], NEAR)
-    return [(notes[one], notes[other], share) for (one, other), share in sorted(alike.items()) if share]
+    for first, other in _pairs_sharing_rare_words(words):
+        if notes[first].fingerprint != notes[other].fingerprint:
+            alike[first, other] = likeness(words[first], words[other], NEAR)
+    return [(notes[first], notes[other], share) for (first, other), share in sorted(alike.items()) if share]
 
 
 def _possible_conflicts(given: ReviewInput) -> Iterator[ReviewItem]:
@@ -214,18 +216,18 @@ def _possible_conflicts(given: ReviewInput) -> Iterator[ReviewItem]:
     memories = [note for note in given.valid if note.source == "memory" and note.body.strip()]
     words = [without_articles(words_of(note.body)) for note in memories]
     found: dict[tuple[int, int], tuple[float, str]] = {}
-    for one, other in _pairs_sharing_rare_words(dict(enumerate(words))):
-        alike = likeness(words[one], words[other], given.related)
+    for first, other in _pairs_sharing_rare_words(dict(enumerate(words))):
+        alike = likeness(words[first], words[other], given.related)
         if alike:
-            found[one, other] = alike, f"shares {alike:.0%} of its words with"
-    for one, other, cosine in _close_pairs([note.body for note in memories], given.progress):
-        found.setdefault((one, other), (cosine, "is close in meaning to"))
+            found[first, other] = alike, f"shares {alike:.0%} of its words with"
+    for first, other, cosine in _close_pairs([note.body for note in memories], given.progress):
+        found.setdefault((first, other), (cosine, "is close in meaning to"))
     times: Counter[int] = Counter()
-    for (one, other), (_, why) in sorted(found.items(), key=lambda pair: (-pair[1][0], pair[0])):
-        older, newer = memories[one], memories[other]
-        if (older.ref, newer.ref) in near or max(times[one], times[other]) >= MOST_RELATED:
+    for (first, other), (_, why) in sorted(found.items(), key=lambda pair: (-pair[1][0], pair[0])):
+        older, newer = memories[first], memories[other]
+        if (older.ref, newer.ref) in near or max(times[first], times[other]) >= MOST_RELATED:
             continue
-        times.update((one, other))
+        times.update((first, other))
         reason = f"{_short(older.body)!r} {why} {newer.ref}: {_short(newer.body)!r}"
         yield _item("possible-conflict", (older, newer), reason, "fsek", "")
 

@@ -51,8 +51,8 @@ class Usage(NamedTuple):
         return {
             **{name: self.total(name) for name in ("searches", "unanswered", "degraded")},
             **{name: getattr(searches, name) for name in ("median_ms", "p95_ms", "front_ends", "logged")},
-            "common": [one._asdict() for one in searches.common],
-            "found_nothing": [one._asdict() for one in searches.unanswered],
+            "common": [search._asdict() for search in searches.common],
+            "found_nothing": [search._asdict() for search in searches.unanswered],
             "slow": [{**slow._asdict(), "at": moment_text(slow.at)} for slow in searches.slow],
             "given": self.turns._asdict(),
             "saves": self.saves,

@@ -54,7 +54,7 @@ class Verified(NamedTuple):
 
     @property
     def agrees(self) -> bool:
-        return not self.damage and not any(one.differing for one in self.origins)
+        return not self.damage and not any(check.differing for check in self.origins)
 
 
 def verify(index: KnowledgeIndex, progress: Progress | None = None, cut_by_model: bool = False) -> Verified:
@@ -72,7 +72,7 @@ def verify(index: KnowledgeIndex, progress: Progress | None = None, cut_by_model
 
 def _verify(index: KnowledgeIndex, damage: str | None, progress: Progress | None, cut_by_model: bool) -> Verified:
     try:
-        origins = [compare(index.of(one), progress, cut_by_model) for one in (index.origin, *index.linked)]
+        origins = [compare(index.of(origin), progress, cut_by_model) for origin in (index.origin, *index.linked)]
         if index.context.authority:
             other = "differs from what was committed or saved"
             astray = [Difference(path, other) for path in index.context.authority.differences()]
@@ -135,8 +135,9 @@ def compare(index: KnowledgeIndex, progress: Progress | None = None, cut_by_mode
 
 
 def _same(stored: list[StoredPassage], passages: Sequence[Passage]) -> bool:
-    return [(one.first_line, one.last_line, one.heading, one.body) for one in stored] == [
-        (one.first_line, one.last_line, stored_text(one.heading), stored_text(one.text)) for one in passages
+    return [(passage.first_line, passage.last_line, passage.heading, passage.body) for passage in stored] == [
+        (passage.first_line, passage.last_line, stored_text(passage.heading), stored_text(passage.text))
+        for passage in passages
     ]
 
 

@@ -197,7 +197,6 @@ def test_notes_that_are_invalid_or_not_ours_are_not_added(knowledge: Knowledge, 
     assert refs(result) == ["memory:tone", "memory:lannick-key"]
 
 
-@pytest.mark.slow
 def test_any_prompt_gets_its_notes(knowledge: Knowledge) -> None:
     prompts: list[Any] = [
         "",

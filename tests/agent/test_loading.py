@@ -294,7 +294,6 @@ def test_a_result_becomes_a_page_as_if_it_came_over_http() -> None:
 LEAVES = st.none() | st.booleans() | st.floats() | st.text(max_size=20)
 
 
-@pytest.mark.slow
 @settings(max_examples=20)
 @given(st.recursive(LEAVES, lambda inner: st.lists(inner) | st.dictionaries(st.text(max_size=5), inner), max_leaves=8))
 def test_any_json_is_a_page_or_says_why_not(value: Any) -> None:

@@ -123,6 +123,7 @@ def test_plain_http_replaces_a_broken_loading_agent_and_says_so(
     )
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("marks")
 def test_a_wrong_configuration_is_one_line_and_nothing_is_fetched(
     co: Co, vault: Vault, home: Path, server: WebServer

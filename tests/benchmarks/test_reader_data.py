@@ -55,7 +55,6 @@ def test_valid_notes_have_no_problems(tmp_path: Path) -> None:
     assert problems_of(tmp_path, note(1), note(2), note(3)) == []
 
 
-@pytest.mark.slow
 def test_a_rule_that_is_broken_is_named(tmp_path: Path) -> None:
     cases: list[tuple[dict[str, Any], str]] = [
         ({"form": "poem"}, "part-01.jsonl:1: unknown form poem"),

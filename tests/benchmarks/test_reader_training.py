@@ -12,7 +12,7 @@ import pytest
 
 pytest.importorskip("torch", reason="training the reader needs torch: pip install torch")
 
-from benchmarks.reader import export, prepare, train
+from benchmarks.reader import export, judge, prepare, train
 from benchmarks.reader.model import Reader, Store, join, read_state
 from benchmarks.reader.packed import Texts
 
@@ -55,11 +55,11 @@ def data(tmp_path: Path) -> Path:
     notes = [
         {
             "id": f"p01-{at:03}",
-            "life": "keeper of one large house",
+            "life": f"keeper of house {at % 3}",
             "form": "note",
             "text": f"The {one} cost {at} crowns at the fair.",
             "questions": [f"what did the {one} cost?", f"how much was thing {'i' * (at + 1)}?"],
-            "near": [f"p01-{(at + step) % len(TOPICS):03}" for step in (1, 2)],
+            "near": [f"p01-{(at + step) % len(TOPICS):03}" for step in (3, 6)],
         }
         for at, one in enumerate(TOPICS)
     ]
@@ -113,6 +113,34 @@ def test_training_goes_from_a_data_folder_to_a_model_file_with_the_same_scores(d
     trained = Reader(train._state(work, "small"))(*pair)
     exported = Reader(read_state(work / "small.bin"))(*pair)
     assert abs(float(trained - exported)) < 0.1
+
+
+def test_a_reader_learns_to_judge_and_its_scores_can_be_moved(data: Path, tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    prepare.main([str(work), "--data", str(data), "--notes", str(data / "notes"), "--only", "train"])
+    head = {"h1.weight": (DIM, 2 * DIM), "h1.bias": (DIM,), "h2.weight": (1, DIM), "h2.bias": (1,)}
+    random = np.random.default_rng(2)
+    weights = start_weights() | {name: random.normal(0, 0.1, shape) for name, shape in head.items()}
+    export.write_model(work / "start.bin", {name: array.astype(np.float32) for name, array in weights.items()})
+    runs = [{"name": "judge", "start": "start", "guide": "start", "order": 0.1, "batch": 8, "steps": 40, "rate": 1e-3}]
+    (work / "runs.json").write_text(json.dumps(runs))
+
+    judge.main([str(work / "runs.json"), str(work)])
+    export.main([str(work / "judge.bin"), str(work / "moved.bin"), "--level", "2", "1"])
+
+    library, run = judge.Library(work), judge.Run(**runs[0])
+    batches = [judge.Vaults(library, run).draw() for _ in range(5)]
+    start, judged, moved = (Reader(read_state(work / f"{name}.bin")).eval() for name in ("start", "judge", "moved"))
+    first, last = (
+        sum(
+            float(judge.losses(run, batch, judge.score(model, library, batch), judge.score(start, library, batch)))
+            for batch in batches
+        )
+        for model in (start, judged)
+    )
+    assert last < first
+    score, higher = (judge.score(model, library, batches[0])[0, 1].item() for model in (judged, moved))
+    assert abs(higher - (2 * score + 1)) < 0.05
 
 
 def test_a_model_file_keeps_weights_to_the_precision_of_its_type(tmp_path: Path) -> None:

@@ -127,7 +127,6 @@ def test_a_run_continues_with_the_messages_of_a_checkpoint(knowledge: Knowledge,
     assert server.said("user").endswith("And then?")
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("saved")
 def test_a_chat_continues_from_a_checkpoint_and_saves_another(
     co: Co, server: ChatServer, kb: KnowledgeBase, capsys: pytest.CaptureFixture[str]
@@ -151,7 +150,6 @@ def test_a_chat_continues_from_a_checkpoint_and_saves_another(
     assert (unknown.code, "the checkpoints are plan-the-deploy, waiting" in unknown.err) == (2, True)
 
 
-@pytest.mark.slow
 def test_a_model_finds_where_to_continue_and_ratings_count(co: Co, knowledge: Knowledge, server: ChatServer) -> None:
     for title in ("Plan the deploy", "Plan the deploy"):
         server.play(text("Blue goes first."))

@@ -42,6 +42,7 @@ def a_chat(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Talking]:
     vault.write("memories/blue.md", BLUE)
     vault.write("memories/tea.md", TEA)
     places = {"HOME": folder, "CO_VAULT": vault.root, "CO_DATA_DIR": folder / "data", "CO_KNOWLEDGE_READER": "off"}
+    places["CO_KNOWLEDGE_EMBEDDING_PROVIDER"] = "static"
     with pytest.MonkeyPatch.context() as patched, ChatServer() as server:
         for variable in [variable for variable in os.environ if variable.startswith(OUTSIDE)]:
             patched.delenv(variable)
@@ -86,6 +87,7 @@ def test_an_answer_is_shown_while_it_comes_with_what_tools_did_and_why(talking: 
     assert "\x1b[1mblue first\x1b[0m" in chat.raw
 
 
+@pytest.mark.slow
 def test_ctrl_c_stops_the_answer_and_not_the_chat(talking: Talking) -> None:
     chat, server, _ = talking
     server.play(text("First this,\n\nthen ", HOLD, "that."), text("Short."))

@@ -150,7 +150,6 @@ def test_ctrl_c_keeps_the_words_that_a_pipe_got(co: Co, server: ChatServer) -> N
         assert process.stderr.read().decode() == "· stopped\n"
 
 
-@pytest.mark.slow
 def test_a_model_that_does_not_answer_is_one_line_with_the_fix(
     co: Co, server: ChatServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -198,7 +197,6 @@ def test_a_misspelled_provider_and_a_dead_server_are_named_as_such(
     assert ran.err.startswith("co: cannot reach openai at http://127.0.0.1:1/v1: check the network")
 
 
-@pytest.mark.slow
 def test_of_several_keys_the_next_is_used_if_one_is_refused(
     co: Co, server: ChatServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -121,7 +121,7 @@ def test_show_takes_a_ref_a_name_or_a_path(co: Co, vault: Vault) -> None:
     co("index", "sync")
 
     for ref in ("memory:oak", "oak", "oak.md", "memories/oak.md", "Oak", "memory:oak#L6", str(file)):
-        assert co("show", ref).out == f"Oaks  memory:oak\n#tree · {file}\n\nOaks live long.\n", ref
+        assert co("show", ref).out == f"Oaks  memory:oak\n#tree · {file}\nunknown: kept\n\nOaks live long.\n", ref
     shown = co("show", "oak", "--json").json
     assert (shown["ref"], shown["title"], shown["body"]) == ("memory:oak", "Oaks", "Oaks live long.\n")
     assert shown["metadata"] == {"title": "Oaks", "tags": ["tree"], "unknown": "kept"}

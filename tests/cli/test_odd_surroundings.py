@@ -17,7 +17,6 @@ from tests.command import Co
 from tests.vault import Vault
 
 
-@pytest.mark.slow
 def test_text_survives_a_locale_that_is_not_utf8(co: Co, vault: Vault) -> None:
     environment = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
     assert co.process("remember", "Straße nach Köln 部署", "--title", "Weg", env=environment).code == 0
@@ -31,7 +30,6 @@ def test_json_is_right_where_the_output_is_not_utf8(co: Co, vault: Vault) -> Non
     assert co.process("show", "zh", "--json", env={"PYTHONIOENCODING": "ascii"}).json["body"] == "部署在星期二。"
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full here")
 def test_a_full_disk_behind_the_output_is_one_line(co: Co, vault: Vault) -> None:
     vault.write("memories/oak.md", "Oaks live long.")

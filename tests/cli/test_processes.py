@@ -91,7 +91,6 @@ def test_ctrl_c_is_one_line_and_exit_code_130(
     assert process.stderr.read() == "co: stopped; nothing is broken, run it again to finish\n"
 
 
-@pytest.mark.slow
 def test_a_terminal_that_cannot_show_a_letter_gets_a_question_mark(co: Co, vault: Vault) -> None:
     vault.write("memories/oak.md", "---\ntitle: 桜 🎉\n---\nOaks.")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -315,7 +316,7 @@ def test_the_profile_seven_returns_all_of_few_matches(co: Co, vault: Vault) -> N
 
 def test_a_hit_whose_score_rounds_to_zero_is_not_shown() -> None:
     hit = Hit("memory:oak", "memory", "oak.md", "Oak", "Oaks.", (1, 1), 0.004, {"meaning": 0.004}, (), "", ())
-    found = SearchResult("oaks", "found", [], "hybrid", Searched(2, 2, None), [hit._replace(score=0.5), hit], 0.1)
+    found = SearchResult("oaks", "found", [], "hybrid", Searched(2, 2, None), [replace(hit, score=0.5), hit], 0.1)
 
     assert [one.score for one in worth_showing(found)] == [0.5]
 

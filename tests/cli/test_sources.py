@@ -591,7 +591,7 @@ def test_a_source_marked_read_only_is_not_edited(
 
 
 def test_agents_python_and_http_cannot_write_to_a_linked_folder(kb: KnowledgeBase, handbook: Path) -> None:
-    kb.sources.add(str(handbook))
+    kb.sources.add(str(handbook), source="folder")
     before, ref = state(handbook), "folder:handbook/guides/deploy.md"
 
     for call in (

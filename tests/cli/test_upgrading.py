@@ -1,7 +1,7 @@
 """An upgrade: notes stay as they are, search.db is rebuilt, and everything that files cannot tell is kept.
 
 old_data/aea86a6.tar.gz was written by that revision, the last one before search.db was redesigned; make.sh makes it.
-Only its activity.db was converted afterwards, to version 7, the first one that is released.
+Only its activity.db and sources.toml were converted afterwards, to the formats that are released first (version 7).
 """
 
 from __future__ import annotations

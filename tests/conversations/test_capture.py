@@ -146,7 +146,6 @@ def test_a_chat_that_keeps_nothing_goes_on_so_after_clear(
     assert not (data_dir / CONVERSATION).exists()
 
 
-@pytest.mark.slow
 def test_a_chat_is_captured_only_with_the_setting_and_with_history(
     co: Co, server: ChatServer, vault: Vault, monkeypatch: pytest.MonkeyPatch
 ) -> None:

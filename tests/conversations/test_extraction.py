@@ -111,7 +111,6 @@ def test_each_kind_of_facet_is_saved_with_its_dates_its_lines_and_its_confidence
         assert "valid_until" not in written, "some day is no date"
 
 
-@pytest.mark.slow
 def test_reading_again_asks_only_about_what_is_new(open_vault: OpenVault, server: ChatServer) -> None:
     kb = open_vault(capture="propose")
     lines = talk(kb, ("User", TEA))
@@ -129,7 +128,6 @@ def test_reading_again_asks_only_about_what_is_new(open_vault: OpenVault, server
     assert TEA in server.said("user"), "what came before is context"
 
 
-@pytest.mark.slow
 def test_a_long_conversation_is_read_in_batches_and_goes_on_where_the_model_failed(
     co: Co, open_vault: OpenVault, server: ChatServer
 ) -> None:
@@ -295,7 +293,6 @@ def test_a_missing_entity_does_not_stop_the_reading_of_what_is_said_about_a_pers
     assert (saved.text, kb.note(saved.ref).source) == ("Bex has a parrot.", "entity")
 
 
-@pytest.mark.slow
 def test_a_memory_whose_predecessor_is_missing_waits_and_the_others_are_saved(
     co: Co, open_vault: OpenVault, server: ChatServer, vault: Vault
 ) -> None:
@@ -516,7 +513,6 @@ def test_a_model_that_does_not_answer_in_time_is_asked_later(open_vault: OpenVau
     assert len(read_conversations(kb).proposed) == 1
 
 
-@pytest.mark.slow
 def test_turns_that_a_model_refuses_three_times_are_left_out(open_vault: OpenVault, server: ChatServer) -> None:
     kb = open_vault(capture="propose")
     talk(kb, ("User", "Something that the model does not like."))
@@ -573,7 +569,6 @@ def test_only_conversations_that_were_captured_here_are_read_unless_asked_for_al
     assert read_conversations(kb, everything=True).requests == 1
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("query_log", "question"), [("on", "Which pool takes traffic first?"), ("no-text", None)])
 def test_feedback_lowers_the_notes_that_were_given_for_the_answer(
     co: Co,

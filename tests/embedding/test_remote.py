@@ -185,6 +185,7 @@ def test_a_wrong_answer_is_refused_at_once_on_one_line_without_the_key(
     remote: Remote, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("co_cli.embedding.remote.MAX_ANSWER_BYTES", 2_000_000)
+    remote.embedder.embed(["blue"], "document")  # loads the client, which a query on a busy machine does not wait for
     for fault, said in WRONG_ANSWERS.items():
         remote.server.faults = [fault]
 

@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections import Counter
 
 from tests.house.package import imports, modules
 
 LAYERS = (
-    ("version", "errors", "values", "hits", "saves", "reports", "access", "weights", "settings", "paths", "event_loop"),
+    (
+        "version",
+        "errors",
+        "values",
+        "hits",
+        "saves",
+        "reports",
+        "summaries",
+        "access",
+        "weights",
+        "settings",
+        "paths",
+        "event_loop",
+    ),
     ("notes", "logbook", "git"),
     ("sources",),
     ("index", "embedding", "activity"),
@@ -89,3 +103,11 @@ def test_no_module_is_called_utils() -> None:
     names = {part for module in modules() for part in module.split(".")}
 
     assert not names & {"utils", "util", "helpers", "common", "base", "misc"}
+
+
+def test_names_say_what_they_hold() -> None:
+    """`one` is for what has no better name."""
+    trees = [ast.parse(file.read_text("utf-8")) for file in modules().values()]
+    names = [getattr(node, "id", getattr(node, "arg", None)) for tree in trees for node in ast.walk(tree)]
+
+    assert names.count("one") <= 10

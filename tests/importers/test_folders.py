@@ -52,7 +52,6 @@ def test_a_note_keeps_its_name_its_place_and_every_line(
     assert {"target": "Daily/2026-01-01", "ref": "article:My Brain/Daily/2026-01-01", "there": True} in shown["links"]
 
 
-@pytest.mark.slow
 def test_files_that_obsidian_excludes_are_not_imported(import_data: ImportData, vault: Vault, tmp_path: Path) -> None:
     settings = '{"userIgnoreFilters": ["Templates/", "Old Stuff/"]}'
     files = {**FILES, ".obsidian/app.json": settings, "Templates/day.md": "Template.", "Old Stuff/a.md": "Old."}

@@ -131,6 +131,7 @@ def test_a_bad_line_loses_only_one_turn(import_data: ImportData, vault: Vault, t
     assert "Goodbye" in vault.read(note)
 
 
+@pytest.mark.slow
 def test_an_import_has_a_budget_for_all_of_its_exports(tmp_path: Path) -> None:
     small = write_json(tmp_path / "small.json", [{"memory": f"Memory {number}"} for number in range(5)])
     large = tmp_path / "large.json"
@@ -201,7 +202,6 @@ def test_many_members_that_are_no_zip_bombs_alone_are_refused(import_data: Impor
     assert ran.err == f"co: {path}: unpacks to 135,000,020 bytes: refused as a zip bomb\n"
 
 
-@pytest.mark.slow
 def test_a_zip_bomb_is_refused(import_data: ImportData, tmp_path: Path) -> None:
     path = write_zip(tmp_path / "bomb.zip", {"conversations.json": b" " * 35_000_000})
 
@@ -285,7 +285,6 @@ def test_any_file_is_identified_again_and_claims_nothing(
     assert vault.path(note.path).read_bytes().endswith(b"Words." + body.replace(b"\0", b""))
 
 
-@pytest.mark.slow
 def test_no_file_can_claim_to_be_my_own_words(import_data: ImportData, co: Co, vault: Vault, tmp_path: Path) -> None:
     root = write_files(tmp_path / "evil", {f"memories/keys-{at}.md": poison for at, poison in enumerate(POISON)})
 

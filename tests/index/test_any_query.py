@@ -59,6 +59,7 @@ def test_hostile_queries_run_and_end_soon(trees: KnowledgeIndex) -> None:
         assert time.process_time() - started < 5, ascii(text[:20])
 
 
+@pytest.mark.slow
 @settings(max_examples=80, deadline=None)
 @given(text=st.text(st.characters(), max_size=20), key=st.text(st.characters(), max_size=10))
 def test_any_text_is_a_filter(trees: KnowledgeIndex, text: str, key: str) -> None:

@@ -166,6 +166,7 @@ def damaged(held: bytes, chance: random.Random) -> bytes:
     return bytes(data)
 
 
+@pytest.mark.slow
 def test_of_20_random_damages_none_stops_a_search_and_each_is_healed(sound: Path, vault: Vault, data_dir: Path) -> None:
     held = (sound / "search.db").read_bytes()
     for number in range(20):

@@ -38,6 +38,7 @@ class Place:
             "CO_VAULT": str(self.vault.root),
             "CO_DATA_DIR": str(folder / "data"),
             "CO_KNOWLEDGE_READER": "off",
+            "CO_KNOWLEDGE_EMBEDDING_PROVIDER": "static",
         }
 
     def start(self, *arguments: str, **variables: str) -> Process:

@@ -33,6 +33,7 @@ def test_the_tools_have_their_schemas_and_hints_and_no_output_schema(served: Ser
         assert (hints.idempotent_hint, hints.open_world_hint) == (ours.idempotent, False)
 
 
+@pytest.mark.slow
 def test_a_saved_memory_is_a_file_and_is_recalled_in_other_words(served: Served) -> None:
     place, talk = served
 
@@ -45,6 +46,7 @@ def test_a_saved_memory_is_a_file_and_is_recalled_in_other_words(served: Served)
     assert found.structured_content is None, "clients would forward it to the model instead of the fenced text"
 
 
+@pytest.mark.slow
 def test_a_file_saved_in_an_editor_is_found_without_a_manual_sync(served: Served) -> None:
     place, talk = served
     place.vault.write("articles/lantern.md", "# Lantern\n\nThe lantern hangs at the boathouse door.")
@@ -55,6 +57,7 @@ def test_a_file_saved_in_an_editor_is_found_without_a_manual_sync(served: Served
         time.sleep(0.1)
 
 
+@pytest.mark.slow
 def test_a_folder_that_is_added_meanwhile_is_searched_by_the_next_call_until_it_is_removed(served: Served) -> None:
     place, talk = served
     handbook = place.folder / "handbook"
@@ -155,6 +158,7 @@ def test_notes_that_are_always_loaded_come_with_a_prompt_as_they_are_now(served:
         assert "<system>" not in context()
 
 
+@pytest.mark.slow
 def test_calls_at_once_lose_nothing(served: Served) -> None:
     place, talk = served
     names = """

@@ -50,6 +50,7 @@ def test_a_request_without_the_token_is_refused(address: str) -> None:
         assert "result" not in answer.text
 
 
+@pytest.mark.slow
 def test_foreign_hosts_and_origins_are_refused_even_with_the_token(address: str) -> None:
     port = str(httpx2.URL(address).port)
     for headers, status in (

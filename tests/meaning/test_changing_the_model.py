@@ -91,7 +91,6 @@ def orders(vault: Vault) -> Vault:
     return vault
 
 
-@pytest.mark.slow
 def test_a_server_that_dies_midway_leaves_what_it_did(
     open_kb: Open, orders: Vault, ollama: TurnedOllama, inside: Inside, model: str
 ) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from co_cli.notes.similarity import fingerprint, likeness, words_of
+from co_cli.notes.similarity import NO_WORDS, fingerprint, likeness, words_of
 
 BASE = "The nightly backup of the harbour database runs at dawn on the old server in the loft"
 
@@ -27,6 +27,10 @@ def test_a_word_or_a_sign_makes_another_text() -> None:
         ("...", "!"),
     ):
         assert fingerprint(one) != fingerprint(other)
+
+
+def test_a_text_without_words_has_a_known_fingerprint() -> None:
+    assert fingerprint("") == fingerprint(" \n") == NO_WORDS
 
 
 def test_likeness_is_the_share_of_words_in_common() -> None:

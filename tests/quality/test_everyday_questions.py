@@ -72,4 +72,4 @@ def test_each_misspelled_word_is_corrected_on_its_own(co: Co, vault: Vault) -> N
     found = co("search", "acess tokn", "--json").json["understood"]
     assert found == ['no note has "acess": searched for "access"', 'no note has "tokn": searched for "tokens"']
     for query in ("karl", "maik", "grpc", "toll"):  # another name, another word
-        assert "searched for" not in co("search", query).out, query
+        assert ': searched for "' not in co("search", query).out, query

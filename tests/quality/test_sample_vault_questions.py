@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.absence import read_lives
 from co_cli.embedding.minilm import WEIGHTS_PACKAGE
-from co_cli.evaluation.running import OPENING, Evaluation, Marks, mean_marks, method
+from co_cli.evaluation.running import Evaluation, Marks, mean_marks, method
 from co_cli.evaluation.sets import QuestionSet, read_vault
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.paths import sample_vault
@@ -28,6 +29,8 @@ BEHIND_VECTORS = 0.06
 """How much words may cost paraphrases, which share no content word with their answers."""
 AUROC, WRONGLY = 0.65, 0.09
 """How well confidence tells questions without an answer, and the share of the others that may be called absent."""
+OTHER_LIVES, OWN_LIFE = 0.35, 0.05
+"""The share of questions about other lives that must be called absent, and of its own that a vault of notes may."""
 BETTER_THAN_WORDS = 0.4
 """By how much meaning must lift the recall@5 of paraphrases."""
 MISSING = [name for name in ("onnxruntime", WEIGHTS_PACKAGE) if not importlib.util.find_spec(name)]
@@ -92,6 +95,25 @@ def test_confidence_is_higher_where_something_answers(sample: KnowledgeBase, que
 
 
 @pytest.mark.slow
+def test_questions_about_another_life_are_called_absent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CO_KNOWLEDGE_READER", "small")
+    life, *others = read_lives()
+    (tmp_path / "memories").mkdir()
+    for document in life.documents:
+        (tmp_path / "memories" / f"{document.id}.md").write_text(document.text)
+    foreign = [question for other in others for question in other.questions[::10]]
+    with KnowledgeBase.open(tmp_path, tmp_path / "data") as kb:
+        kb.sync()
+        absent = [
+            sum(kb.search(question.text).state == "absent" for question in asked) / len(asked)
+            for asked in (life.questions, foreign)
+        ]
+
+    assert absent[0] <= OWN_LIFE, absent
+    assert absent[1] >= OTHER_LIVES, absent
+
+
+@pytest.mark.slow
 def test_short_notes_are_found_by_other_words(tmp_path: Path) -> None:
     with KnowledgeBase.open(SHORT_NOTES, tmp_path / "data") as kb:
         kb.sync()
@@ -105,7 +127,7 @@ def test_short_notes_are_found_by_other_words(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_the_reader_finds_more_short_notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CO_KNOWLEDGE_READER", "small")
-    with KnowledgeBase.open(SHORT_NOTES, tmp_path / "data", opening=OPENING) as kb:
+    with KnowledgeBase.open(SHORT_NOTES, tmp_path / "data") as kb:
         found = scores(kb, read_vault(str(SHORT_NOTES)), "co")
 
     assert found["all"].recall5 >= SHORT_NOTES_READ, figures(found)

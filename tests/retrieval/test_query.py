@@ -4,11 +4,24 @@ from __future__ import annotations
 
 from co_cli.hits import Filters
 from co_cli.index.tokens import tokens
+from co_cli.retrieval.grammar import Node
 from co_cli.retrieval.query import MOST_TERMS, Query, parse
 
 
 def terms(query: Query) -> list[str]:
     return list(query.words.terms)
+
+
+def exact(query: Query) -> Node | None:
+    return query.condition and query.condition.node
+
+
+def phrase(text: str) -> Node:
+    return Node("phrase", text)
+
+
+def no(text: str) -> Node:
+    return Node("not", nodes=(phrase(text),))
 
 
 def stemmed(*words: str) -> list[str]:
@@ -18,9 +31,8 @@ def stemmed(*words: str) -> list[str]:
 def test_a_query_is_split_into_words_phrases_exclusions_and_filters() -> None:
     query = parse('how to deploy "blue pool" -green -"red pool" tag:ops #team/a path:guides file:"two words"')
 
-    assert terms(query) == stemmed("deploy")
-    assert query.words.phrases == (tuple(tokens("blue pool")),)
-    assert query.words.excluded == (tuple(tokens("green")), tuple(tokens("red pool")))
+    assert terms(query) == stemmed("deploy", "blue", "pool"), "words of a phrase rank, too"
+    assert exact(query) == Node("and", nodes=(phrase("blue pool"), no("green"), no("red pool")))
     assert (query.tags, query.paths, query.files) == (("ops", "team/a"), ("guides",), ("two words",))
     assert query.text == "how to deploy blue pool", "what is embedded has no operators"
     assert (query.spelled, query.quoted, query.refused) == (("deploy",), ("blue pool",), ("green", "red pool"))
@@ -38,7 +50,7 @@ PLAIN_TEXT = {
     "hashtag:ops": ["hashtag", "ops"],
     "code -2222": ["code", "2222"],
     "-draft": ["draft"],
-    '-"old draft"': [],
+    '-"old draft"': ["old", "draft"],
     "Mara's boat": ["mara", "boat"],
 }
 
@@ -49,20 +61,18 @@ def test_what_only_looks_like_an_operator_is_plain_text() -> None:
     assert {text: terms(query) for text, query in parsed.items()} == {
         text: stemmed(*words) for text, words in PLAIN_TEXT.items()
     }
-    assert [
-        text for text, query in parsed.items() if query.words.excluded or query.narrow(Filters()) != Filters()
-    ] == []
+    assert [text for text, query in parsed.items() if query.refused or query.narrow(Filters()) != Filters()] == []
 
 
 def test_a_number_in_quotes_can_be_excluded() -> None:
     query = parse('code -"2222"')
-    assert (terms(query), query.words.excluded) == (stemmed("code"), (("2222",),))
+    assert (terms(query), exact(query)) == (stemmed("code"), no("2222"))
 
 
 def test_an_exclusion_alone_asks_for_what_it_would_exclude_unless_there_is_a_filter() -> None:
-    assert parse('-"old draft"').words.phrases == (tuple(tokens("old draft")),)
-    with_a_tag = parse("tag:ops -draft").words
-    assert (with_a_tag.empty, with_a_tag.excluded) == (True, (tuple(tokens("draft")),))
+    assert exact(parse('-"old draft"')) == phrase("old draft")
+    with_a_tag = parse("tag:ops -draft")
+    assert (with_a_tag.words.empty, exact(with_a_tag)) == (True, no("draft"))
 
 
 def test_a_tag_is_read_without_the_punctuation_of_the_sentence() -> None:
@@ -72,13 +82,13 @@ def test_a_tag_is_read_without_the_punctuation_of_the_sentence() -> None:
 
 
 def test_a_quote_that_is_never_closed_is_ignored() -> None:
-    query = parse('deploy" OR "x')
-    assert (query.words.phrases, query.words.excluded, query.text) == ((), (), "deploy OR x")
+    query = parse('deploy" AND "x')
+    assert (exact(query), query.text) == (None, "deploy AND x")
     assert parse('deploy "blue pool').words == parse("deploy blue pool").words
-    assert parse('"blue pool" and "green').words.phrases == (tuple(tokens("blue pool")),)
+    assert exact(parse('"blue pool" and "green')) == phrase("blue pool")
     assert parse('"').words.empty
     assert (parse('tag:"ops deploy').tags, parse('tag:"ops deploy').text) == (("ops",), "deploy")
-    assert parse('deploy -"blue pool').words == parse("deploy -blue pool").words
+    assert exact(parse('deploy -"blue pool')) == no("blue")
 
 
 def test_stop_words_count_only_where_there_is_nothing_else() -> None:
@@ -94,9 +104,11 @@ def test_a_prefix_completes_the_word_that_is_being_typed() -> None:
 
 
 def test_a_query_has_a_maximum_number_of_terms() -> None:
-    words = parse(" ".join(f'word{number} "a phrase {number}" -not{number}' for number in range(1_000))).words
+    query = parse(" ".join(f'word{number} "a phrase {number}" -not{number}' for number in range(1_000)))
 
-    assert max(map(len, (words.terms, words.phrases, words.excluded))) <= MOST_TERMS
+    node = exact(query)
+    assert node
+    assert (len(query.words.terms), len(node.nodes)) == (MOST_TERMS, 2 * MOST_TERMS)
 
 
 def test_filters_of_the_query_are_added_to_those_of_the_caller() -> None:

@@ -81,19 +81,24 @@ def test_every_mark_is_a_word_of_the_query_and_marks_are_in_order(body: str, que
 def test_a_hit_says_where_it_is_and_its_signals_add_up_to_its_score() -> None:
     one = Scored(1, 1, {"meaning": 0.123456, "words": 0.200049})
 
-    hit = make_hit(one, passage("Oaks live long.", "article"), parse("oaks").words, "team:", weak=False)
+    hit = make_hit(one, passage("Oaks live long.", "article"), parse("oaks"), "team:", weak=False)
 
     assert (hit.ref, hit.path, hit.lines) == ("team:article:a/b#L3-9", "/vault/articles/a/b.md", (3, 9))
     assert hit.signals == {"meaning": 0.1235, "words": 0.2}
     assert hit.score == 0.3235
     assert (hit.title, hit.heading, hit.tags, hit.category) == ("Title", "Part", ("tag",), "fact")
-    assert make_hit(one, passage("x"), parse("x").words, "", weak=True).ref == "memory:b", "a memory is opened whole"
+    assert make_hit(one, passage("x"), parse("x"), "", weak=True).ref == "memory:b", "a memory is opened whole"
 
 
 def test_confidence_grows_with_the_cosine_and_with_the_words_that_are_there() -> None:
-    assert confidence(FIT, 0.8, 0.0) == pytest.approx(0.5)
-    assert confidence(FIT, 0.3, 1.0) == pytest.approx(0.5)
-    assert confidence(None, 0.8, 1.0) is None
+    assert confidence(FIT, 0.8, 0.0, None) == pytest.approx(0.5)
+    assert confidence(FIT, 0.3, 1.0, None) == pytest.approx(0.5)
+    assert confidence(None, 0.8, 1.0, None) is None
+
+
+def test_the_readers_score_alone_says_how_sure_it_is_of_what_was_read() -> None:
+    assert [confidence(FIT, cosine, 0.0, 0.0) for cosine in (0.1, 0.9)] == [0.5, 0.5]
+    assert confidence(FIT, 0.1, 0.0, 2.0) == pytest.approx(0.88, abs=0.01)
 
 
 def test_a_hit_is_weak_if_neither_meaning_nor_words_support_it() -> None:

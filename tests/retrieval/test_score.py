@@ -1,4 +1,4 @@
-"""The formula: 0.7 · cosine + 0.3 · trust · bm25 / best bm25; rank fusion; profiles; and a reranker on top."""
+"""The formula of meaning and words; words alone; rank fusion; profiles; and a reranker on top."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_meaning_is_the_raw_cosine_and_words_are_relative_to_the_best_match() ->
     found = by_passage(hybrid(candidates({1: 8.0, 2: 2.0}, {2: 0.5, 3: -0.2}), DEFAULT.weights))
 
     assert found[1] == pytest.approx({"meaning": 0.0, "words": 0.3})
-    assert found[2] == pytest.approx({"meaning": 0.35, "words": 0.075})
+    assert found[2] == pytest.approx({"meaning": 0.35, "words": 0.3 * (1 + 0.25) / 2})
     assert found[3] == {"meaning": 0.0, "words": 0.0}, "a negative cosine counts as 0"
 
 
@@ -69,10 +69,33 @@ def test_one_chance_word_does_not_outweigh_meaning() -> None:
     assert best_first(found)[0].passage == 2
 
 
-def test_without_vectors_words_decide_alone() -> None:
-    found = by_passage(hybrid(candidates({1: 8.0, 2: 2.0}, {}, {1: {"common"}}), {"words": 1.0}))
+def test_words_count_by_how_much_of_the_question_the_passage_has() -> None:
+    few = hybrid(candidates({1: 2.0, 2: 8.0}, {1: 0.5}, {1: {"rare", "common"}, 2: {"common"}}), DEFAULT.weights)
+    matches = [Match(1, 1, 8.0), Match(2, 2, 8.0)]
+    having = {1: set("abcd"), 2: {"a"}}
+    many = hybrid(
+        Candidates(matches, notes={1: 1, 2: 2}, cosines={1: 0.5}, idf=dict.fromkeys("abcd", 1.0), having=having),
+        DEFAULT.weights,
+    )
 
-    assert found == {1: {"words": 1.0}, 2: {"words": 0.25}}
+    assert {n: parts["words"] for n, parts in by_passage(few).items()} == pytest.approx({1: 0.3 * 1.25 / 2, 2: 0.15})
+    assert {n: parts["words"] for n, parts in by_passage(many).items()} == pytest.approx({1: 0.3, 2: 0.15})
+
+
+def test_without_vectors_a_passage_with_more_of_a_few_words_comes_first() -> None:
+    having = {1: {"common"}, 2: {"common", "rare"}, 3: {"rare"}}
+    found = by_passage(hybrid(candidates({1: 8.0, 2: 2.0, 3: 4.0}, {}, having), {"words": 1.0}))
+
+    assert found == {1: {"words": 0.5}, 2: {"words": 0.625}, 3: {"words": 0.25}}
+
+
+def test_without_vectors_only_all_of_many_words_come_first() -> None:
+    idf = dict.fromkeys("abcd", 1.0)
+    having = {1: set("ab"), 2: set("abc"), 3: set("abcd")}
+    matches = [Match(passage, passage, score) for passage, score in ((1, 8.0), (2, 4.0), (3, 2.0))]
+    found = hybrid(Candidates(matches, notes={1: 1, 2: 2, 3: 3}, idf=idf, having=having), {"words": 1.0})
+
+    assert [scored.passage for scored in best_first(found)] == [3, 1, 2]
 
 
 def test_rank_fusion_counts_places_and_not_scores() -> None:
@@ -121,9 +144,11 @@ def test_scores_of_a_reranker_on_any_scale_are_spread_from_0_to_1_and_weighed() 
 
     assert problem is None
     assert [one.passage for one in found] == [1, 2, 0, 3]
-    assert {one.passage: one.signals.get("reader") for one in found} == {1: 0.5, 2: 0.25, 0: None, 3: None}
-    assert found[0].score == pytest.approx(0.8 + 0.5)
-    assert reranked([2.0, 2.0, 2.0])[0] == RANKED, "it sees no difference"
+    assert {one.passage: one.signals.get("reader") for one in found} == pytest.approx(
+        {1: 0.5 / 1.5, 2: 0.25 / 1.5, 0: None, 3: None}
+    )
+    assert found[0].score == pytest.approx((0.8 + 0.5) / 1.5)
+    assert [found.passage for found in reranked([2.0, 2.0, 2.0])[0]] == [0, 1, 2, 3], "it sees no difference"
 
 
 def test_a_reranker_that_fails_is_reported_and_the_order_stays() -> None:

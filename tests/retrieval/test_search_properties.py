@@ -78,7 +78,6 @@ def test_a_limit_only_truncates(notes: KnowledgeBase, query: str, profile: str) 
     assert many[:10] == few
 
 
-@pytest.mark.slow
 @SEARCHES
 @given(query=ANYTHING, backend=st.sampled_from(["hybrid", "fts5", "grep"]), prefix=st.booleans())
 def test_any_text_is_a_query(notes: KnowledgeBase, query: str, backend: str, prefix: bool) -> None:
@@ -102,6 +101,7 @@ def test_the_signals_of_a_hit_add_up_to_its_score(notes: KnowledgeBase, query: s
         assert (why.rank, why.score, why.signals) == (hits.index(hit) + 1, hit.score, hit.signals)
 
 
+@pytest.mark.slow
 @SEARCHES
 @given(query=QUERIES)
 def test_weights_of_1_and_0_rank_by_words_alone_or_by_meaning_alone(notes: KnowledgeBase, query: str) -> None:

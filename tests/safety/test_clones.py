@@ -261,7 +261,6 @@ def test_the_notes_of_a_team_or_a_moved_project_wait_for_trust_too(
     assert "Mallory" in told("Hello there.")
 
 
-@pytest.mark.slow
 def test_a_link_in_place_of_the_vault_leads_nowhere(co: Co, home: Path) -> None:
     outside = home / "private" / "knowledge"
     (outside / "memories").mkdir(parents=True)

@@ -332,8 +332,8 @@ def test_names_in_the_list_of_sources_are_shown_and_not_obeyed(co: Co, vault: Va
         assert_inert(co(*command.split(), "--json"))
     assert_inert(co("source", "refresh", "--all"))
     assert len(co("source", "list", "--json").json) >= len(TOGETHER)
-    for broken in ("name", "kind", "path"):
-        table = {"vault": str(vault.root), "kind": "folder", "name": "x", "path": "/x", broken: f":{ESCAPES}"}
+    for broken in ("name", "source", "path"):
+        table = {"vault": str(vault.root), "source": "folder", "name": "x", "path": "/x", broken: f":{ESCAPES}"}
         said = "".join(f"{key} = {json.dumps(value)}\n" for key, value in table.items())
         (data_dir / "sources.toml").write_text(f"[[source]]\n{said}")
         ran = co("source", "list")
@@ -341,6 +341,7 @@ def test_names_in_the_list_of_sources_are_shown_and_not_obeyed(co: Co, vault: Va
         assert (ran.code, ran.out) == (2, "")
 
 
+@pytest.mark.slow
 def test_titles_of_web_pages_are_shown_and_not_obeyed(co: Co, vault: Vault, data_dir: Path, server: WebServer) -> None:
     for number, hostile in enumerate(TOGETHER):
         said = html.escape(hostile)

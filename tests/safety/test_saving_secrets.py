@@ -312,6 +312,6 @@ def test_a_text_that_meets_a_conflict_brings_no_secret_into_the_trash(kb: Knowle
     vault.write("memories/bot.md", f"{OLD}Somebody else was here.\n")
 
     with pytest.raises(SecretError):
-        kb.writer.rewrite(str(vault.path("memories/bot.md")), before + TEXT.encode(), before)
+        kb.writer().rewrite(str(vault.path("memories/bot.md")), before + TEXT.encode(), before)
 
     assert holding(TOKEN, vault.root) == []

@@ -98,7 +98,6 @@ def test_what_only_looks_like_a_secret_is_left_alone() -> None:
         assert redact(text) == text
 
 
-@pytest.mark.slow
 def test_no_false_alarm_in_the_sample_vault_the_docs_and_the_program() -> None:
     texts = [
         path

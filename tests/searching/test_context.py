@@ -43,7 +43,6 @@ def test_an_everyday_prompt_rarely_adds_a_memory(sample: KnowledgeBase, prompts:
     assert len([prompt for prompt, why in brought.items() if "contextual" in why.values()]) <= 4
 
 
-@pytest.mark.slow
 def test_most_questions_in_a_memorys_own_words_add_it(sample: KnowledgeBase) -> None:
     lines = (Path(sample_vault()) / "questions.jsonl").read_text("utf-8").splitlines()
     asked = [question for question in map(json.loads, lines) if question["kind"] == "words"]

@@ -72,3 +72,57 @@ def test_a_phrase_with_few_other_words_is_required(kb: KnowledgeBase, vault: Vau
 
     for query in ('"violin Mara"', 'the "violin Mara"', '"violin Mara" Vivaldi', '"violin Mara" Vivaldi plays -soup'):
         assert kb.search(query).state == "absent"
+
+
+def test_a_note_with_all_words_comes_before_a_title_with_one(kb: KnowledgeBase, vault: Vault, co: Co) -> None:
+    vault.write("memories/harbour.md", "---\ntitle: Harbour\n---\nThe harbour, the harbour and again the harbour.")
+    vault.write("memories/both.md", f"{'Of ships and other things. ' * 20} A zeppelin was seen above the harbour.")
+    for number in range(120):  # more than a search looks at
+        vault.write(f"memories/h{number}.md", f"Harbour {number}")
+    kb.sync()
+
+    for backend in ("fts5", "hybrid"):
+        found = co("search", "zeppelin harbour", "--backend", backend, "--json").json
+        assert found["hits"][0]["ref"] == "memory:both", backend
+    assert len(kb.search("zeppelin harbour", limit=20, backend="fts5").hits) == 20, "those with most words follow"
+
+
+def test_a_note_with_two_of_three_words_comes_before_those_with_one(kb: KnowledgeBase, vault: Vault) -> None:
+    for name in ("kato", "miren", "sol"):
+        vault.write(f"memories/{name}.md", f"---\ntitle: {name}\n---\n{name} keeps the spare keys in a drawer.")
+    vault.write("memories/pair.md", "Last summer the whole street met for dinner, and Kato wrote to Miren about it.")
+    kb.sync()
+
+    assert kb.search("kato miren sol", backend="fts5").hits[0].ref == "memory:pair"
+    hits = kb.search("kato miren sol", backend="hybrid", read=False).hits
+    assert max(hits, key=lambda hit: hit.signals["words"]).ref == "memory:pair"
+
+
+def test_a_part_of_a_word_is_found_when_nothing_else_is(kb: KnowledgeBase, vault: Vault, co: Co) -> None:
+    short_notes(vault)
+    vault.write("memories/feeds.md", "---\ntitle: Feeds\n---\nTwo letters about productivityhacks and gardens.")
+    kb.sync()
+
+    for backend in ("hybrid", "fts5"):
+        lines = co("search", "ivityhack", "--backend", backend).out.splitlines()
+        assert lines[0] == "1. Feeds  memory:feeds"
+        assert lines[2].startswith("   a part of: productivityhacks \u00b7 ")
+        assert lines[3:] == ['no note has the word "ivityhack": searched for words with this part: "productivityhacks"']
+    found = kb.search("ivityhack")
+    assert [(hit.ref, hit.part_of, hit.weak) for hit in found.hits] == [("memory:feeds", ("productivityhacks",), False)]
+    assert found.hits[0].snippet[slice(*found.hits[0].marks[0])] == "productivityhacks"
+    assert found.state == "found"
+    assert 'has "productivityhacks"' in co("note", "why", "ivityhack", "memory:feeds").out
+    assert kb.search("IVITYHACK arden").hits[0].part_of == ("productivityhacks", "gardens")
+
+
+def test_a_part_of_a_word_is_not_looked_for_where_more_is_said(kb: KnowledgeBase, vault: Vault) -> None:
+    short_notes(vault)
+    vault.write("memories/feeds.md", "A letter about productivityhacks.")
+    vault.write("memories/hack.md", "The hack of the year.")
+    kb.sync()
+
+    for query in ("hacks", "ivityhack letter", "ivityhack zeppelin", '"ivityhack"', "ivityhack -letter", "vi"):
+        assert all(not hit.part_of for hit in kb.search(query).hits), query
+    assert kb.search("ivityhack", tags=["nothing"]).hits == []
+    assert kb.search("xivityhack").state == "absent"

@@ -61,7 +61,7 @@ def test_a_phrase_or_an_exclusion_keeps_a_note_out_although_it_has_the_other_wor
     for query in ("sleep -river", '"two legs" sleep', '"hold hands" sleep'):
         found = animals.why(query, "memory:heron")
 
-        assert (found.rank, found.lost_in, texts(found)["words"]) == (None, "candidates", 'has "sleep"'), query
+        assert (found.rank, found.lost_in, texts(found)["words"]) == (None, "filters", 'has "sleep"'), query
 
 
 def test_a_listing_says_that_nothing_was_ranked(animals: KnowledgeBase) -> None:

@@ -1,4 +1,4 @@
-"""The reader: it orders the first results in long-lived processes, within its time, and is never needed."""
+"""The reader: it orders the first results where words and vectors are not sure, alike for all, and is never needed."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from co_cli.embedding.reader import FOLDER, LARGE, SMALL, CrossEncoder, Model, choose_windows
+from co_cli.embedding.reader import FOLDER, LARGE, SMALL, CrossEncoder, Model, best_window
 from co_cli.hits import SearchResult
 from co_cli.knowledge_base import KnowledgeBase
+from co_cli.paths import sample_vault
 from co_cli.server.app import Access, Site
 from co_cli.tools import Toolbox
-from co_cli.vault import Opening
 from tests.command import Co
 from tests.mcp_server.talking import Place
 from tests.server.conftest import signed_in
@@ -43,7 +44,7 @@ def reading(vault: Vault, data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> Kn
     monkeypatch.delenv("CO_KNOWLEDGE_READER")
     for name, text in NOTES.items():
         vault.write(f"memories/{name}.md", text)
-    kb = KnowledgeBase.open(vault.root, data_dir, opening=Opening(read_all=True))
+    kb = KnowledgeBase.open(vault.root, data_dir)
     kb.sync()
     return kb
 
@@ -60,11 +61,11 @@ def test_numpy_and_onnxruntime_give_the_same_scores(model: Model) -> None:
 
     plain, fast = (CrossEncoder(model, onnx=onnx).scores(QUESTION, texts) for onnx in (False, True))
 
-    contributions = [model.weight * abs(one - other) for one, other in zip(plain, fast, strict=True) if one and other]
-    assert len(contributions) == len(texts)
+    differences = [abs(one - other) for one, other in zip(plain, fast, strict=True) if one and other]
+    assert len(differences) == len(texts)
     assert plain != fast, "two runtimes never round alike"
-    # 0.001 and 0.0096 were measured; other processors round otherwise
-    assert max(contributions) < (0.01 if model is SMALL else 0.03)
+    # 0.01 and 0.1 were measured; other processors round otherwise
+    assert max(differences) < (0.1 if model is SMALL else 0.3)
 
 
 @pytest.mark.slow
@@ -105,20 +106,22 @@ def test_the_reader_lifts_an_answer_that_words_and_vectors_put_low(reading: Know
     assert "reader 0." in reading.why(QUESTION, ANSWER).steps[-1].text
 
 
-@pytest.mark.parametrize(("milliseconds", "read"), [("500", 0), ("3500", 2), ("60000", len(NOTES))])
+@pytest.mark.parametrize(("milliseconds", "read"), [("500", 0), ("2500", 4), ("60000", len(NOTES))])
 def test_what_was_not_read_in_time_keeps_its_place(
     reading: KnowledgeBase, co: Co, monkeypatch: pytest.MonkeyPatch, milliseconds: str, read: int
 ) -> None:
+    """And the answer says how far the reader came."""
     unread = refs(reading.search(QUESTION, read=False))
     seconds = count()  # a clock that is a second later each time somebody looks
     monkeypatch.setattr("co_cli.embedding.reader.time", SimpleNamespace(monotonic=lambda: float(next(seconds))))
-    monkeypatch.setattr("co_cli.embedding.reader.THREADS", 1)
     monkeypatch.setenv("CO_KNOWLEDGE_READER_MS", milliseconds)
 
-    found = co("search", QUESTION, "--read", "--json").json
+    found = co("search", QUESTION, "--json").json
 
+    late = [f"read {read} of {len(NOTES)}: there was no time for more (`knowledge_reader_ms`)"]
     order = [hit["ref"] for hit in found["hits"]]
-    assert (found["meta"]["reader"], found["meta"]["read"], found["degraded"]) == ("small", read, [])
+    assert (found["meta"]["reader"], found["meta"]["read"]) == ("small", read)
+    assert found["degraded"] == (late if read < len(NOTES) else [])
     assert sorted(order[:read]) == sorted(unread[:read])
     assert order[read:] == unread[read:]
     assert not any("reader" in hit["signals"] for hit in found["hits"][read:])
@@ -130,9 +133,9 @@ def test_confidence_follows_what_the_reader_says(reading: KnowledgeBase) -> None
         for wanted in (False, True)
     )
 
-    # .82 and .09 without the reader, .97 and .007 with it
+    # .83 and .44 without the reader, .82 and .03 with it
     assert [found.state for found in read] == ["found", "absent"]
-    assert (read[0].confidence or 0) > (unread[0].confidence or 0) + 0.05
+    assert (read[0].confidence or 0) > 0.75
     assert (read[1].confidence or 0) < (unread[1].confidence or 0) / 3
 
 
@@ -197,13 +200,16 @@ def test_without_its_file_the_search_answers_in_the_order_without_it(
     assert [reason for reason in found.degraded if "without the reader" in reason and "pip install" in reason]
 
 
-def test_the_command_line_reads_when_it_is_asked_to(
+def test_the_command_line_reads_when_it_is_not_sure_or_asked_to(
     reading: KnowledgeBase, co: Co, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("CO_KNOWLEDGE_READER_MS", "60000")
-    plain, read = (co("search", QUESTION, *flags, "--json").json for flags in ((), ("--read",)))
+    flags = (("--no-read",), (), ("--read",))
+    plain, read, everything = (co("search", QUESTION, *given, "--json").json for given in flags)
 
     assert plain["meta"]["reader"] is None
+    assert read["hits"] == everything["hits"]
+    sure = [co("search", "paint shed", *given, "--json").json["meta"]["read"] > 0 for given in flags]
+    assert sure == [False, False, True]
     assert (read["meta"]["reader"], read["meta"]["read"]) == ("small", len(NOTES))
     assert read["hits"][0]["ref"] == ANSWER
     monkeypatch.setenv("CO_KNOWLEDGE_READER", "large")
@@ -231,8 +237,64 @@ def test_without_an_onnxruntime_that_loads_numpy_reads(
 def test_a_long_passage_is_read_where_it_matches() -> None:
     asked, filler = [5_000, 6_000, 2_003], [2_054] * 300
 
-    windows = choose_windows(asked, [*filler, 5_000, 7_000, 6_000, *filler], 100)
+    window = best_window(asked, [*filler, 5_000, 7_000, 6_000, *filler], 100)
 
-    assert len(windows) == 2
-    assert all(7_000 in window for window in windows)
-    assert all(len(window) <= 100 for window in windows)
+    assert 7_000 in window
+    assert len(window) <= 100
+
+
+def test_a_score_depends_on_nothing_but_question_and_text() -> None:
+    texts = [text * times for text in NOTES.values() for times in (1, 9)]
+    together = CrossEncoder(SMALL, onnx=False)
+    alone = CrossEncoder(SMALL, onnx=False)
+    some_known = CrossEncoder(SMALL, onnx=False)
+    some_known.scores(QUESTION, texts[::3])
+
+    found = together.scores(QUESTION, texts)
+
+    assert found == [alone.scores(QUESTION, [text])[0] for text in texts]
+    assert found == some_known.scores(QUESTION, texts)
+
+
+@pytest.mark.slow
+def test_a_busy_machine_changes_no_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CO_KNOWLEDGE_READER")
+    notes = shutil.copytree(sample_vault(), tmp_path / "notes")
+    lines = (notes / "questions.jsonl").read_text().splitlines()
+    asked = [json.loads(line)["question"] for line in lines[:: len(lines) // 12]]
+
+    def answers() -> list[list[tuple[str, float]]]:
+        with KnowledgeBase.open(notes, tmp_path / "data") as kb:
+            kb.sync()
+            found = [kb.search(question) for question in asked]
+        assert not any(result.degraded for result in found)
+        assert sum(result.meta["read"] for result in found) > len(asked)
+        return [[(hit.ref, hit.score) for hit in result.hits] for result in found]
+
+    idle = answers()
+    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(4)]
+    try:
+        assert answers() == idle
+    finally:
+        for process in busy:
+            process.kill()
+            process.wait()
+
+
+@pytest.mark.parametrize("options", [{"profile": "rrf"}, {"profile": "agent"}, {"weights": {"words": 0.5}}])
+def test_a_named_formula_is_not_read_unless_asked(reading: KnowledgeBase, options: dict[str, Any]) -> None:
+    assert reading.search(QUESTION, **options).meta["read"] == 0
+    assert reading.search(QUESTION, read=True, **options).meta["read"] == len(NOTES)
+
+
+def test_scores_lie_between_0_and_1_and_do_not_depend_on_what_else_was_read(
+    reading: KnowledgeBase, vault: Vault
+) -> None:
+    before = {hit.ref: hit.signals["reader"] for hit in reading.search(QUESTION).hits}
+    for query in (QUESTION, "cash box", "paint shed", "Thinner for the oil paint is in the shed, top shelf."):
+        assert all(0 <= hit.score <= 1 for hit in reading.search(query, read=True).hits), query
+    vault.write("memories/pills.md", "Mother's pills are apixaban; she takes two every day.")
+    reading.sync()
+
+    after = {hit.ref: hit.signals["reader"] for hit in reading.search(QUESTION).hits}
+    assert {ref: after[ref] for ref in before} == before

@@ -54,10 +54,10 @@ def test_a_reranker_reads_the_first_notes_and_its_signal_is_part_of_the_score(st
 
     assert len(reader.read) == 20
     assert reader.read[0].startswith("S"), "with its title"
-    assert found.hits[0].signals["reader"] == 1.0
+    assert found.hits[0].signals["reader"] == 0.5
     assert all(sum(hit.signals.values()) == pytest.approx(hit.score, abs=1e-9) for hit in found.hits)
     assert len(found.hits) == 30, "what was not read comes after"
-    assert found.meta["weights"]["reader"] == 1.0
+    assert found.meta["weights"]["reader"] == 0.5
 
 
 def test_a_name_comes_first_whatever_the_reranker_says(stripes: KnowledgeBase) -> None:
@@ -75,7 +75,6 @@ def test_a_limit_only_truncates_with_a_reranker_too(stripes: KnowledgeBase, vaul
     assert len(many) == 140
 
 
-@pytest.mark.slow
 def test_a_fresh_process_and_one_that_stays_rank_alike(co: Co, notes: Vault, kb: KnowledgeBase) -> None:
     kb.sync()
     for _ in range(5):

@@ -159,7 +159,7 @@ def test_where_no_word_of_a_question_is_found_words_do_not_make_the_answer_surer
     found = [kb.search("a dog sleeps indoors", words=words) for words in (True, False)]
 
     assert [one.state for one in found] == ["absent", "absent"]
-    assert all(one.confidence is not None and one.confidence < 0.05 for one in found)
+    assert all(one.confidence is not None and one.confidence < ABSENT for one in found)
     assert kb.search("where do packages wait", words=False).state == "found"
 
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from starlette.testclient import TestClient
 
 from co_cli.knowledge_base import KnowledgeBase
 from tests.command import Co
 
 
-@pytest.mark.slow
 def test_the_feed_names_notes_with_their_titles_and_pages(api: TestClient, sample: KnowledgeBase) -> None:
     sample.search("blue pool", track=True, read=False)
     sample.search("zygomorphic quasar", track=True, read=False, backend="fts5")

@@ -43,7 +43,13 @@ class Service:
         self.data.mkdir()
         values = {key: (value or "").replace(inside, str(self.data), 1) for key, value in about["environment"].items()}
         found = {"HOME": str(self.data), "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
-        self.environment = {**found, **values, "CO_ENGINE": team.address, "CO_KNOWLEDGE_READER": "off"}
+        self.environment = {
+            **found,
+            **values,
+            "CO_ENGINE": team.address,
+            "CO_KNOWLEDGE_READER": "off",
+            "CO_KNOWLEDGE_EMBEDDING_PROVIDER": "static",
+        }
 
     def start(self, command: str) -> subprocess.Popen[str]:
         pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}

@@ -27,6 +27,7 @@ def examined(api: TestClient, path: str = "/doctor") -> list[dict[str, Any]]:
     return answer["findings"]
 
 
+@pytest.mark.slow
 def test_the_doctor_runs_in_the_background_and_fixes_what_it_may(api: TestClient, sample: KnowledgeBase) -> None:
     (Path(sample.root) / "memories" / "new.md").write_text("A new note.\n")
     assert ask(api, "GET", "/doctor")["job"]["state"] == "none"
@@ -72,6 +73,7 @@ def test_a_setting_says_where_it_comes_from(
     assert settings["vault"]["origin"] == "--vault"
 
 
+@pytest.mark.slow
 def test_two_rankings_of_one_query_are_compared(api: TestClient) -> None:
     both = ask(
         api,
@@ -84,7 +86,8 @@ def test_two_rankings_of_one_query_are_compared(api: TestClient) -> None:
     )
 
     assert both["left"]["backend"] == "fts5"
-    assert both["right"]["meta"]["weights"]["meaning"] == 1
+    weights = both["right"]["meta"]["weights"]
+    assert weights["meaning"] == pytest.approx(1 / 2.2, abs=1e-4), "beside the reader"
     assert both["right"]["meta"]["read"] > 0
     assert both["left"]["meta"].get("read", 0) == 0
     assert len(both["left"]["hits"]) == len(both["right"]["hits"]) == 5

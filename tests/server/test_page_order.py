@@ -71,6 +71,7 @@ def test_a_note_that_is_saved_before_the_page_listens_is_shown(
     page.wait_for_selector(".hit:has-text('Elms')")
 
 
+@pytest.mark.slow
 def test_the_stream_of_a_page_that_does_not_read_ends_and_no_change_is_left_out_of_it(empty: Server) -> None:
     with empty.client() as client, client.stream("GET", "/api/v1/events") as stream:
         lines = stream.iter_lines()

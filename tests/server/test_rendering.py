@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
@@ -135,7 +136,7 @@ def test_a_body_that_would_take_too_long_is_shown_as_plain_text() -> None:
 
 
 def test_a_body_that_is_not_markdown_keeps_its_lines() -> None:
-    note = read_note("articles/x.md", b"a < b\n# c\n")._replace(sections=())
+    note = replace(read_note("articles/x.md", b"a < b\n# c\n"), sections=())
 
     html = render(note, {})
 

@@ -33,6 +33,13 @@ def test_a_pause_searches_once_and_logs_it(api: TestClient, sample: KnowledgeBas
     assert found["hits"] == expected["hits"]
 
 
+def test_a_part_of_a_word_is_called_that(api: TestClient) -> None:
+    found = ask(api, "GET", "/search", q="emomete")
+
+    assert {word for hit in found["hits"] for word in hit["part_of"]} == {"anemometer"}
+    assert found["understood"] == ['no note has the word "emomete": searched for words with this part: "anemometer"']
+
+
 def test_filters_narrow_a_search(api: TestClient) -> None:
     choices = ask(api, "GET", "/filters")
     tag = next(iter(choices["tags"]))

@@ -104,3 +104,11 @@ def test_what_nothing_answers_can_be_written(page: Any, server: Server) -> None:
     assert server.kb.search("llamas").hits[0].title == "how do I breed llamas"
     page.goto(f"{server.url}/?tag=llamas")
     page.wait_for_selector("text=No note fits these filters")
+
+
+def test_a_hit_says_that_it_has_a_part_of_a_word(page: Any, server: Server) -> None:
+    page.goto(f"{server.url}/?q=emomete")
+
+    page.wait_for_selector(".hit .badge:has-text('a part of: anemometer')")
+
+    page.wait_for_selector('text=no note has the word "emomete"')

@@ -45,6 +45,7 @@ def mcp(team: Server, secret: str) -> Generator[Talk]:
         yield talk
 
 
+@pytest.mark.slow
 def test_a_role_opens_the_routes_that_it_may_use_and_no_others(team: Server, kb: KnowledgeBase) -> None:
     for role in ROLES:
         with client(team, token(kb, role, role)) as asking:

@@ -22,6 +22,7 @@ from co_cli.knowledge_base import KnowledgeBase
 from co_cli.server.access_tokens import AccessTokens
 from co_cli.server.routes import API, ROUTES
 from co_cli.team import keeper
+from co_cli.values import fields_of
 from tests.command import Co
 from tests.mcp_server.talking import over_http
 from tests.postgres import own_server, replica_of
@@ -51,7 +52,7 @@ def gauges(server: Server) -> dict[str, float]:
 def said(server: Server) -> dict[str, Any]:
     """What the doctor says about git."""
     (found,) = [one for one in server.kb.doctor() if one.check == "team"]
-    return found._asdict()
+    return fields_of(found)
 
 
 def test_what_is_saved_on_one_server_is_found_on_the_other_at_once(servers: tuple[Server, Server]) -> None:

@@ -42,7 +42,11 @@ FIND = "select count(*) from passages join docs on docs.id = passages.doc_id whe
 def settings_of(place: Path, vault: str = "vault") -> Settings:
     """A vault and a data folder in `place`, whatever the environment says."""
     flags = {"vault": str(place / vault), "data_dir": str(place / "data")}
-    return load_settings(flags, environ={"HOME": str(place), "CO_KNOWLEDGE_READER": "off"}, start=str(place))
+    return load_settings(
+        flags,
+        environ={"HOME": str(place), "CO_KNOWLEDGE_READER": "off", "CO_KNOWLEDGE_EMBEDDING_PROVIDER": "static"},
+        start=str(place),
+    )
 
 
 def open_vault(place: Path, vault: str = "vault", opening: Opening | None = None) -> KnowledgeBase:

@@ -152,7 +152,12 @@ class Crew:
 
 def open_server(folder: Path, address: str) -> KnowledgeBase:
     flags = {"vault": str(folder), "data_dir": f"{folder}-data"}
-    environ = {"CO_ENGINE": address, "HOME": str(folder.parent), "CO_KNOWLEDGE_READER": "off"}
+    environ = {
+        "CO_ENGINE": address,
+        "HOME": str(folder.parent),
+        "CO_KNOWLEDGE_READER": "off",
+        "CO_KNOWLEDGE_EMBEDDING_PROVIDER": "static",
+    }
     return KnowledgeBase.open(settings=load_settings(flags, environ, str(folder.parent)))
 
 

@@ -113,7 +113,6 @@ def _answer(name: str, data: bytes) -> Document | NotTextError:
         return error
 
 
-@pytest.mark.slow
 @given(
     st.sampled_from(ENDINGS),
     st.binary(max_size=600) | st.text(max_size=400).map(lambda text: text.encode("utf-8", "replace")),
@@ -123,6 +122,7 @@ def test_any_bytes_under_any_name_are_a_document_or_refused(ending: str, data: b
     answer(f"a.{ending}", data)
 
 
+@pytest.mark.slow
 @given(
     st.sampled_from(sorted(GOOD)), st.lists(st.tuples(st.floats(0, 1), st.binary(max_size=4)), min_size=1, max_size=6)
 )
@@ -135,7 +135,6 @@ def test_a_damaged_document_is_read_or_refused(ending: str, damage: list[tuple[f
     answer(f"a.{ending}", bytes(data))
 
 
-@pytest.mark.slow
 @given(st.sampled_from(OFFICE), st.data())
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_a_document_with_damaged_parts_is_read_or_refused(ending: str, data: st.DataObject) -> None:
@@ -270,6 +269,7 @@ def test_paths_inside_a_file_cannot_leave_it(tmp_path: Path) -> None:
         assert sorted(os.listdir(tmp_path)) == before
 
 
+@pytest.mark.slow
 def test_a_pdf_that_holds_a_bomb_is_read_in_bounded_memory() -> None:
     data = pdf([(10, 10, "x" * 50)] * 20_000)
 

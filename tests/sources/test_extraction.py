@@ -248,6 +248,7 @@ def test_a_page_of_very_many_elements_is_read_in_a_simpler_way_and_as_harmlessly
         assert "Accept" not in page.text
 
 
+@pytest.mark.slow
 def test_a_page_that_stalls_the_parser_is_left_when_the_time_is_up() -> None:
     started = time.monotonic()
 

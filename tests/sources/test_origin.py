@@ -18,15 +18,16 @@ def test_origins_are_read_as_they_were_written(tmp_path: Path) -> None:
     change_registry(str(tmp_path), lambda before: [*before, *entries])
 
     assert read_registry(str(tmp_path)) == entries
+    assert 'source = "folder"' in Path(registry_file(str(tmp_path))).read_text()
     assert [entry.origin for entry in added_sources(str(tmp_path), ["/vault"])] == [HANDBOOK]
 
 
 def test_mistakes_name_the_file_and_what_is_wrong(tmp_path: Path) -> None:
-    source = '[[source]]\nvault = "/v"\nkind = "folder"\nname = "x"\npath = "/x"\n'
+    source = '[[source]]\nvault = "/v"\nsource = "folder"\nname = "x"\npath = "/x"\n'
     expected = {
         "[[source]\n": ":1: not valid TOML",
         "source = 'x'\n": "begins with [[source]]",
-        '[[source]]\nvault = "/v"\nkind = "folder"\n': "lacks name and path",
+        '[[source]]\nvault = "/v"\nsource = "folder"\n': "lacks name and path",
         source.replace('"folder"', '"vault"'): "not 'vault'",
         source.replace('"/v"', "7"): "lacks vault",
         source.replace('"/x"', '"x"'): "absolute",

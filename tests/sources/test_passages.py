@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -213,7 +214,7 @@ def test_a_good_proposal_loses_nothing(body: str, cuts: set[int]) -> None:
 def read(name: str, text: str) -> Note:
     """As a folder's document is read, which need not be Markdown."""
     document = read_document(name, text.encode())
-    return article("")._replace(path=name, body=document.text, sections=document.headings, source="folder")
+    return replace(article(""), path=name, body=document.text, sections=document.headings, source="folder")
 
 
 def test_code_is_cut_between_its_functions_and_a_function_stays_whole() -> None:
@@ -234,7 +235,7 @@ def test_code_is_cut_between_its_functions_and_a_function_stays_whole() -> None:
 
 @given(body=TEXT, name=st.sampled_from(["a.py", "a.txt", "a.rst", "a.json", "a.c", "a.org"]))
 def test_nothing_of_another_format_is_lost(body: str, name: str) -> None:
-    note = article("")._replace(path=name, body=body, sections=outline(name, body))
+    note = replace(article(""), path=name, body=body, sections=outline(name, body))
 
     passages = passages_of(note)
 

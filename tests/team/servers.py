@@ -56,7 +56,12 @@ class Team:
 
     def open(self, folder: Path) -> KnowledgeBase:
         flags = {"vault": str(folder), "data_dir": str(self.place / f"{folder.name}-data")}
-        environ = {"CO_ENGINE": self.address, "CO_ENGINE_REPLICA": self.replica, "CO_KNOWLEDGE_READER": "off"}
+        environ = {
+            "CO_ENGINE": self.address,
+            "CO_ENGINE_REPLICA": self.replica,
+            "CO_KNOWLEDGE_READER": "off",
+            "CO_KNOWLEDGE_EMBEDDING_PROVIDER": "static",
+        }
         kb = KnowledgeBase.open(settings=load_settings(flags, environ))
         self._open.append(kb)
         kb.sync()

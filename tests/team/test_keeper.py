@@ -381,7 +381,7 @@ def test_several_may_fetch_into_one_clone_at_once(team: Team) -> None:
         with ThreadPoolExecutor(3) as others:
             for fetched in [others.submit(repository.fetch) for _ in range(3)]:
                 fetched.result()
-    assert repository.tip == git(team.remote, "rev-parse", "HEAD")
+    assert repository.tip() == git(team.remote, "rev-parse", "HEAD")
 
 
 def test_a_file_may_take_the_name_of_a_folder_and_a_folder_that_of_a_file(team: Team) -> None:

@@ -18,6 +18,7 @@ from co_cli.errors import IndexUnavailableError, InvalidInputError, NoteConflict
 from co_cli.importers.note_importer import ImportRequest, import_export
 from co_cli.index.postgres import postgres_engine
 from co_cli.knowledge_base import KnowledgeBase
+from co_cli.saves import SaveReceipt
 from co_cli.server.access_tokens import AccessTokens
 from co_cli.settings import load_settings
 from co_cli.team import team_vault
@@ -84,12 +85,12 @@ def test_a_receipt_says_committed_and_pushed_when_it_is(team: Team) -> None:
     kb = team.server("one")
     seq = kb.remember("Elms like water.").seq
     assert seq
-    assert team_of(kb).receipt(seq)[1:] == (True, None, False)
+    assert team_of(kb).receipt(seq) == SaveReceipt(seq, True, None, False)
     assert team_of(kb).wait_pushed(seq, 0).pushed is False
 
     keep(kb)
 
-    assert team_of(kb).wait_pushed(seq, 5)[1:] == (True, git(team.remote, "rev-parse", "HEAD"), True)
+    assert team_of(kb).wait_pushed(seq, 5) == SaveReceipt(seq, True, git(team.remote, "rev-parse", "HEAD"), True)
     assert kb.remember("Elms like water.").seq is None, "a repeat saves nothing"
     for unknown in (seq + 1, 0, -1, 10**20):
         with pytest.raises(InvalidInputError, match=f"there is no save {unknown}"):

@@ -43,6 +43,49 @@ def test_nothing_found_in_a_vault_that_was_searched_whole_is_absent(vault: Vault
     assert result.text.endswith("Try once in other words.")
 
 
+HOUSEHOLD = (
+    "The tide table hangs beside the harbour door.",
+    "Mara prefers tea in the evening.",
+    "The boiler is serviced every October by Anton.",
+    "Bins are emptied on Tuesdays, paper on Fridays.",
+    "The bicycle pump lies under the stairs.",
+    "Deploys go to the blue pool first.",
+)
+
+
+@pytest.fixture
+def reader(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The reader that new installations have."""
+    monkeypatch.delenv("CO_KNOWLEDGE_READER")
+
+
+@pytest.mark.parametrize("question", ["who won the chess championship of 1972", "where does the blue whale sleep"])
+def test_without_a_convincing_hit_an_answer_is_absent_with_three_titles_at_most(
+    reader: None, toolbox: Toolbox, question: str
+) -> None:
+    for text in HOUSEHOLD:
+        toolbox.call("save_memory", {"content": text, "title": f"{text.split()[1].title()} note"})
+
+    result = toolbox.call("recall_memory", {"query": question})
+
+    assert result.data["state"] == "absent"
+    assert {hit["text"] for hit in result.data["hits"]} == {""}
+    assert len(result.data["hits"]) <= 3
+    assert "title=" in result.text
+    assert not any(f"\n{text}" in result.text for text in HOUSEHOLD)
+
+
+def test_hits_that_hardly_have_to_do_with_the_question_are_left_out(
+    reader: None, kb: KnowledgeBase, toolbox: Toolbox
+) -> None:
+    for text in HOUSEHOLD:
+        toolbox.call("save_memory", {"content": text})
+    question = "which pool takes traffic first"
+    assert [hit.weak for hit in kb.search(question, limit=2).hits] == [False, True]
+
+    assert len(toolbox.call("recall_memory", {"query": question}).data["hits"]) == 1
+
+
 def test_a_search_that_found_nothing_sure_says_where_else_to_look(vault: Vault, kb: KnowledgeBase) -> None:
     toolbox = Toolbox(kb)
     vault.write("memories/blue.md", BLUE)

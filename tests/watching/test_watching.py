@@ -109,6 +109,7 @@ def with_a_visible_temporary_file(path: Path, text: str) -> None:
     new.replace(path)
 
 
+@pytest.mark.slow
 def test_whatever_way_an_editor_saves_one_note_changes_and_no_other_appears(
     vault: Vault, kb: KnowledgeBase, watch: Watch, heard: Heard
 ) -> None:
@@ -149,6 +150,7 @@ def test_a_file_that_is_written_slowly_is_indexed_when_it_is_complete(
     assert len(heard.touched()) < 4, "it was written eight times"
 
 
+@pytest.mark.slow
 def test_folders_that_come_and_move_are_followed(vault: Vault, watch: Watch, heard: Heard) -> None:
     watch()
 
@@ -179,6 +181,7 @@ def test_changes_of_hidden_and_excluded_files_cause_no_sync(vault: Vault, watch:
     heard.until(lambda: sorted(heard.touched("added")) == ["drafts/elm.md", "drafts/oak.md"])
 
 
+@pytest.mark.slow
 def test_a_vault_that_went_away_is_reported_once_and_synced_when_it_is_back(
     vault: Vault, kb: KnowledgeBase, watch: Watch, heard: Heard
 ) -> None:
@@ -215,6 +218,7 @@ def test_a_folder_that_another_process_adds_or_removes_is_noticed(
     assert kb.search("green", backend="fts5").hits == []
 
 
+@pytest.mark.slow
 def test_changes_are_found_by_polling_or_by_the_regular_sync_if_they_are_not_reported(
     vault: Vault, watch: Watch, heard: Heard, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -73,7 +73,7 @@ class PostgresStatements:
 
     def take_ids(self, table: str, count: int) -> Sequence[int]:
         statement = f"select nextval('{table}_ids') from generate_series(1, %(count)s)"
-        return [one for (one,) in self.fetch(statement, {"count": count})]
+        return [number for (number,) in self.fetch(statement, {"count": count})]
 
     def lock(self, vault: int) -> None:
         if vault not in self.locked:
@@ -103,5 +103,5 @@ def clean(value: Any) -> Any:
     if isinstance(value, str):
         return stored_text(value)
     if isinstance(value, list) and value and isinstance(value[0], str):
-        return [stored_text(one) for one in value]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        return [stored_text(member) for member in value]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
     return value  # pyright: ignore[reportUnknownVariableType]

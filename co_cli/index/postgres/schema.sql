@@ -62,6 +62,7 @@ create table docs (
     aliases text not null,
     category text,
     fields text not null,
+    properties text not null,
     frontmatter text not null,           -- JSON, but not jsonb, which refuses NaN and NUL
     links text not null,                 -- the same
     missing double precision, valid_from double precision, valid_until double precision,

@@ -62,7 +62,7 @@ def find_nearest(tx: Statements, scope: Scope, space: StoredSpace, query: Vector
     table = vectors_table(space.id)
     for vault in scope.vaults:
         state = vault_by_id(tx, vault)
-        if state.active != space:
+        if space not in (state.active, state.aside):
             continue  # its vectors are of another model
         narrow = is_narrow(scope, state)
         where, values = conditions(tx.dialect, scope, vault)
@@ -79,7 +79,7 @@ def find_nearest(tx: Statements, scope: Scope, space: StoredSpace, query: Vector
             if len(rows) >= min(limit, reach):  # else HNSW gave up before it had found enough
                 break
         found += [Match(*row) for row in rows]
-    return sorted(found, key=lambda one: (-one.score, one.passage))[:limit]
+    return sorted(found, key=lambda match: (-match.score, match.passage))[:limit]
 
 
 def compute_cosines(tx: Statements, space: StoredSpace, query: Vector, passages: Sequence[int]) -> dict[int, float]:
@@ -115,7 +115,9 @@ def replace_vectors(
 ) -> None:
     tx.fetch(DROP, {"ids": list(passages)}, table=vectors_table(space.id))
     notes = notes_of(tx, [passage.id for passage, _ in vectors])
-    rows = [(one.id, notes[one.id], vault, one.source, _binary(vector, space)) for one, vector in vectors]
+    rows = [
+        (passage.id, notes[passage.id], vault, passage.source, _binary(vector, space)) for passage, vector in vectors
+    ]
     tx.copy(vectors_table(space.id), VECTOR, rows)
 
 

@@ -121,7 +121,7 @@ def find_words(tx: Statements, scope: Scope, vault: int, query: WordQuery, limit
         starting = tx.fetch(STARTING, {"vault": vault, "start": start, "end": start + LAST})
         rarity = _rarity(state.passages, min(state.passages, sum(having for having, _ in starting)))
         asked, terms = asked + [(number, rarity) for _, number in starting], terms + starting
-    conditioned = _on_tokens(query, counting)
+    conditioned = _on_tokens(query)
     if is_narrow(scope, state):
         where, values = conditions(tx.dialect, scope, vault)
         conditioned[where] = values
@@ -159,7 +159,7 @@ def put_words(tx: PostgresStatements, vault: int, passages: Sequence[tuple[Row, 
     scales = K1 * (1 - B + B * np.array(lengths) / mean)
     packed = zip(scales.tolist(), *_packed(counted, numbers, scales), map(_lines, cut), strict=True)
     ids = ((row["id"], row["doc_id"], vault, length) for (row, _), length in zip(passages, lengths, strict=True))
-    tx.copy("words", WORDS, ((*one, *rest) for one, rest in zip(ids, packed, strict=True)))
+    tx.copy("words", WORDS, ((*keys, *rest) for keys, rest in zip(ids, packed, strict=True)))
 
 
 def drop_words(tx: Statements, vault: int, passages: Sequence[int]) -> None:
@@ -167,18 +167,12 @@ def drop_words(tx: Statements, vault: int, passages: Sequence[int]) -> None:
         tx.fetch(statement, {"vault": vault, "ids": list(passages)})
 
 
-def _on_tokens(query: WordQuery, terms: Sequence[Term]) -> dict[str, dict[str, Any]]:
+def _on_tokens(query: WordQuery) -> dict[str, dict[str, Any]]:
     """Conditions on the tokens of a passage itself, without its context, with their parameters."""
     found: dict[str, dict[str, Any]] = {}
-    for sign, needles in ((">", query.phrases), ("=", query.excluded)):
-        for needle in needles:
-            name = f"text_{len(found)}"
-            found[f"strpos(words.tokens, %({name})s) {sign} 0"] = {name: f" {' '.join(map(_cut, needle))} "}
-    if query.excluded and not query.phrases:
-        wanted = [f" {term} " for term in terms] + [f" {start}" for start in query.prefixes]
-        found["exists (select from unnest(%(own)s::text[]) as own where strpos(words.tokens, own) > 0)"] = {
-            "own": wanted
-        }
+    for needle in query.phrases:
+        name = f"text_{len(found)}"
+        found[f"strpos(words.tokens, %({name})s) > 0"] = {name: f" {' '.join(map(_cut, needle))} "}
     return found
 
 
@@ -186,7 +180,7 @@ def _rarest(terms: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     """The terms by which passages are found."""
     terms = sorted(terms)
     totals = accumulate(having for having, _ in terms)
-    return [one for one, total in zip(terms, totals, strict=True) if total <= MOST_SCORED] or terms[:1]
+    return [term for term, total in zip(terms, totals, strict=True) if total <= MOST_SCORED] or terms[:1]
 
 
 def _rarity(passages: int, having: int) -> float:

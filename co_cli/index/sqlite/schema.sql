@@ -107,6 +107,7 @@ create table docs (
     aliases text not null,               -- aliases and description, as one text
     category text,
     fields text not null,                -- a JSON list: key, tab and folded value of each field; without a key, the speaker
+    properties text not null,            -- the same as people read it, a line for each
     frontmatter text not null,           -- a JSON object, as it was read
     links text not null,                 -- a JSON list of targets as they are written
     missing real,                        -- since when its file is gone; null: it is there

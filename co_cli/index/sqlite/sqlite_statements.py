@@ -80,5 +80,5 @@ def _text(statement: str, parts: tuple[tuple[str, str], ...], lists: tuple[tuple
 def _bound_list(name: str, members: Sequence[Any]) -> tuple[str, str]:
     """What selects the members of a list, and the list as JSON, which has no bytes."""
     if members and isinstance(members[0], bytes):
-        return f"select unhex(value) from json_each(:{name})", stored_json([one.hex() for one in members])
+        return f"select unhex(value) from json_each(:{name})", stored_json([member.hex() for member in members])
     return f"select value from json_each(:{name})", stored_json(list(members))

@@ -69,9 +69,9 @@ def find_nearest(tx: SqliteStatements, scope: Scope, space: StoredSpace, query: 
     found: list[tuple[int, float]] = []
     for vault in scope.vaults:
         state = vault_by_id(tx, vault)
-        if state.active != space:
+        if space not in (state.active, state.aside):
             continue  # its vectors are of another model
-        parts = [part_of(one, source) for one, source in scope.parts if one == vault]
+        parts = [part_of(number, source) for number, source in scope.parts if number == vault]
         narrow = is_narrow(scope, state)
         where, values = conditions(tx.dialect, scope, vault) if narrow else ("", {})
         ((stamp,),) = tx.fetch(STAMP, {"vault": vault})

@@ -114,10 +114,8 @@ def match_text(query: WordQuery) -> str:
         expression = " AND ".join([*phrases, f"({' OR '.join([phrases[0], *wanted])})"])
     else:
         expression = f"({' OR '.join(wanted)})"
-    if query.excluded:
-        expression = f"({expression}) NOT ({' OR '.join(map(quoted, query.excluded))})"
-    # phrases and exclusions are about the passage itself, not about its neighbours
-    return f"- context : ({expression})" if phrases or query.excluded else expression
+    # phrases are about the passage itself, not about its neighbours
+    return f"- context : ({expression})" if phrases else expression
 
 
 def quoted(needle: Needle) -> str:

@@ -15,28 +15,35 @@ OCCURS = "{position}(docs.{column}, %({name})s) > 0"
 # a bare date, stored as its midnight UTC, is compared with the local day of a moment
 EDGE = "case when {date} = cast({date} / 86400 as bigint) * 86400 then %({moment}_day)s else %({moment})s end"
 SAID = "coalesce(passages.said, docs.created)"
-ANY_SAID = "exists (select 1 from passages where passages.doc_id = docs.id and {when})"
+ANY_PASSAGE = "exists (select 1 from passages where passages.doc_id = docs.id and {which})"
 
 
 def conditions(dialect: Dialect, scope: Scope, vault: int, of_notes: bool = False) -> tuple[str, dict[str, Any]]:
     """`and`-joined conditions for one vault, and their parameters: of passages, or of notes that have such passages."""
     wanted = [f"docs.vault_id = {vault:d}", f"docs.source {dialect.among} (%(sources)s)"]
-    values: dict[str, Any] = {"sources": [source for one, source in scope.parts if one == vault]}
-    for number, (column, texts) in enumerate(requirements(scope.filters)):
+    values: dict[str, Any] = {"sources": [source for number, source in scope.parts if number == vault]}
+    for number, (column, texts, absent) in enumerate(requirements(scope.filters)):
         names = {f"has_{number}_{place}": text for place, text in enumerate(texts)}
         occurs = (OCCURS.format(position=dialect.position, column=column, name=name) for name in names)
-        wanted.append(f"({' or '.join(occurs)})")
+        wanted.append(f"{'not ' if absent else ''}({' or '.join(occurs)})")
         values |= names
-    times: list[str] = []
+    own: list[str] = []
+    for name, passages in (("only", scope.only), ("without", scope.without)):
+        if passages is not None:
+            # with the sign, SQLite looks a passage up in the list; else it would try all of them for each note
+            own.append(f"{'not ' if name == 'without' else ''}(+passages.id {dialect.among} (%({name})s))")
+            values[name] = list(passages)
     for name, comparison, moment in compared_moments(scope.filters):
-        times.append(f"{SAID} {comparison} {EDGE.format(date=SAID, moment=name)}")
+        own.append(f"{SAID} {comparison} {EDGE.format(date=SAID, moment=name)}")
         values |= {name: moment, f"{name}_day": local_day(moment)}
-    wanted += [ANY_SAID.format(when=" and ".join(times))] if of_notes and times else times
+    wanted += [ANY_PASSAGE.format(which=" and ".join(own))] if of_notes and own else own
     return " and ".join(wanted), values
 
 
 def is_narrow(scope: Scope, vault: StoredVault) -> bool:
-    """Whether a search sees less than all of a vault: some of its kinds of notes, or filtered ones."""
+    """Whether a search sees less than all of a vault: some of its kinds of notes, filtered ones, or some passages."""
+    if scope.only is not None or scope.without is not None:
+        return True
     if scope.filters._replace(sources=(), roots=(), outdated=False) != Filters():
         return True
-    return sum(one == vault.id for one, _ in scope.parts) < len(reader_of(vault.origin).sources)
+    return sum(number == vault.id for number, _ in scope.parts) < len(reader_of(vault.origin).sources)

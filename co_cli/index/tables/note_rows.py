@@ -46,7 +46,7 @@ on conflict do nothing
 OPEN_PASSAGES = """
 select passages.id, docs.id, docs.vault_id, docs.ref, docs.source, docs.path, vaults.root, docs.title,
     coalesce(passages.said, docs.created), docs.tags, docs.aliases, docs.category, docs.missing, passages.heading,
-    passages.first_line, passages.last_line, passages.body, passages.context
+    passages.first_line, passages.last_line, passages.body, passages.context, docs.properties
 from passages join docs on docs.id = passages.doc_id join vaults on vaults.id = docs.vault_id
 where {key} {among} (%(ids)s) order by passages.id
 """
@@ -61,6 +61,19 @@ FIND_NOTES = f"{NOTE} where {{which}} order by docs.path limit %(limit)s"
 OF_NAMES = "docs.id in (select doc_id from names where vault_id = %(vault)s and name {among} (%(values)s))"
 OF_LINKS = "docs.id in (select doc_id from links where vault_id = %(vault)s and target {among} (%(values)s))"
 OF_VAULT = "docs.vault_id = %(vault)s"
+CONTAINING = """
+select passages.id from passages join docs on docs.id = passages.doc_id
+where {filters} and {occurs} order by docs.created desc, passages.id limit %(limit)s
+"""
+# what is indexed of a passage, except its context, as a text to look for parts of words in
+CONTAINED = " || ' ' || ".join(
+    f"{table}.{column}"
+    for table, columns in (
+        ("docs", ("title", "aliases", "tags", "path", "properties")),
+        ("passages", ("heading", "body")),
+    )
+    for column in columns
+)
 NAMED = """
 select min(passages.id), names.doc_id, max(names.kind)
 from names {cross_join} docs on docs.id = names.doc_id {cross_join} passages on passages.doc_id = names.doc_id
@@ -160,7 +173,7 @@ def search_words(tx: Tables, scope: Scope, query: WordQuery, limit: int) -> list
     found: list[Match] = []
     for vault in scope.vaults if not query.empty else ():
         found += _spread(tx, scope, vault, query, limit)
-    return sorted(found, key=lambda one: (-one.score, one.passage))[:limit]
+    return sorted(found, key=lambda match: (-match.score, match.passage))[:limit]
 
 
 def _spread(tx: Tables, scope: Scope, vault: int, query: WordQuery, limit: int) -> list[Match]:
@@ -169,16 +182,16 @@ def _spread(tx: Tables, scope: Scope, vault: int, query: WordQuery, limit: int) 
     Each turn of a conversation stands for itself.
     """
     found = tx.find_words(scope, vault, query, limit)
-    notes = {one.note for one in found}
+    notes = {match.note for match in found}
     if len(found) < limit or len(notes) * MOST_OF_A_NOTE >= limit:
         return found
     talks = find_conversations(tx, [*notes])
-    if len({(one.note, one.passage if one.note in talks else 0) for one in found}) * MOST_OF_A_NOTE >= limit:
+    if len({(match.note, match.passage if match.note in talks else 0) for match in found}) * MOST_OF_A_NOTE >= limit:
         return found
     kept: dict[int, list[Match]] = {}
-    for one in tx.find_words(scope, vault, query, limit * DEEPER):
-        kept.setdefault(one.note, []).append(one)
-    return [one for of_note in kept.values() for one in of_note[:MOST_OF_A_NOTE]]
+    for match in tx.find_words(scope, vault, query, limit * DEEPER):
+        kept.setdefault(match.note, []).append(match)
+    return [match for of_note in kept.values() for match in of_note[:MOST_OF_A_NOTE]]
 
 
 def find_miscounts(tx: Tables) -> str | None:
@@ -227,6 +240,27 @@ def find_named(tx: Statements, scope: Scope, name: str, longer: bool = False) ->
         bound = {**values, "vault": vault, "name": name, "last": last, "limit": MOST_NAMED + 1}
         found += [Named(*row) for row in tx.fetch(NAMED, bound, filters=where)]
     return found if len(found) <= MOST_NAMED else []
+
+
+def find_containing(tx: Statements, scope: Scope, texts: Sequence[str], limit: int) -> list[int]:
+    wanted, bound = list[str](), dict[str, Any]({"limit": limit})
+    for text in texts:
+        names = {f"text_{len(bound) + number}": spelled for number, spelled in enumerate(_spellings(text))}
+        occurs = (f"{tx.dialect.position}(lower({CONTAINED}), %({name})s) > 0" for name in names)
+        wanted.append(f"({' or '.join(occurs)})")
+        bound |= names
+    found: list[int] = []
+    for vault in scope.vaults if texts else ():
+        where, values = conditions(tx.dialect, scope, vault)
+        rows = tx.fetch(CONTAINING, {**values, **bound}, filters=where, occurs=" and ".join(wanted))
+        found += [passage for (passage,) in rows]
+    return found[:limit]
+
+
+def _spellings(text: str) -> list[str]:
+    """How a text may be in SQL's `lower`, which may know only ASCII."""
+    written = (text.lower(), text.upper(), text.title())
+    return sorted({"".join(sign.lower() if sign.isascii() else sign for sign in spelled) for spelled in written})
 
 
 def list_notes(tx: Statements, scope: Scope, limit: int = -1) -> list[StoredNote]:

@@ -153,17 +153,18 @@ def find_space(tx: Statements, space: VectorSpace) -> StoredSpace | None:
     return StoredSpace(found[0][0], space) if found else None
 
 
-def begin_space(tx: Tables, vault: int, space: VectorSpace) -> StoredVault:
+def begin_space(tx: Tables, vault: int, space: VectorSpace, replaces: bool = True) -> StoredVault:
     tx.lock(vault)
     stored, state = _add_space(tx, space), vault_by_id(tx, vault)
-    if state.building and state.building.id != stored.id:
+    kept = state.aside if state.active and state.active.id == stored.id else None
+    if state.building and state.building.id != stored.id and not kept:
         _abandon(tx, vault, state.building)
     if stored.id not in [known.id for known in (state.active, state.building) if known]:
         tx.fetch(WAIT_ALL, {"vault": vault, "space": stored.id})
     active = state.active or stored
-    building = None if active.id == stored.id else stored.id
-    tx.fetch(SET_SPACES, {"vault": vault, "active": active.id, "building": building})
-    _finish_space(tx, vault)
+    building = kept if active.id == stored.id else stored
+    tx.fetch(SET_SPACES, {"vault": vault, "active": active.id, "building": building and building.id})
+    _finish_space(tx, vault, replaces and not kept)
     return vault_by_id(tx, vault)
 
 
@@ -246,9 +247,11 @@ def _add_space(tx: Tables, space: VectorSpace) -> StoredSpace:
     return stored
 
 
-def _finish_space(tx: Tables, vault: int) -> None:
-    """Let a space that was built replace the active one, if it is complete."""
+def _finish_space(tx: Tables, vault: int, replaces: bool = False) -> None:
+    """Let a space that was built replace the active one, if it is complete. One that is kept aside needs `replaces`."""
     state = vault_by_id(tx, vault)
+    if state.aside and not replaces:
+        return
     if state.active and state.building and not list_waiting(tx, vault, state.building)[0]:
         tx.fetch(SET_SPACES, {"vault": vault, "active": state.building.id, "building": None})
         _abandon(tx, vault, state.active)

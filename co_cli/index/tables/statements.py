@@ -7,8 +7,7 @@ its caller gives: our own text, never a value. An engine's own statements are wr
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from co_cli.embedding.space import Vector
 from co_cli.index.derivation import Row
@@ -24,8 +23,7 @@ Tokens = dict[str, list[str]]
 """Those of each indexed column."""
 
 
-@dataclass(frozen=True, slots=True)
-class Dialect:
+class Dialect(NamedTuple):
     """The words of SQL that differ between engines."""
 
     among: str

@@ -12,6 +12,7 @@ class TableTransaction:
     """The methods of a transaction that are the same for every engine."""
 
     words = note_rows.search_words
+    containing = note_rows.find_containing
     named = note_rows.find_named
     list_notes = note_rows.list_notes
     find_notes = note_rows.find_notes

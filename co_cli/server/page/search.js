@@ -169,6 +169,7 @@ export async function open(main, { query, session, signal, go, toast, setKeys, o
     return html`<li class="hit" aria-current=${place === selected ? "true" : nothing} @focusin=${() => select(place)} @mousemove=${() => select(place)}>
       <a href=${notePath(one.ref)}>${one.title}</a> ${badge(one.source)}
       ${one.weak ? badge("weak match", "warn") : nothing}${one.outdated ? badge(one.outdated, "warn") : nothing}
+      ${one.part_of?.length ? badge(`a part of: ${one.part_of.join(", ")}`) : nothing}
       ${one.heading ? html`<span class="small soft">${one.heading}</span>` : nothing}
       <p>${one.snippet ? marked(one) : one.description}</p>
       <div class="row small soft">${parts.length ? html`<span class="stack" role="img" aria-label=${names}>${parts.map(

@@ -145,7 +145,7 @@ def _read(name: str, ending: str, data: bytes) -> Document:
 
 def _document(title: str | None, text: str, metadata: dict[str, object], problem: str | None, found: Any) -> Document:
     """What the worker's JSON says."""
-    headings = None if found is None else tuple(Heading(*one) for one in found)
+    headings = None if found is None else tuple(Heading(*heading) for heading in found)
     return Document(title, text, metadata, problem, headings)
 
 
@@ -176,7 +176,9 @@ def _clean(document: Document) -> Document:
         if value not in (None, "")
     }
     if headings:
-        headings = tuple(one._replace(text=_line(one.text, LONGEST_TITLE)) for one in headings if one.line < lines)
+        headings = tuple(
+            heading._replace(text=_line(heading.text, LONGEST_TITLE)) for heading in headings if heading.line < lines
+        )
     title = _line(document.title or "", LONGEST_TITLE) or None
     return Document(title, text, metadata, to_utf8(problem) if problem else None, headings)
 

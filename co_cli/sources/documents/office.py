@@ -189,7 +189,9 @@ def _shape(shape: Any) -> Iterator[str]:
     elif shape.has_table:
         yield table([[cell.text for cell in row.cells] for row in shape.table.rows])
     elif shape.has_text_frame and not place.startswith(("DATE", "FOOTER", "SLIDE_NUMBER", "HEADER")):
-        paragraphs = [(one.level, one.text.replace("\v", "\n").strip()) for one in shape.text_frame.paragraphs]
+        paragraphs = [
+            (paragraph.level, paragraph.text.replace("\v", "\n").strip()) for paragraph in shape.text_frame.paragraphs
+        ]
         listed = place and not place.startswith("SUBTITLE")
         yield "\n".join(
             "  " * level + "- " + " ".join(text.split()) if listed else plain(text)
@@ -220,7 +222,11 @@ def _clean_copy(data: bytes, ending: str) -> tuple[BytesIO, str | None, dict[str
         if data.startswith(b"%PDF-"):
             raise NotTextError(f"a PDF, not {TYPES[ending][0]}: rename it to .pdf") from None
         raise NotTextError("broken: not a complete ZIP file; open it and save it again") from None
-    said = {etree.QName(one).localname: (one.text or "").strip() for one in about if isinstance(one.tag, str)}
+    said = {
+        etree.QName(element).localname: (element.text or "").strip()
+        for element in about
+        if isinstance(element.tag, str)
+    }
     known = {name: said[name] for name in PROPERTIES if said.get(name) and said[name] not in TEMPLATE_DATES}
     metadata: dict[str, object] = {PROPERTIES[name]: value for name, value in known.items()}
     copy.seek(0)

@@ -52,8 +52,8 @@ class Exceptions(NamedTuple):
     def read(cls, entries: Sequence[str], origin: str = "web_allow") -> Exceptions:
         """Names such as `wiki.example.org`, addresses such as `127.0.0.1`, networks such as `10.1.0.0/16`."""
         found = [read_host(entry, origin) for entry in entries]
-        hosts = frozenset(one for one in found if isinstance(one, str))
-        return cls(hosts, tuple(one for one in found if not isinstance(one, str)))
+        hosts = frozenset(entry for entry in found if isinstance(entry, str))
+        return cls(hosts, tuple(entry for entry in found if not isinstance(entry, str)))
 
 
 def why_refused(address: str, host: str = "", exceptions: Exceptions | None = None) -> str | None:
@@ -130,8 +130,8 @@ def _host(name: str) -> str:
 def _normal(text: str) -> str:
     """With `%7E` as `~`, `%c3` as `%C3` and a lone `%` as `%25`: one spelling for one page."""
 
-    def one(found: re.Match[str]) -> str:
+    def escape(found: re.Match[str]) -> str:
         letter = chr(int(found[1] or "25", 16))
         return letter if re.match(r"[A-Za-z0-9._~-]", letter) else f"%{found[1] or '25'}".upper()
 
-    return re.sub(r"%([0-9A-Fa-f]{2})?", one, text)
+    return re.sub(r"%([0-9A-Fa-f]{2})?", escape, text)

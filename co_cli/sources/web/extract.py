@@ -232,7 +232,7 @@ def _escaped(text: str) -> str:
     """Text that contains no tags, no links between notes, no code span and no raw HTML."""
     text = text.replace("\\", "\\\\").replace("*", "\\*").replace("_", "\\_").replace("`", "&#96;")
     text = re.sub(r"<(?=[A-Za-z/!?])", r"\\<", text).replace("[[", "[\\[")
-    return TAG.sub(lambda found: "\\" + found[0], text)
+    return re.sub(TAG, lambda found: "\\" + found[0], text)
 
 
 def _escaped_mark(found: re.Match[str]) -> str:
@@ -266,7 +266,9 @@ class _Converter(Markdownify):
         """With a fence that does not occur in the code, and the language that a highlighter or the author named."""
         mark = "~" if "```" in text else "`"
         fence = mark * (1 + max([2, *(len(run) for run in re.findall(f"{mark}{{3,}}", text))]))
-        names = [" ".join(one.get("class") or ()) for one in (el, *el.find_all("code", limit=1), *[*el.parents][:2])]
+        names = [
+            " ".join(element.get("class") or ()) for element in (el, *el.find_all("code", limit=1), *[*el.parents][:2])
+        ]
         language = next((found[1] for name in names if (found := LANGUAGE.search(name.lower()))), "")
         text = re.sub(r"\A(?:[ \t]*\n)+|\s+\Z", "", text)
         return f"\n\n{fence}{language}\n{text}\n{fence}\n\n" if text else ""
@@ -319,12 +321,12 @@ def _read_plain(text: str, url: str) -> Page:
     title = own if isinstance(own, str) else next((found.text for found in headings(body.split("\n"))), "")
 
     def without_meaning(part: str) -> str:
-        part = LINK.sub(lambda found: found[0].replace(found[1], _joined(url, found[1]), 1), part)
-        return TAG.sub(lambda found: "\\" + found[0], part).replace("[[", "[\\[")
+        part = re.sub(LINK, lambda found: found[0].replace(found[1], _joined(url, found[1]), 1), part)
+        return re.sub(TAG, lambda found: "\\" + found[0], part).replace("[[", "[\\[")
 
     parts: list[str] = []
     place = 0
-    for code in CODE.finditer(body):
+    for code in re.finditer(CODE, body):
         parts += [without_meaning(body[place : code.start()]), code[0]]
         place = code.end()
     return Page(title, "".join([*parts, without_meaning(body[place:])]).rstrip() + "\n")

@@ -1,7 +1,8 @@
 #!/bin/sh
 # Make aea86a6.tar.gz: a vault and a data folder as revision aea86a6 wrote them.
 # Usage: sh make.sh CHECKOUT, where CHECKOUT is a git worktree of that revision; `python` needs its dependencies.
-# The activity.db in the archive was then converted to version 7, the first one that is released.
+# The activity.db in the archive was then converted to version 7, the first one that is released, and in sources.toml
+# `kind` was renamed to `source`.
 # Paths are below /tmp/co-old-data; the test replaces that with a folder of its own.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)

@@ -1,0 +1,130 @@
+"""What must be there exactly into the passages that a search may see: the index proposes, the stored text decides."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import NamedTuple
+
+from co_cli.index.derivation import searched_fields, spoken_path
+from co_cli.index.engine import ReadTransaction, Scope, StoredNote, StoredPassage, WordQuery
+from co_cli.retrieval.grammar import NARROWING, SCOPES, Node
+from co_cli.retrieval.matching import Condition, NoteText, PassageText, TooSlowError, too_slow
+from co_cli.retrieval.query import filters_for, needle_of
+
+SECONDS = 5.0
+"""What comparing may take. What was not compared by then counts as different, and the result says so."""
+AT_ONCE = 50
+"""Notes whose text is read together."""
+
+
+class Selection(NamedTuple):
+    """What a search may see, and what could not be compared."""
+
+    scope: Scope
+    problem: str | None = None
+
+
+def select(reader: ReadTransaction, scope: Scope, condition: Condition) -> Selection:
+    """The passages of notes that meet a condition."""
+    return _Selecting(reader, scope, condition).run()
+
+
+class _Selecting:
+    def __init__(self, reader: ReadTransaction, scope: Scope, condition: Condition) -> None:
+        self.reader, self.scope, self.condition = reader, scope, condition
+        self.members: dict[Node, frozenset[int]] = {}
+        """The notes that have each tag, path, file name or property of the condition."""
+        self.ended = time.monotonic() + SECONDS
+        self.compared = self.slow = 0
+
+    def run(self) -> Selection:
+        node, every = self.condition.node, list[StoredNote]()
+        notes = self._proposed(node, True)
+        refusing = notes is None
+        if notes is None:
+            notes = self._proposed(node, False)
+        if notes is None:  # nothing that the index knows is asked for: compare every note, the newest first
+            refusing, every = False, self.reader.list_notes(self.scope)
+            notes = frozenset(note.id for note in every)
+        condition = self.condition._replace(node=Node("not", nodes=(node,))) if refusing else self.condition
+        order = [note.id for note in every] or sorted(notes, reverse=True)
+        found: set[int] = set()
+        for note in self._texts(order):
+            try:
+                if condition.matches(note):
+                    passages = [passage.id for passage in note.passages]
+                    found.update(passages if refusing else condition.passages(note))
+            except TooSlowError:
+                self.slow += 1
+        scope = replace(self.scope, without=found) if refusing else replace(self.scope, only=found)
+        return Selection(scope, self._problem(len(order)))
+
+    def _problem(self, total: int) -> str | None:
+        if self.compared < total:
+            few = f"only {self.compared:,} of {total:,} notes were compared with the query in {SECONDS:g} s"
+            return f"{few}: narrow it with tag: or path:"
+        if self.slow:
+            return too_slow(self.slow, total)
+        return None
+
+    def _texts(self, notes: Sequence[int]) -> Iterator[NoteText]:
+        """These notes with their text; of conversations, each turn."""
+        for start in range(0, len(notes), AT_ONCE):
+            ids = notes[start : start + AT_ONCE]
+            if time.monotonic() > self.ended:
+                return
+            known = {note.id: note for note in self.reader.find_notes(None, "id", ids)}
+            texts: dict[int, list[StoredPassage]] = {note: [] for note in ids}
+            for passage in self.reader.passages(notes=ids).values():
+                texts[passage.note].append(passage)
+            for number, passages in texts.items():
+                if passages and number in known:
+                    turns = [[turn] for turn in passages] if known[number].source == "conversation" else [passages]
+                    yield from (self._text(known[number], turn) for turn in turns)
+                self.compared += 1
+
+    def _text(self, note: StoredNote, passages: Sequence[StoredPassage]) -> NoteText:
+        about = (note.title, passages[0].aliases, *note.tags, spoken_path(note.path))
+        own = [
+            PassageText(passage.id, passage.heading, passage.body, passage.first_line, passage.last_line)
+            for passage in passages
+        ]
+        return NoteText((*about, *searched_fields(note.frontmatter)), own, partial(self._has, note.id))
+
+    def _has(self, note: int, leaf: Node) -> bool:
+        return note in self._having(leaf)
+
+    def _proposed(self, node: Node, wanted: bool) -> frozenset[int] | None:
+        """All notes that may have something, or may lack it; None if the index does not know."""
+        if node.kind == "not":
+            return self._proposed(node.nodes[0], not wanted)
+        if node.kind in ("and", "or"):
+            sets = [self._proposed(member, wanted) for member in node.nodes]
+            known = [notes for notes in sets if notes is not None]
+            if (node.kind == "and") == wanted:
+                return known[0].intersection(*known[1:]) if known else None
+            return frozenset[int]().union(*known) if len(known) == len(sets) else None
+        if not wanted:
+            return None
+        if node.kind in SCOPES:
+            return self._proposed(node.nodes[0], True) if node.nodes else None
+        if node.kind in NARROWING:
+            return self._having(node)
+        return self._with_words(node) if node.kind != "regex" else None
+
+    def _having(self, leaf: Node) -> frozenset[int]:
+        if leaf not in self.members:
+            notes = self.reader.list_notes(replace(self.scope, filters=filters_for(leaf)))
+            self.members[leaf] = frozenset(note.id for note in notes)
+        return self.members[leaf]
+
+    def _with_words(self, leaf: Node) -> frozenset[int] | None:
+        needle = needle_of(leaf)
+        if not needle:
+            return None
+        most = self.reader.term_counts(self.scope.vaults, ())[0] + 1
+        found = self.reader.words(self.scope, WordQuery(phrases=(needle,)), most)
+        return frozenset(match.note for match in found)

@@ -1,0 +1,371 @@
+"""Operators mean the same on every backend and engine, and what only looks like one is text."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from co_cli.errors import InvalidInputError
+from co_cli.knowledge_base import KnowledgeBase
+from co_cli.retrieval import selection
+from co_cli.retrieval.grammar import parse_terms
+from co_cli.retrieval.query import parse
+from co_cli.server.access_tokens import AccessTokens
+from co_cli.tools import Toolbox
+from tests.command import Co
+from tests.postgres import new_database
+from tests.server.conftest import serving
+from tests.team.servers import Team
+from tests.vault import Vault
+
+NOTES = {
+    "memories/keys.md": "Rotation of keys is monthly. Universities of the universe do it, as Café Orient does.",
+    "memories/tyres.md": "We rotate the tyres of the car. Its universal joint is in the verse.",
+    "memories/code.md": "---\ntags: [ops]\n---\nparseJSON(text) is called in C++, at 10:30. Meetup: personal.",
+    "memories/notes.md": "Remarks: parsejson is written in lower case here. A parser has no C.\n\nWork, and a meeting.",
+    "articles/film/alien.md": """---
+director: "[[Ridley Scott]]"
+status: seen
+rating: 9
+tags: [film/horror]
+---
+# Alien
+
+A crew meets a monster.
+
+## Plot
+
+The ship answers a call.
+
+## Cast
+
+Weaver plays Ripley, and the monster plays itself.
+""",
+    "articles/film/blade.md": """---
+director: Ridley Scott
+Status: open
+seen:
+tags: [film]
+---
+# Blade Runner
+
+Rain in the city, and a call for the crew.
+
+## Plot
+
+Somebody runs. The monster is missing.
+""",
+    "articles/archive/todo.md": """---
+tags: [draft]
+---
+# Errands
+
+- [ ] call the bank about the crew
+- [x] call Mara
+- [ ] rotate the keys
+
+Error E-4711 was in the log. The next line
+
+has the word monster alone.
+""",
+}
+ANSWERS = {
+    # quotes are exact
+    '"rotate"': "todo tyres",
+    '"rotation"': "keys",
+    '"universal"': "tyres",
+    '"univers"': "",
+    '"Cafe orient"': "keys",
+    '"rotate the keys"': "todo",
+    '"parsejson"': "code notes",
+    '"C++"': "code",
+    '"E-4711"': "todo",
+    '"rotate" "keys"': "todo",
+    # only that word is excluded
+    '"keys" -universe': "todo",
+    '"keys" -university': "keys todo",
+    '"parsejson" -"lower case"': "code",
+    "#film -rain": "alien",
+    "#film -tag:film/horror": "blade",
+    "#film -#film/horror": "blade",
+    '"monster" -path:archive': "alien blade",
+    '"monster" -file:blade.md -file:todo': "alien",
+    '"monster" -[status:seen]': "blade todo",
+    '"monster" -(call rain)': "alien todo",
+    # one of them, and groups
+    "Ripley OR tyres": "alien tyres",
+    "meeting work OR meetup personal": "code notes",
+    '"crew" (rain OR bank)': "blade todo",
+    "tag:draft OR tag:ops": "code todo",
+    '(#film "runs") OR "universe"': "blade keys",
+    "path:(film OR archive) -#film/horror": "blade todo",
+    # properties
+    "[director]": "alien blade",
+    "[director:Ridley Scott]": "alien blade",
+    '["director":[[Ridley Scott]]]': "alien blade",
+    "[status:seen]": "alien",
+    "[Status:seen OR open]": "alien blade",
+    "[seen]": "blade",
+    "[rating:9] monster": "alien",
+    # regular expressions
+    r"/e-\d{4}/": "todo",
+    "/^rain/ -path:archive": "blade",
+    # lines, sections and tasks
+    "line:(monster crew)": "alien",
+    "line:(call crew)": "blade todo",
+    "section:(monster ripley)": "alien",
+    "section:(plot monster)": "blade",
+    "task:call": "todo",
+    "task:(call bank)": "todo",
+    "task-todo:mara": "",
+    "task-done:mara": "todo",
+    "task-todo:rotate -rain": "todo",
+    'task:""': "todo",
+    # files
+    "file:alien.md": "alien",
+    "file:todo -path:film": "todo",
+}
+BROKEN = {
+    "[prop": "closing `]`",
+    "task:": "`task:` has no value",
+    "line: #film": "`line:` has no value",
+    "(a": "closing `)`",
+    "-(a": "closing `)`",
+    "(crew OR rain": "closing `)`",
+    "tag:ops (crew": "closing `)`",
+    "[status:]": "has no value",
+    "/(/": "no regular expression",
+    "/a{2,1}/": "no regular expression",
+    f"/{'a' * 201}/": "200 characters",
+}
+PROSE = [
+    "what is this (and why)?",
+    "deploy (see below",
+    "task: call the bank",
+    "note: the crew meets at 10:30",
+    "is it -5 °C :-( or C++ (2026)?",
+    "http://example.org/a(b)?c=[d]",
+    "see [docs](https://example.org) and [[Ridley Scott]]",
+    "- [x] call Mara",
+    "/etc/nginx/nginx.conf and and/or",
+    "don't panic, it's Mara's",
+    "the next task:",
+    "use /*/ in the path",
+    "line:42 of the file",
+    "a or b",
+    "OR",
+    "[WARN] the crew is missing",
+    "(1) first (2) second",
+    "arr[0] = f(x)",
+]
+
+
+def write(vault: Vault) -> None:
+    for path, text in NOTES.items():
+        vault.write(path, text)
+
+
+@pytest.fixture
+def world(kb: KnowledgeBase, vault: Vault) -> KnowledgeBase:
+    write(vault)
+    kb.sync()
+    return kb
+
+
+@pytest.fixture
+def on_postgres(tmp_path: Path) -> Iterator[KnowledgeBase]:
+    team = Team(tmp_path, new_database())
+    plain = team.place / "plain"
+    write(Vault(plain))
+    kb = team.open(plain)
+    kb.sync()
+    yield kb
+    team.close()
+
+
+def names(kb: KnowledgeBase, query: str, **options: object) -> str:
+    found = kb.search(query, limit=20, **options)  # type: ignore[arg-type]
+    return " ".join(sorted({Path(hit.path).stem for hit in found.hits}))
+
+
+@pytest.mark.parametrize("backend", ["grep", "fts5", "hybrid"])
+def test_every_operator_has_one_meaning(world: KnowledgeBase, backend: str) -> None:
+    assert {query: names(world, query, backend=backend) for query in ANSWERS} == ANSWERS
+
+
+@pytest.mark.postgres
+def test_and_the_same_one_on_postgres(on_postgres: KnowledgeBase) -> None:
+    for backend in ("fts5", "hybrid"):
+        assert {query: names(on_postgres, query, backend=backend) for query in ANSWERS} == ANSWERS
+
+
+def test_and_over_a_server(world: KnowledgeBase) -> None:
+    tokens = AccessTokens.of(world.vault)
+    token = tokens.create("read", "mara")[0]
+    with serving(world, tokens) as server, KnowledgeBase.connect(server.url, token) as remote:
+        for query in ('"rotate"', "section:(plot monster)", "[director:Ridley Scott]", "/e-\\d{4}/"):
+            found = remote.search(query, limit=20)
+            assert " ".join(sorted({Path(hit.path).stem for hit in found.hits})) == ANSWERS[query]
+        assert [Path(hit.path).stem for hit in remote.search("parseJSON", case=True).hits] == ["code"]
+        with pytest.raises(InvalidInputError, match="closing"):
+            remote.search("(a")
+
+
+def test_with_case_words_are_as_they_were_typed(world: KnowledgeBase, co: Co) -> None:
+    answers = {
+        "parseJSON": "code",
+        "parsejson": "notes",
+        '"parseJSON"': "code",
+        "/parse[A-Z]/": "code",
+        '"Café"': "keys",
+    }
+
+    for backend in ("grep", "fts5", "hybrid"):
+        assert {query: names(world, query, case=True, backend=backend) for query in answers} == answers
+        assert names(world, '"Cafe"', case=True, backend=backend) == ""
+    assert [Path(hit["path"]).stem for hit in co("search", "parseJSON", "--case", "--json").json["hits"]] == ["code"]
+
+
+def test_a_broken_operator_is_one_line_and_exit_code_2(world: KnowledgeBase, co: Co) -> None:
+    for query, problem in BROKEN.items():
+        ran = co("search", "--no-sync", "--", query)
+        assert (ran.code, ran.out, len(ran.err.splitlines())) == (2, "", 1), query
+        assert problem in ran.err
+        with pytest.raises(InvalidInputError, match=re.escape(problem)):
+            world.search(query)
+
+
+def test_an_agent_is_told_what_is_broken_and_so_is_a_program_over_http(world: KnowledgeBase) -> None:
+    with pytest.raises(InvalidInputError, match="closing"):
+        Toolbox(world).call("search_knowledge", {"query": "[prop"})
+    with serving(world) as server, server.client() as client:
+        answer = client.get("/api/v1/search", params={"q": "[prop"})
+    assert (answer.status_code, "closing" in answer.json()["error"]["message"]) == (400, True)
+
+
+@pytest.mark.parametrize("query", PROSE)
+def test_prose_is_text(world: KnowledgeBase, query: str) -> None:
+    for backend in ("hybrid", "fts5", "grep"):
+        world.search(query, backend=backend)
+    assert parse(query).problem is None
+    if not query.startswith("[WARN]"):
+        assert parse(query).text == query
+
+
+def test_text_in_brackets_that_is_no_property_is_found_as_words(world: KnowledgeBase) -> None:
+    for backend in ("hybrid", "fts5", "grep"):
+        found = world.search("[WARN] the crew is missing", backend=backend)
+        assert "blade" in {Path(hit.path).stem for hit in found.hits}
+        assert found.understood == ("nothing was found with [WARN]: all notes were searched",)
+
+
+def test_an_operator_of_another_program_is_named_and_searched_as_words(world: KnowledgeBase, co: Co) -> None:
+    remark = "`block:` is not supported: searched for the word"
+    for backend in ("hybrid", "fts5", "grep"):
+        found = world.search("block:(rain city)", backend=backend)
+        assert found.understood == (remark,)
+        assert Path(found.hits[0].path).stem == "blade"
+    assert remark in co("search", "block:rain").out
+    assert world.search("[rating:>5] monster").understood == ("`[rating:>]` is not supported: searched for the words",)
+
+
+def test_words_around_an_or_that_no_note_has_together_are_searched_as_text(world: KnowledgeBase) -> None:
+    found = world.search("which MONSTER eats the tyres OR which one drives the car")
+
+    assert found.hits
+    assert found.understood == ("no note has the words on either side of OR: searched for any of them",)
+
+
+def test_where_takes_a_link_for_the_name_of_its_note(world: KnowledgeBase, co: Co) -> None:
+    for said in ("director=Ridley Scott", "director=[[Ridley Scott]]", "Director=ridley scott"):
+        found = co("search", "monster", "--where", said, "--json").json["hits"]
+        assert {Path(hit["path"]).stem for hit in found} == {"alien", "blade"}
+
+
+def test_a_file_name_with_its_ending_puts_that_note_first(world: KnowledgeBase) -> None:
+    for query in ("alien.md", "film/alien.md", "Alien.md", "blade.md"):
+        first = world.search(query).hits[0]
+        assert Path(first.path).name == query.rpartition("/")[2].lower()
+        assert "name" in first.signals
+    assert "name" not in world.search("alien.txt").hits[0].signals
+
+
+def test_a_regular_expression_may_not_take_long(world: KnowledgeBase, vault: Vault) -> None:
+    vault.write("memories/evil.md", "a" * 5_000 + "!")
+    world.sync()
+    for backend in ("fts5", "grep"):
+        started = time.monotonic()
+        found = world.search("/(a+)+$/ -rain -car", backend=backend)
+
+        assert time.monotonic() - started < 5
+        assert found.degraded == ["the regular expression takes too long for 1 of 8 notes: make it simpler"]
+        assert "evil" not in {Path(hit.path).stem for hit in found.hits}
+
+
+def test_a_search_says_which_notes_it_could_not_compare(world: KnowledgeBase, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(selection, "SECONDS", -1.0)
+
+    found = world.search("/nothing/")
+
+    assert found.state == "inconclusive"
+    assert found.degraded == ["only 0 of 7 notes were compared with the query in -1 s: narrow it with tag: or path:"]
+
+
+def test_only_the_turns_of_a_conversation_that_have_a_word_are_excluded(kb: KnowledgeBase, vault: Vault) -> None:
+    turns = "## Mara\n\nThe harbour is closed.\n\n## Agent\n\nThe harbour opens in a storm.\n"
+    vault.write("conversations/talk.md", f"---\nkind: conversation\n---\n\n{turns}")
+    kb.sync()
+
+    for backend in ("fts5", "grep"):
+        assert [hit.snippet for hit in kb.search('"harbour" -storm', backend=backend).hits] == [
+            "The harbour is closed."
+        ]
+
+
+SIGNS = [
+    '"',
+    "(",
+    ")",
+    "[",
+    "]",
+    "/",
+    "-",
+    "#",
+    ":",
+    " ",
+    "\n",
+    "OR",
+    "tag:",
+    "line:(",
+    "task:",
+    "a",
+    "Ab",
+    "\\",
+    "é",
+    "東",
+]
+
+
+@given(st.one_of(st.text(), st.lists(st.sampled_from(SIGNS), max_size=40).map("".join)))
+def test_every_text_has_a_tree(text: str) -> None:
+    parsed = parse_terms(text)
+    query = parse(text)
+
+    assert parsed.problem is None or "\n" not in parsed.problem
+    if query.condition:
+        assert query.condition.node == (parse(text).condition or query.condition).node
+
+
+@given(st.lists(st.sampled_from(["oak", "elm ", "(", ")", "?", ".", ",", "or", "10:30", "it's", " "]), max_size=20))
+def test_words_and_punctuation_alone_are_never_narrowed(parts: list[str]) -> None:
+    text = "x " + "".join(parts)
+    query = parse(text)
+
+    assert (query.condition, query.narrowing, query.problem) == (None, (), None)
+    assert query.text.split() == text.split()
