@@ -1,31 +1,27 @@
 """Offer a toolbox and its vault as an MCP server: tools, notes as resources, and prompts.
 
-The tools bring their own schemas and validation, so `MCPServer`'s methods are overridden instead of registering
-functions. The core is synchronous: each request runs in a worker thread.
+The tools bring their own schemas and validation, so the SDK's low-level server is used. The core is synchronous: each
+request runs in a worker thread.
 """
 
 from __future__ import annotations
 
-import logging
 import re
-from collections.abc import Callable, Generator, Iterable
-from contextlib import contextmanager
-from typing import Annotated, Any, TypeVar
+from base64 import b64decode, urlsafe_b64encode
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 from urllib.parse import quote, unquote
 
 import anyio
 import anyio.to_thread
 import mcp_types as types
-from mcp.server import MCPServer
-from mcp.server.lowlevel.helper_types import ReadResourceContents
-from mcp.server.mcpserver import Context
-from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server import Server, ServerRequestContext
 from mcp.shared.exceptions import MCPError
-from pydantic import Field
 
 from co_cli.agent.facet_model import background
-from co_cli.errors import KnowledgeError, UnknownRefError
+from co_cli.errors import InvalidInputError, KnowledgeError, UnknownRefError
 from co_cli.logbook import in_log, logger
+from co_cli.notes.dates import read_moment
 from co_cli.notes.note import decode, excerpt
 from co_cli.notes.refs import lines_of, without_lines
 from co_cli.notes.store import NoteStore
@@ -41,7 +37,7 @@ SCHEME = "co://"
 TEMPLATES = {source: f"{SCHEME}{source}/{{+path}}" for source in OWN_SOURCES}
 MARKDOWN = "text/markdown"
 LISTED = 200
-"""Notes in `resources/list`; every other note can be opened by its URI."""
+"""Notes in one page of `resources/list`."""
 THREADS = 8
 NAMES = ("ref", "rest", "cut", "path", "trash", "files")
 """Keys of structured output whose values open something: they are encoded, not escaped."""
@@ -70,33 +66,63 @@ If something was cut or could not be searched, search again with search_knowledg
 
 {notes}"""
 
+PROMPTS = {
+    "save_memory": types.Prompt(
+        name="remember_conversation",
+        title="Remember this conversation",
+        description="Save what will matter later from this conversation, one memory per thing.",
+        arguments=[
+            types.PromptArgument(
+                name="focus", description="What matters most, such as `decisions` or a project.", required=False
+            )
+        ],
+    ),
+    "search_knowledge": types.Prompt(
+        name="what_do_you_know",
+        title="What do you know about ...",
+        description="Answer from the notes of the vault, with refs, and say so if they hold nothing.",
+        arguments=[types.PromptArgument(name="topic", description="A topic, a name or a question.", required=True)],
+    ),
+    "": types.Prompt(
+        name="context",
+        title="Notes to keep in mind",
+        description="The notes marked `loading: always`, and those that are clearly about a task.",
+        arguments=[
+            types.PromptArgument(name="task", description="What the conversation is about.", required=False),
+        ],
+    ),
+}
+"""Each prompt with the tool that it needs."""
+
 log = logger("mcp")
 
 Answer = TypeVar("Answer")
+Request = ServerRequestContext[Any, Any]
+Page = types.PaginatedRequestParams | None
 
 
-class VaultServer(MCPServer[None]):
+class VaultServer(Server[Any]):
     """Serves one vault. `structured` adds output schemas and structured output to the text of each answer."""
 
     def __init__(self, toolbox: Toolbox, structured: bool = False) -> None:
         self.toolbox, self.kb, self._structured = toolbox, toolbox.kb, structured
         self.threads = anyio.CapacityLimiter(THREADS)
         names = {tool.name for tool in toolbox.tools}
-        with _own_logging():
-            super().__init__(
-                "co-cli",
-                title="co-cli",
-                description="A memory and a library in Markdown files that you own, searched by words and meaning.",
-                instructions=instructions(names, context=False),
-                version=__version__,
-                log_level="WARNING",
-                subscriptions=False,
-            )
-        if "save_memory" in names:
-            self.prompt(title="Remember this conversation")(self.remember_conversation)
-        if "search_knowledge" in names:
-            self.prompt(title="What do you know about ...")(self.what_do_you_know)
-        self.prompt(title="Notes to keep in mind")(self.context)
+        self._prompts = {prompt.name: prompt for tool, prompt in PROMPTS.items() if tool in ("", *names)}
+        super().__init__(
+            "co-cli",
+            title="co-cli",
+            description="A memory and a library in Markdown files that you own, searched by words and meaning.",
+            instructions=instructions(names, context=False),
+            version=__version__,
+            on_list_tools=self.list_tools,
+            on_call_tool=self.call_tool,
+            on_list_resources=self.list_resources,
+            on_list_resource_templates=self.list_templates,
+            on_read_resource=self.read_resource,
+            on_list_prompts=self.list_prompts,
+            on_get_prompt=self.get_prompt,
+        )
 
     async def ask(self, function: Callable[..., Answer], *arguments: object) -> Answer:
         """Run a function in a thread, to its end even if the client cancels. Errors are one line."""
@@ -110,8 +136,9 @@ class VaultServer(MCPServer[None]):
             reason = one_line(f"{type(error).__name__}: {error}")[:300]
             raise MCPError(types.INTERNAL_ERROR, f"unexpected {reason}{in_log()}") from None
 
-    async def list_tools(self) -> list[types.Tool]:
-        return [
+    async def list_tools(self, request: Request, page: Page) -> types.ListToolsResult:
+        only_page(page)
+        listed = [
             types.Tool(
                 name=tool.name,
                 title=tool.title,
@@ -127,22 +154,23 @@ class VaultServer(MCPServer[None]):
             )
             for tool in self.toolbox.tools
         ]
+        return types.ListToolsResult(tools=listed)
 
-    async def call_tool(
-        self, name: str, arguments: dict[str, Any], context: Context[None, Any] | None = None
-    ) -> types.CallToolResult:
+    async def call_tool(self, request: Request, params: types.CallToolRequestParams) -> types.CallToolResult:
+        arguments = params.arguments or {}
+        given = {key: decode_names(value) if key in GIVEN_NAMES else value for key, value in arguments.items()}
         try:
-            given = {key: decode_names(value) if key in GIVEN_NAMES else value for key, value in arguments.items()}
-            text, data = await self.ask(self.toolbox.call, name, given if self._structured else arguments)
-        except MCPError as error:
-            raise ToolError(error.message) from None
-        if name == "save_conversation":
+            text, data = await self.ask(self.toolbox.call, params.name, given if self._structured else arguments)
+        except MCPError as error:  # for the model to read and correct
+            return types.CallToolResult(content=[types.TextContent(text=error.message)], is_error=True)
+        if params.name == "save_conversation":
             background.notice(self.kb.local, data["added"])
         structured = escape_texts(data) if self._structured else None
         return types.CallToolResult(content=[types.TextContent(text=text)], structured_content=structured)
 
-    async def list_resources(self) -> list[types.Resource]:
-        return [
+    async def list_resources(self, request: Request, page: Page) -> types.ListResourcesResult:
+        notes, cursor = await self.ask(self._page_of_notes, page.cursor if page else None)
+        listed = [
             types.Resource(
                 uri=uri_of(note.ref),
                 name=one_line(note.ref),
@@ -152,23 +180,37 @@ class VaultServer(MCPServer[None]):
                 ),
                 mime_type=MARKDOWN,
             )
-            for note in await self.ask(self._newest_notes)
+            for note in notes
         ]
+        return types.ListResourcesResult(resources=listed, next_cursor=cursor)
 
-    def _newest_notes(self) -> list[NoteSummary]:
+    def _page_of_notes(self, cursor: str | None) -> tuple[list[NoteSummary], str | None]:
+        """The notes after a cursor, newest first, and the cursor of the next page."""
         self.toolbox.freshener.ensure(self.toolbox.patience)
-        return self.kb.notes(limit=LISTED)
+        if cursor is None:
+            notes = self.kb.notes(limit=LISTED + 1)
+        else:
+            created, last = read_cursor(cursor)
+            notes = self.kb.notes(until=created + 1)  # its fraction of a second is not in the cursor
+            passed = next((place + 1 for place, note in enumerate(notes) if note.ref == last), 0)
+            notes = notes[passed:]  # if the last note is gone, some may come twice: none is left out
+        page = notes[:LISTED]
+        return page, write_cursor(page[-1]) if len(notes) > LISTED else None
 
-    async def list_resource_templates(self) -> list[types.ResourceTemplate]:
-        return [
+    async def list_templates(self, request: Request, page: Page) -> types.ListResourceTemplatesResult:
+        only_page(page)
+        listed = [
             types.ResourceTemplate(name=source, title=source.capitalize(), uri_template=template, mime_type=MARKDOWN)
             for source, template in TEMPLATES.items()
         ]
+        return types.ListResourceTemplatesResult(resource_templates=listed)
 
     async def read_resource(
-        self, uri: object, context: Context[None, Any] | None = None
-    ) -> Iterable[ReadResourceContents]:
-        return [ReadResourceContents(clean(await self.ask(self._read, str(uri))), mime_type=MARKDOWN)]
+        self, request: Request, params: types.ReadResourceRequestParams
+    ) -> types.ReadResourceResult:
+        text = clean(await self.ask(self._read, str(params.uri)))
+        content = types.TextResourceContents(uri=params.uri, text=text, mime_type=MARKDOWN)
+        return types.ReadResourceResult(contents=[content])
 
     def _read(self, uri: str) -> str:
         """The file behind a URI as text; only some lines of it if the URI ends in `#L10-24`."""
@@ -185,31 +227,34 @@ class VaultServer(MCPServer[None]):
         store = kb.store if origin == kb.index.origin else NoteStore(origin.root)  # another tier's
         return decode(store.read(note.path))[0]
 
-    async def get_prompt(
-        self, name: str, arguments: dict[str, Any] | None = None, context: Context[None, Any] | None = None
-    ) -> types.GetPromptResult | types.InputRequiredResult:
-        try:
-            return await super().get_prompt(name, arguments, context)
-        except ValueError as error:  # the SDK's, for an unknown prompt or a missing argument
-            raise MCPError(types.INVALID_PARAMS, one_line(str(error))) from None
+    async def list_prompts(self, request: Request, page: Page) -> types.ListPromptsResult:
+        only_page(page)
+        return types.ListPromptsResult(prompts=[*self._prompts.values()])
 
-    async def remember_conversation(
-        self, focus: Annotated[str, Field(description="What matters most, such as `decisions` or a project.")] = ""
-    ) -> str:
-        """Save what will matter later from this conversation, one memory per thing."""
-        return REMEMBER.format(focus=f" Above all: {one_line(focus, LONGEST)}." if focus else "")
+    async def get_prompt(self, request: Request, params: types.GetPromptRequestParams) -> types.GetPromptResult:
+        text = await self.ask(self.write_prompt, params.name, params.arguments or {})
+        message = types.PromptMessage(role="user", content=types.TextContent(text=text))
+        return types.GetPromptResult(description=self._prompts[params.name].description, messages=[message])
 
-    async def what_do_you_know(self, topic: Annotated[str, Field(description="A topic, a name or a question.")]) -> str:
-        """Answer from the notes of the vault, with refs, and say so if they hold nothing."""
-        topic = one_line(topic, LONGEST)
-        found = await self.ask(self.toolbox.call, "search_knowledge", {"query": topic, "detail": "full"})
-        return WHAT_DO_YOU_KNOW.format(topic=topic, guide=GUIDE, notes=found.text)
+    def write_prompt(self, name: str, arguments: Mapping[str, str]) -> str:
+        if name not in self._prompts:
+            raise InvalidInputError(f"there is no prompt {name[:LONGEST]!r} here; there are {', '.join(self._prompts)}")
+        for argument in self._prompts[name].arguments or ():
+            if argument.required and not arguments.get(argument.name, "").strip():
+                raise InvalidInputError(f"{name} needs {argument.name}")
+        match name:
+            case "remember_conversation":
+                focus = one_line(arguments.get("focus", ""), LONGEST)
+                return REMEMBER.format(focus=f" Above all: {focus}." if focus else "")
+            case "what_do_you_know":
+                topic = one_line(arguments["topic"], LONGEST)
+                found = self.toolbox.call("search_knowledge", {"query": topic, "detail": "full"})
+                return WHAT_DO_YOU_KNOW.format(topic=topic, guide=GUIDE, notes=found.text)
+            case _:
+                return self.context(arguments.get("task", ""))
 
-    async def context(self, task: Annotated[str, Field(description="What the conversation is about.")] = "") -> str:
-        """The notes marked `loading: always`, and those that are clearly about a task."""
-        return await self.ask(self._context, task)
-
-    def _context(self, task: str) -> str:
+    def context(self, task: str) -> str:
+        """The notes that every conversation is given, and those about a task."""
         self.toolbox.freshener.ensure(self.toolbox.patience)
         notes = self.kb.always_notes().notes
         notes += self.kb.matching_notes(task, {note.ref for note in notes}).notes
@@ -218,15 +263,27 @@ class VaultServer(MCPServer[None]):
         return text or "No note has to be kept in mind."
 
 
-@contextmanager
-def _own_logging() -> Generator[None]:
-    """The SDK adds a Rich handler to a root logger that has none, and its tracebacks take 600 ms and 26 KB each."""
-    root, none = logging.getLogger(), logging.NullHandler()
-    root.addHandler(none)
+def only_page(page: Page) -> None:
+    """Refuse a cursor of a list that comes whole."""
+    if page and page.cursor is not None:
+        raise MCPError(types.INVALID_PARAMS, "this list has one page: leave out the cursor")
+
+
+def write_cursor(note: NoteSummary) -> str:
+    """The place after a note. It stays where it is while notes are added."""
+    return urlsafe_b64encode(f"{note.created} {note.ref}".encode()).decode()
+
+
+def read_cursor(cursor: str) -> tuple[float, str]:
+    """The moment and the ref in a cursor."""
     try:
-        yield
-    finally:
-        root.removeHandler(none)
+        created, _, ref = b64decode(cursor, altchars=b"-_", validate=True).decode().partition(" ")
+    except ValueError:
+        created, ref = "", ""
+    moment = read_moment(created)
+    if moment is None or not ref:
+        raise InvalidInputError("no list of resources gave this cursor: leave it out to start with the first page")
+    return moment, ref
 
 
 def uri_of(ref: str) -> str:

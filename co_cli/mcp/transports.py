@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, cast
 
 import anyio
+from mcp.server.stdio import stdio_server
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.applications import Starlette
 from starlette.routing import Route
@@ -64,9 +65,14 @@ def serve_stdio(toolbox: Toolbox, structured: bool) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, stop)
     try:
-        anyio.run(server.run_stdio_async)
+        anyio.run(_serve_streams, server)
     except* OSError as errors:  # the client closed our output
         logging.getLogger(__name__).debug("the client is gone: %r", errors)
+
+
+async def _serve_streams(server: VaultServer) -> None:
+    async with stdio_server() as (requests, answers):
+        await server.run(requests, answers, server.create_initialization_options())
 
 
 class Address(NamedTuple):

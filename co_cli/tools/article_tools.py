@@ -42,7 +42,7 @@ class OpenedNote:
 
 @tool("Recall articles", read_only=True)
 def recall_article(ctx: ToolContext, query: str, limit: Limit = 5, **narrowing: Unpack[Narrowing]) -> ToolResult[Found]:
-    """Like recall_memory, in longer documents: guides, web pages, meeting notes, folders that the user added."""
+    """Like recall_memory, in longer documents: guides, web pages, meeting notes, added folders."""
     return recall(ctx, query, limit, DOCUMENTS, Ranking(**narrowing))
 
 

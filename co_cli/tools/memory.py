@@ -69,7 +69,7 @@ def save_memory(
     content: str,
     title: str | None = None,
     kind: SavedKind = "memory",
-    type: Annotated[str | None, Field(description="Of an entity: person, project or thing.")] = None,
+    type: Annotated[str | None, Field(description="Of an entity: person, project, thing")] = None,
     aliases: list[str] | None = None,
     url: str | None = None,
     tags: list[str] | None = None,
@@ -153,12 +153,14 @@ def list_memories(
     tags: list[str] | None = None,
     limit: Annotated[int, Field(ge=1, le=200)] = 20,
     kind: OwnSource = "memory",
+    since: str | None = None,
+    offset: Annotated[int, Field(ge=0, le=1_000_000)] = 0,
 ) -> ToolResult[dict[str, Any]]:
-    """List memories, or notes of another kind, by title, newest first: all, or those with a tag."""
-    notes = ctx.kb.notes(kind, tags=tags)
+    """List memories, or notes of another kind, by title, newest first."""
+    notes = ctx.kb.notes(kind, tags=tags, since=since)
     lines: list[str] = []
     room = ctx.budget
-    for note in notes[:limit]:
+    for note in notes[offset : offset + limit]:
         about = _short(" ".join(f"#{tag}" for tag in note.tags))
         parts = [
             one_line(note.ref),
@@ -169,12 +171,13 @@ def list_memories(
         ]
         line = " · ".join(filter(None, parts))
         room -= estimate_tokens(line)
-        if room < 0:
+        if room < 0 and lines:
             break
         lines.append(line)
-    total, more = len(notes), len(notes) > len(lines)
-    head = f"{len(lines)} of {total} {kind if total == 1 else FOLDERS[kind]}, newest first{'; there are more' * more}"
-    if tags and not notes:
+    shown = offset + len(lines)
+    following = shown if shown < len(notes) else None
+    head = _list_head(kind, (offset, shown, len(notes)), since)
+    if tags and not notes and not since:
         head = _none_tagged(FOLDERS[kind], tags, list(ctx.kb.tags(kind)))
     text = [*(f"({one_line(problem)})" for problem in ctx.degraded), f"{head}."]
     text += ["<notes>", *lines, "</notes>"] if lines else []
@@ -187,9 +190,10 @@ def list_memories(
             "category": note.category,
         }
         | {"outdated": note.outdated}
-        for note in notes[: len(lines)]
+        for note in notes[offset:shown]
     ]
-    return ToolResult("\n".join(text), {"notes": listed, "more": more, "total": total})
+    more = following is not None
+    return ToolResult("\n".join(text), {"notes": listed, "more": more, "total": len(notes), "next_offset": following})
 
 
 @tool("Rate a memory")
@@ -275,6 +279,17 @@ def _as_written(content: str, saved: Saved) -> str:
 def _says(note: Note, content: str) -> bool:
     """Whether the note says this and nothing else. White space does not count."""
     return note.body.split() == to_utf8(content).replace("\0", "").split()
+
+
+def _list_head(kind: OwnSource, place: tuple[int, int, int], since: str | None) -> str:
+    """Which notes are listed: `place` is the offset, where the list ends, and how many notes there are."""
+    offset, shown, total = place
+    what = f"{kind if total == 1 else FOLDERS[kind]}{f' since {_short(since)}' if since else ''}"
+    if total and offset >= total:
+        return f"0 of {total} {what}: offset={offset} is past the last one"
+    which = f"{offset + 1}-{shown}" if offset else f"{shown}"
+    more = f"; offset={shown} lists more" if shown < total else ""
+    return f"{which} of {total} {what}, newest first{more}"
 
 
 def _none_tagged(what: str, tags: list[str], known: list[str]) -> str:

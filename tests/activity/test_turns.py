@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from mcp import Client
 from pydantic_ai import Agent
 
 from co_cli.activity import Activity, query_log
@@ -188,8 +189,7 @@ def test_an_agent_records_what_it_was_given_and_what_it_cites(kb: KnowledgeBase)
 @pytest.mark.parametrize("kb", ["mcp"], indirect=True)
 @pytest.mark.anyio
 async def test_the_context_prompt_of_mcp_records_what_it_gives(kb: KnowledgeBase, data_dir: Path) -> None:
-    server = VaultServer(Toolbox(kb))
-
-    await server.get_prompt("context", {})
+    async with Client(VaultServer(Toolbox(kb))) as client:
+        await client.get_prompt("context", {})
 
     assert [(row[0], row[2]) for row in rows(kb.activity, TURNS)] == [("mcp", 1)]

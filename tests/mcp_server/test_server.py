@@ -140,7 +140,7 @@ def test_a_bug_is_an_error_in_one_line_and_the_server_keeps_running(
     assert broken.content[0].text == "unexpected RuntimeError: it fell"
     assert (error.code, error.message) == (-32603, "unexpected RuntimeError: it fell")
     assert "memory:oak" in fine.content[0].text
-    assert [record.getMessage() for record in caplog.records] == ["call failed", "call failed"]
+    assert [record.getMessage() for record in caplog.records] == ["call failed", "write_prompt failed"]
     assert all(record.exc_info for record in caplog.records)
 
 

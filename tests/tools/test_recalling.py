@@ -379,7 +379,7 @@ def test_a_list_is_newest_first_keeps_to_its_budget_and_says_if_there_are_more(v
     odd = Toolbox(kb).call("list_memories", {"tags": ["odd"]})
 
     assert [note["title"] for note in two.data["notes"]] == ["Day 9", "Day 8"]
-    assert two.text.startswith("2 of 9 memories, newest first; there are more.")
+    assert two.text.startswith("2 of 9 memories, newest first; offset=2 lists more.")
     assert 1 < len(short.data["notes"]) < 9
     assert short.data["more"] is True
     assert odd.text.startswith("1 of 1 memory, newest first.")
