@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import ast
+import json
 from collections.abc import Sequence
+from typing import Any, cast
 
 import apsw
 
@@ -49,7 +50,12 @@ def write_events(connection: apsw.Connection, events: Sequence[Event]) -> None:
 def _read_line(line: bytes) -> Spooled | None:
     """None for a line that a full disk has cut off."""
     try:
-        kind, *values = ast.literal_eval(line.decode("utf-8", "replace"))
-        return SPOOLED[kind](*values)
-    except (ValueError, SyntaxError, TypeError, LookupError, RecursionError, MemoryError):
+        kind, *values = json.loads(line)
+        return SPOOLED[kind](*map(_frozen, values))
+    except (ValueError, TypeError, LookupError, RecursionError):
         return None
+
+
+def _frozen(value: object) -> Any:
+    """Lists as tuples, as events have them."""
+    return tuple(map(_frozen, cast("list[object]", value))) if isinstance(value, list) else value

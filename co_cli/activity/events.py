@@ -6,6 +6,7 @@ next reads the lines into it. This module is imported by every search, so it imp
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from typing import TYPE_CHECKING, NamedTuple
@@ -172,7 +173,7 @@ def append(data_dir: str, event: Spooled) -> int:
         size = os.fstat(handle).st_size
         if size > MOST:
             raise OSError("the spool is full")
-        data = f"{(kind, *event)!r}\n".encode("utf-8", "backslashreplace")
+        data = f"{json.dumps((kind, *event))}\n".encode()
         os.write(handle, data)  # one write, so that lines of two processes do not mix
         return size + len(data)
     finally:

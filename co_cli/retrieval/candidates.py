@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from math import log
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import fsum, log
 
 from co_cli.embedding.space import Vector
 from co_cli.index.engine import Match, Named, ReadTransaction, Scope, StoredSpace, Term, WordQuery
@@ -50,8 +50,8 @@ class Candidates:
 
     def share(self, terms: Iterable[Term]) -> float:
         """How much of the question these words are, rare words counting more, 0 to 1."""
-        total = sum(self.idf.values())
-        return sum(self.idf[term] for term in terms) / total if total else 1.0  # nothing but beginnings of words
+        total = fsum(self.idf.values())  # the same in any order: sets have a new one in each process
+        return fsum(self.idf[term] for term in terms) / total if total else 1.0  # nothing but beginnings of words
 
     def coverage(self, passage: int) -> float:
         """How much of the question this passage has in words."""
@@ -75,12 +75,12 @@ def gather(reader: ReadTransaction, ask: Ask, space: StoredSpace | None, vector:
     """Everything that is proposed, each with its cosine if there are vectors."""
     query, scope = ask.query, ask.scope
     terms = _counted(query.words)
-    matches = reader.words(scope, query.words, ask.depth) if ask.words else []
+    matches = _find_words(reader, ask, query.words, terms) if ask.words else []
     near: list[Match] = []
     if space is not None and vector is not None:
         near = reader.nearest(scope, space, vector, ask.depth)
     elif query.plain and matches and len(terms) > 1:  # words answer alone: no match with all of them may be missing
-        complete = reader.words(scope, WordQuery(phrases=tuple((term,) for term in terms)), ask.depth)
+        complete = _find_words(reader, ask, WordQuery(phrases=tuple((term,) for term in terms)), terms)
         proposed = {match.passage for match in matches}
         matches += [match for match in complete if match.passage not in proposed]
     named = _named(reader, ask) if query.plain else []
@@ -95,6 +95,35 @@ def gather(reader: ReadTransaction, ask: Ask, space: StoredSpace | None, vector:
     having = reader.terms_in([match.passage for match in matches], terms)
     unknown = frozenset(term for term, count in counts.items() if not count)
     return Candidates(matches, near, named, notes, cosines, idf, having, unknown)
+
+
+def _find_words(reader: ReadTransaction, ask: Ask, words: WordQuery, terms: Sequence[Term]) -> list[Match]:
+    """Passages with these words, best first.
+
+    bm25 takes each vault for itself, and in one of three notes no word is rare. Of several vaults, scores are corrected
+    by how rare the words are in all of them.
+    """
+    scope = ask.scope
+    if len(scope.vaults) < 2:
+        return reader.words(scope, words, ask.depth)
+    counts = {vault: reader.term_counts((vault,), terms) for vault in scope.vaults}
+    total = sum(passages for passages, _ in counts.values())
+    everywhere = {term: _rarity(total, sum(had[term] for _, had in counts.values())) for term in terms}
+    found: list[Match] = []
+    for vault, (passages, had) in counts.items():
+        parts = tuple(part for part in scope.parts if part[0] == vault)
+        matches = reader.words(replace(scope, parts=parts), words, ask.depth)
+        having = reader.terms_in([match.passage for match in matches], terms)
+        for match in matches:
+            here = fsum(_rarity(passages, had[term]) for term in having[match.passage])
+            share = fsum(everywhere[term] for term in having[match.passage]) / here if here else 1.0
+            found.append(match._replace(score=match.score * share))
+    return sorted(found, key=lambda match: (-match.score, match.passage))[: ask.depth]
+
+
+def _rarity(passages: int, having: int) -> float:
+    """What a word counts in the bm25 of FTS5, if so many of the passages have it."""
+    return max(log((passages - having + 0.5) / (having + 0.5)), 1e-6)
 
 
 def _named(reader: ReadTransaction, ask: Ask) -> list[Named]:

@@ -78,7 +78,8 @@ def _respelled(index: IndexedNotes, trace: Trace) -> Attempt | None:
     for typed, meant in found.items():
         text = re.sub(rf"\b{re.escape(typed)}\b", meant, text)
     understood = tuple(f'no note has "{typed}": searched for "{meant}"' for typed, meant in found.items())
-    respelled = replace(query, text=text, words=parse(text, operators=False).words)
+    spelled = parse(text, operators=False)
+    respelled = replace(query, text=text, words=spelled.words, spelled=spelled.spelled)
     return replace(attempt, query=respelled, understood=(*attempt.understood, *understood)) if found else None
 
 

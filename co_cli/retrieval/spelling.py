@@ -44,6 +44,8 @@ def respell(reader: ReadTransaction, scope: Scope, text: str, unknown: frozenset
         is_lone = len(terms) == 1 and terms[0] in unknown
         if is_lone and word.islower() and word.isalpha() and len(word) >= SHORTEST and not _is_english(word):
             other = _closest(reader, scope, word, terms[0])
+            if other and word not in other and (around := find_parts(reader, scope, word)):
+                other = around[word][0] if len(unknown) < len(tokens(text)) else None  # alone, all such words are found
             found |= {word: other} if other else {}
     return found
 

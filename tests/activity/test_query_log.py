@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -123,18 +124,20 @@ def test_a_spool_that_nobody_could_read_stops_growing(open_activity: Opener, dat
 def test_a_line_that_cannot_be_read_is_skipped(activity: Activity, data_dir: Path) -> None:
     lines = [
         b"",
-        b"('s',",
+        b'["s",',
+        b'["s", 1, 2]',
+        b'["x", "/vault", 1.0, "oak.md"]',
+        b'["o", "/vault", 1.0, ["oak.md"]]',
+        b'["o", "/vault", 1.0, "\\ud800"]',
+        json.dumps(("s", *logged("/vault", 6, recalled=7))).encode(),
         b"('s', 1, 2)",
-        b"('x', '/vault', 1.0, 'oak.md')",
-        b"('o', '/vault', 1.0, ['oak.md'])",
-        repr(("s", *logged("/vault", 6, recalled=7))).encode(),
-        b"__import__('os').system('true')",
+        b"7",
         b"[" * 5000,
         b"\xff\xfe",
-        repr(("s", *logged("/vault", 7))).encode(),
+        json.dumps(("s", *logged("/vault", 7))).encode(),
     ]
     data_dir.mkdir()
-    (data_dir / SPOOL).write_bytes(b"\n".join(lines) + b"\n('s', 'cut off")
+    (data_dir / SPOOL).write_bytes(b"\n".join(lines) + b'\n["s", "cut off')
 
     activity.written()
 

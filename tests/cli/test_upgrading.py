@@ -1,7 +1,8 @@
 """An upgrade: notes stay as they are, search.db is rebuilt, and everything that files cannot tell is kept.
 
 old_data/aea86a6.tar.gz was written by that revision, the last one before search.db was redesigned; make.sh makes it.
-Only its activity.db and sources.toml were converted afterwards, to the formats that are released first (version 7).
+Only its activity.db, its spool and sources.toml were converted afterwards, to the formats that are released first
+(version 7).
 """
 
 from __future__ import annotations

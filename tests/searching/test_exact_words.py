@@ -116,6 +116,45 @@ def test_a_part_of_a_word_is_found_when_nothing_else_is(kb: KnowledgeBase, vault
     assert kb.search("IVITYHACK arden").hits[0].part_of == ("productivityhacks", "gardens")
 
 
+def test_a_part_of_a_word_is_no_misspelling_of_another(kb: KnowledgeBase, co: Co, vault: Vault) -> None:
+    vault.write("memories/releases.md", "Odalys has the last word on releases.")
+    vault.write("memories/leave.md", "Everybody has thirty days of leave; ask about releases of pay.")
+    kb.sync()
+
+    lone, with_another = kb.search("dalys"), kb.search("dalys releases")
+
+    assert [(hit.ref, hit.part_of) for hit in lone.hits] == [("memory:releases", ("odalys",))]
+    assert with_another.hits[0].ref == "memory:releases"
+    assert with_another.understood == ('no note has "dalys": searched for "odalys"',)
+    assert kb.search("dayys").understood == ('no note has "dayys": searched for "days"',)
+
+
+def test_words_of_a_tiny_vault_count_as_much_as_those_of_a_large_one(
+    kb: KnowledgeBase, vault: Vault, tmp_path: Path
+) -> None:
+    """No word is rare in a folder of one file, and yet it has all of them."""
+    short_notes(vault)
+    vault.write("memories/spring.md", "In spring the serial number of the engine is checked.")
+    folder = tmp_path / "boat"
+    folder.mkdir()
+    (folder / "engine.md").write_text("The impeller of the engine is changed in spring; the spare is in the toolbox.")
+    kb.local.sources.add(str(folder))
+    kb.sync()
+
+    for meaning in (True, False):
+        hits = kb.search("impeller spring engine toolbox serial", meaning=meaning).hits
+        assert hits[0].ref.startswith("folder:boat/engine.md")
+        assert hits[0].signals["words"] > hits[1].signals["words"] > 0
+
+
+def test_why_names_the_words_that_were_searched_for(kb: KnowledgeBase, co: Co, vault: Vault) -> None:
+    vault.write("memories/keys.md", "Every request has an idempotency key.")
+    kb.sync()
+
+    assert '"idempotency"' in co("note", "why", "idempotncy key", "memory:keys").out
+    assert "lacks" not in co("note", "why", "idempotncy key", "memory:keys").out
+
+
 def test_a_part_of_a_word_is_not_looked_for_where_more_is_said(kb: KnowledgeBase, vault: Vault) -> None:
     short_notes(vault)
     vault.write("memories/feeds.md", "A letter about productivityhacks.")
