@@ -57,15 +57,13 @@ class Fit(NamedTuple):
     passages: int
 
 
-def confidence(fit: Fit | None, cosine: float, coverage: float, score: float | None) -> float | None:
-    """How sure it is that something answers, 0 to 1; None for vectors that nobody measured.
+def confidence(fit: Fit, cosine: float, coverage: float, score: float | None) -> float:
+    """How sure it is that something answers, 0 to 1.
 
     What was read is judged by the reader's score alone: with cosine and words it is about as good. Else it is a
     logistic in the cosine, the share of the question's words, and the size of the vault (among more passages, one is
     near by chance). Fitted by `python -m benchmarks absence`.
     """
-    if fit is None:
-        return None
     figures = (cosine, coverage, log(max(fit.passages, 1)), 1.0)
     odds = sum(weight * figure for weight, figure in zip(fit.certainty, figures, strict=True))
     return 1 / (1 + exp(-(odds if score is None else score)))
@@ -111,15 +109,22 @@ def confidence_of(trace: Trace) -> float | None:
     candidates, left, read = trace.candidates, trace.facts.left, trace.read_scores
     if any(found.note not in left for found in candidates.named):
         return 1.0
-    if not candidates.cosines:
+    fit = _fit(trace.prepared)
+    if not candidates.cosines or fit is None:
         return None
     valid = {passage for passage, note in candidates.notes.items() if note not in left}
-    cosine = max((candidates.cosines[passage] for passage in valid & candidates.cosines.keys()), default=0.0)
-    coverage = max(
-        (candidates.share(candidates.having[passage]) for passage in valid & candidates.having.keys()), default=0.0
-    )
     best = max((read[passage] for passage in valid & read.keys()), default=None)
-    return confidence(_fit(trace.prepared), cosine, coverage, best)
+    # where English notes were read, one in another language may still answer
+    unread = valid if best is None or trace.reading is None else valid & trace.reading.unreadable
+    cosine = max((candidates.cosines[passage] for passage in unread & candidates.cosines.keys()), default=0.0)
+    coverage = max(
+        (candidates.share(candidates.having[passage]) for passage in unread & candidates.having.keys()), default=0.0
+    )
+    without_reading = confidence(fit, cosine, coverage, None)
+    if best is None:
+        return without_reading
+    sure = confidence(fit, cosine, coverage, best)
+    return max(sure, without_reading) if unread else sure
 
 
 def answers(trace: Trace) -> bool:
@@ -131,7 +136,7 @@ def answers(trace: Trace) -> bool:
 
 
 def _fit(prepared: PreparedQuery) -> Fit | None:
-    """What was fitted for the answering vectors; None if meaning was not asked."""
+    """What was fitted for the answering vectors; None if meaning was not asked, or nobody measured them."""
     return None if prepared.certainty is None else Fit(prepared.certainty, prepared.view.passages)
 
 
@@ -276,13 +281,12 @@ def is_weak(
 ) -> bool:
     """Whether a hit hardly has to do with the question, taken by itself."""
     cosine = candidates.cosines.get(candidate.passage)
-    if cosine is None or "name" in candidate.signals:
+    if cosine is None or fit is None or "name" in candidate.signals:
         return False
     coverage = 0.0
     if candidate.signals.get("words"):
         coverage = candidates.share(candidates.idf.keys() & tokens(searched_text(passage)))
-    sure = confidence(fit, cosine, coverage, score)
-    return sure is not None and sure < WEAK
+    return confidence(fit, cosine, coverage, score) < WEAK
 
 
 def unsearched_text(names: Sequence[str]) -> list[str]:

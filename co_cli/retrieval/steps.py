@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from co_cli.embedding.multilingual import is_english
 from co_cli.embedding.space import Vector
 from co_cli.index.engine import ReadTransaction, StoredNote, StoredPassage
 from co_cli.index.indexed_notes import IndexedNotes, View
@@ -99,13 +100,13 @@ class Trace(NamedTuple):
         """Whether a model reads the first candidates.
 
         The reader does so where the first stage is not sure: if the first candidate is not called what was asked for,
-        and does not have every word of the question.
+        and does not have every word of the question. It reads English only.
         """
         request, first = self.prepared.request, self.scores.scored[:1]
         if request.reranker is not None or request.reader is None or self.prepared.attempt.listing:
             return request.reranker is not None
         sure = self.candidates.named or any(self.candidates.has_every_word(best.passage) for best in first)
-        return request.read_always or not sure
+        return (request.read_always or not sure) and is_english(self.prepared.attempt.query.text)
 
     @property
     def read_scores(self) -> Mapping[int, float]:

@@ -93,7 +93,6 @@ def test_a_hit_says_where_it_is_and_its_signals_add_up_to_its_score() -> None:
 def test_confidence_grows_with_the_cosine_and_with_the_words_that_are_there() -> None:
     assert confidence(FIT, 0.8, 0.0, None) == pytest.approx(0.5)
     assert confidence(FIT, 0.3, 1.0, None) == pytest.approx(0.5)
-    assert confidence(None, 0.8, 1.0, None) is None
 
 
 def test_the_readers_score_alone_says_how_sure_it_is_of_what_was_read() -> None:

@@ -11,6 +11,7 @@ import sys
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
+from statistics import fmean
 from types import SimpleNamespace
 from typing import Any
 
@@ -301,3 +302,35 @@ def test_scores_lie_between_0_and_1_and_do_not_depend_on_what_else_was_read(
 
     after = {hit.ref: hit.signals["reader"] for hit in reading.search(QUESTION).hits}
     assert {ref: after[ref] for ref in before} == before
+
+
+GERMAN = {
+    "mutter": "Mama nimmt seit dem Vorhofflattern zweimal am Tag ein Mittel gegen Gerinnsel, um acht und um acht.",
+    "keller": "Im Keller steht das Wasser nach jedem starken Regen, die Pumpe ist im Schuppen.",
+}
+
+
+def test_a_question_in_another_language_is_answered_without_the_reader(reading: KnowledgeBase, vault: Vault) -> None:
+    for name, text in GERMAN.items():
+        vault.write(f"memories/{name}.md", text)
+    reading.sync()
+
+    for query in ("was nimmt die Mutter gegen Gerinnsel ein?", "Wasser Keller Regen Überschwemmung"):
+        asked, plain = (reading.search(query, read=read) for read in (True, False))
+        assert (asked.meta["read"], asked.degraded) == (0, [])
+        assert [(hit.ref, hit.score) for hit in asked.hits] == [(hit.ref, hit.score) for hit in plain.hits], query
+
+
+def test_a_note_in_another_language_is_not_read_and_not_behind_all_that_were(
+    reading: KnowledgeBase, vault: Vault
+) -> None:
+    for name, text in GERMAN.items():
+        vault.write(f"memories/{name}.md", f"{text} Apixaban.")
+    reading.sync()
+
+    found = reading.search("who of us is on apixaban, and for which illness?")
+
+    signals = {hit.ref: hit.signals["reader"] for hit in found.hits}
+    german = [signals.pop(f"memory:{name}") for name in GERMAN]
+    assert found.meta["read"] == len(signals) >= 2
+    assert all(fmean(signals.values()) < signal < max(signals.values()) for signal in german)
