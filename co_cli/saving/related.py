@@ -8,10 +8,11 @@ from co_cli.errors import KnowledgeError
 from co_cli.hits import Filters
 from co_cli.index.names import fold_name
 from co_cli.knowledge_index import KnowledgeIndex
-from co_cli.notes.new_note import NewNote
+from co_cli.notes.new_note import NewNote, title_from
 from co_cli.notes.note import Note, NotTextError, read_note
 from co_cli.notes.similarity import fingerprint, likeness, without_articles, words_of
 from co_cli.notes.store import NoteStore
+from co_cli.notes.subjects import begins_with_verb, same_subject
 from co_cli.retrieval.pipeline import search
 from co_cli.retrieval.request import SearchRequest
 from co_cli.retrieval.results import best_of_each_note
@@ -52,7 +53,7 @@ def related_notes(store: NoteStore, index: KnowledgeIndex, new: NewNote, thresho
 
 
 def _similar_memories(store: NoteStore, index: KnowledgeIndex, new: NewNote, threshold: float) -> list[Related]:
-    """Memories that are valid and share most words with a new note, or are close to it in meaning."""
+    """Memories that are valid, about the same subject, and share most words with a new note or are close in meaning."""
     text = f"{new.title}\n{new.content}" if new.own_title else new.content
     # a date in the text is no filter: a request that has dates of its own is not read for others
     filters = Filters(sources=("memory",), roots=(index.root,), since=float("-inf"))
@@ -71,9 +72,17 @@ def _similar_memories(store: NoteStore, index: KnowledgeIndex, new: NewNote, thr
             opened = _open(store, passage.path)
             if opened is None or opened[0].ref in new.supersedes or outdated(opened[0], index):
                 continue
+            if not same_subject(with_subject(opened[0].title, opened[0].body), with_subject(new.title, new.content)):
+                continue
             why = f"{alike:.0%} the same words" if alike else "close in meaning"
             found.append(Related(opened[0].ref, opened[0].title, why))
     return found
+
+
+def with_subject(title: str, text: str) -> str:
+    """A memory's text, after its title if the text does not say what it is about: "Mara: Likes tea."."""
+    unnamed = text.strip() and begins_with_verb(text) and title != title_from(text)
+    return f"{title}: {text}" if unnamed else text
 
 
 def _namesakes(index: KnowledgeIndex, new: NewNote) -> list[Related]:

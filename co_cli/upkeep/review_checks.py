@@ -20,9 +20,10 @@ from co_cli.index.tokens import is_stop_word
 from co_cli.notes.dates import edge_for
 from co_cli.notes.secrets import find_secrets, redact
 from co_cli.notes.similarity import likeness, without_articles, words_of
+from co_cli.notes.subjects import same_subject
 from co_cli.notes.wikilinks import Attachments, LinkTargets
 from co_cli.reports import Progress
-from co_cli.saving.related import CLOSE, MOST_RELATED
+from co_cli.saving.related import CLOSE, MOST_RELATED, with_subject
 from co_cli.values import DAY, members_of, moment_text
 
 Kind = Literal[
@@ -211,7 +212,7 @@ def _near_pairs(notes: Sequence[ReviewedNote]) -> list[Pair]:
 
 
 def _possible_conflicts(given: ReviewInput) -> Iterator[ReviewItem]:
-    """Memories that a save would name as related: most words in common, or close in meaning. Not near-duplicates."""
+    """Memories that a save would name as related: one subject, and most words in common or close in meaning."""
     near = {(older.ref, newer.ref) for older, newer, _ in _near_pairs(given.valid)}
     memories = [note for note in given.valid if note.source == "memory" and note.body.strip()]
     words = [without_articles(words_of(note.body)) for note in memories]
@@ -226,6 +227,8 @@ def _possible_conflicts(given: ReviewInput) -> Iterator[ReviewItem]:
     for (first, other), (_, why) in sorted(found.items(), key=lambda pair: (-pair[1][0], pair[0])):
         older, newer = memories[first], memories[other]
         if (older.ref, newer.ref) in near or max(times[first], times[other]) >= MOST_RELATED:
+            continue
+        if not same_subject(with_subject(older.title, older.body), with_subject(newer.title, newer.body)):
             continue
         times.update((first, other))
         reason = f"{_short(older.body)!r} {why} {newer.ref}: {_short(newer.body)!r}"

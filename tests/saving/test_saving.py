@@ -65,6 +65,8 @@ def test_one_different_word_makes_another_note_and_the_first_keeps_every_byte(kb
         assert [kb.note(saved.ref).body.strip() for saved in (first, second)] == [one, other]
         if (one, other) in CONTRADICTIONS:
             assert first.ref in [found.ref for found in second.related]
+        elif (one, other) in DIFFERENT_THINGS[:4]:
+            assert second.related == (), "another name is another subject"
 
 
 def test_related_says_why_by_words_or_by_meaning(kb: KnowledgeBase) -> None:
@@ -98,10 +100,28 @@ def test_what_has_little_in_common_is_not_related(kb: KnowledgeBase) -> None:
 
 
 def test_at_most_three_memories_are_named(kb: KnowledgeBase) -> None:
-    for name in "Mara Maria Marta Marla".split():
-        kb.remember(f"{name} lives in Lisbon with her two cats.")
+    for city in "Lisbon Porto Faro Braga".split():
+        kb.remember(f"Mara lives in {city} with her two cats.")
 
-    assert len(kb.remember("Marie lives in Lisbon with her two cats.").related) == 3
+    assert len(kb.remember("Mara lives in Evora with her two cats.").related) == 3
+
+
+def test_a_title_is_the_subject_of_a_text_that_names_none(kb: KnowledgeBase) -> None:
+    kb.remember("Prefers tea in the morning, without sugar.", title="Mara")
+
+    assert kb.remember("Prefers coffee in the morning, without sugar.", title="Bex").related == ()
+    assert [one.ref for one in kb.remember("Prefers coffee in the morning without sugar.", title="Mara").related] == [
+        "memory:mara"
+    ]
+
+
+def test_only_memories_about_the_same_subject_are_superseded(kb: KnowledgeBase) -> None:
+    other, old = kb.remember("Bo prefers metric units."), kb.remember("Ana prefers metric units.")
+
+    new = kb.remember("Ana prefers imperial units.", on_related="supersede")
+
+    assert kb.note(new.ref).supersedes == (old.ref,)
+    assert kb.outdated(kb.note(other.ref)) is None
 
 
 @pytest.mark.parametrize(
