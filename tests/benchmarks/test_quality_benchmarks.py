@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import absence
 from benchmarks.bootstrap import Comparison, bench_compare, compare
 from co_cli.errors import InvalidInputError
 from co_cli.evaluation.running import Marks
@@ -44,3 +45,61 @@ def test_two_files_of_co_eval_are_compared_and_others_refused(tmp_path: Path) ->
         bench_compare([str(tmp_path / "before.json")] * 2)
     with pytest.raises(InvalidInputError, match="share no question"):
         compare({"one": marks(1.0)}, {"two": marks(1.0)})
+
+
+FACTS = {
+    "oak": ("Oaks live for a thousand years.", "how old do oaks get?"),
+    "kettle": ("The kettle stands on the stove.", "where is the kettle?"),
+    "rent": ("Rent is due on the third of each month.", "when is the rent due?"),
+    "dentist": ("The dentist moved to Harbour Street.", "where did the dentist move?"),
+}
+
+
+def write_set(folder: Path, origin: str) -> str:
+    folder.mkdir()
+    files: dict[str, list[object]] = {
+        "corpus.jsonl": [{"id": name, "title": "", "text": text} for name, (text, _) in FACTS.items()],
+        "queries.jsonl": [{"id": f"q-{name}", "text": asked} for name, (_, asked) in FACTS.items()],
+        "meta.json": [{"origin": origin}],
+    }
+    for name, rows in files.items():
+        (folder / name).write_text("\n".join(map(json.dumps, rows)))
+    (folder / "qrels.tsv").write_text("".join(f"q-{name}\t{name}\t1\n" for name in FACTS))
+    return str(folder)
+
+
+def write_vault(folder: Path) -> Path:
+    (folder / "memories").mkdir(parents=True)
+    lines: list[str] = []
+    for name, (text, asked) in FACTS.items():
+        (folder / "memories" / f"{name}.md").write_text(text)
+        lines.append(json.dumps({"question": asked, "answers": [f"memory:{name}"]}))
+    (folder / "questions.jsonl").write_text("\n".join(lines))
+    return folder
+
+
+@pytest.mark.parametrize("reader", ["off", "small"])
+def test_confidence_is_fitted_and_judged_from_sets_and_vaults(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reader: str
+) -> None:
+    monkeypatch.setenv("CO_KNOWLEDGE_READER", reader)
+    notes = [
+        {"id": f"{life}-{name}", "life": life, "text": text, "questions": [asked, f"{asked} Please."]}
+        for life in ("first", "second")
+        for name, (text, asked) in FACTS.items()
+    ]
+    (tmp_path / "lives.jsonl").write_text("\n".join(map(json.dumps, notes)))
+    monkeypatch.setattr(absence, "LIVES", tmp_path / "lives.jsonl")
+    monkeypatch.setattr(absence, "SHORT_NOTES", write_vault(tmp_path / "short_notes"))
+    monkeypatch.setattr(absence, "UNSEEN", write_vault(tmp_path / "unseen"))
+
+    rows = absence.bench_absence([write_set(tmp_path / name, name) for name in ("trees", "houses")])
+
+    figures = {row.name: row.value for row in rows}
+    fitted = ["reader", "constant"] if reader == "small" else ["cosine", "coverage", "constant"]
+    assert [name for name in figures if not name.startswith(("unseen", "..."))] == [
+        *(f"{family}: AUROC" for family in ("trees", "houses", "short notes")),
+        *fitted,
+    ]
+    # the same facts everywhere: nothing tells the questions of one vault from those of another
+    assert figures["trees: AUROC"] == figures["unseen: AUROC, other lives in the notes' words"] == 0.5
