@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Sequence
+from itertools import permutations
 from typing import Any
 
 import pytest
@@ -178,3 +179,10 @@ def test_a_reranker_that_never_answers_is_not_waited_for(monkeypatch: pytest.Mon
 
     assert reading.ranked == RANKED
     assert reading.problem == "the reranker did not answer within 0.05 s: results are in the order without it"
+
+
+def test_the_share_of_words_does_not_depend_on_their_order() -> None:
+    """Which differs between processes, as they come from a set."""
+    asked = Candidates(idf={"a": 0.1, "b": 0.2, "c": 0.3, "d": 0.7})
+
+    assert len({asked.share(terms) for terms in permutations("abc")}) == 1
