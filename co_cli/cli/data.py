@@ -52,8 +52,10 @@ def add_import(parser: argparse.ArgumentParser) -> None:
 def run_import(options: argparse.Namespace) -> int:
     """
     chatgpt, claude  conversations, projects and memories
-    claude-code, codex
-                     sessions, from ~/.claude/projects and ~/.codex/sessions
+    claude-code, codex, gemini, qwen
+                     sessions, from ~/.claude/projects, ~/.codex/sessions,
+                     ~/.gemini/tmp and ~/.qwen/projects
+    opencode         sessions, from `opencode export ID > session.json`
     jsonl            turns, one a line: speaker or role, text, time, session
     mem0             memories: JSON, JSON Lines, or the zip of OpenMemory
     obsidian, basic-memory

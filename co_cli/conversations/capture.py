@@ -37,6 +37,8 @@ class KeptSession(NamedTuple):
     """If empty, it is made from the first turn."""
     user: str = ""
     """The name of the user among the speakers, if it is not `User`."""
+    project: str = ""
+    """The name of the folder that it is about."""
 
 
 class KeptTurns(NamedTuple):
@@ -147,6 +149,7 @@ def _new_file(session: KeptSession, title: str, said: Sequence[SpokenTurn]) -> b
         "provenance": "agent",
         "agent": redact(session.agent) or None,
         "user": redact(session.user) or None,
+        "project": redact(session.project) or None,
         "session": session.id,
         "participants": participants(said),
     }

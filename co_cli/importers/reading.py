@@ -9,6 +9,7 @@ import contextlib
 import os
 import time
 from collections.abc import Callable, Generator, Iterator
+from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -17,7 +18,7 @@ from co_cli.importers.archive import Export
 from co_cli.importers.assistants import read_chatgpt, read_claude, read_mem0
 from co_cli.importers.folders import read_basic_memory, read_obsidian, read_own
 from co_cli.importers.items import Entry, ImportReceipt, Item, failed
-from co_cli.importers.sessions import read_claude_code, read_codex, read_jsonl
+from co_cli.importers.sessions import CLIENTS, read_jsonl, read_sessions
 from co_cli.sources.documents import SMALL
 from co_cli.sources.worker import ParserLimits, stream_parser
 
@@ -26,9 +27,8 @@ READERS: dict[str, Callable[[Export], Iterator[Entry]]] = {
     "basic-memory": read_basic_memory,
     "mem0": read_mem0,
     "claude": read_claude,
-    "claude-code": read_claude_code,
     "chatgpt": read_chatgpt,
-    "codex": read_codex,
+    **{client: partial(read_sessions, client) for client in CLIENTS},
     "jsonl": read_jsonl,
     "co": read_own,
 }

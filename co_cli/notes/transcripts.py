@@ -25,7 +25,7 @@ USER = "User"
 ASSISTANT, TOOL = "Assistant", "Tool"
 ROLES = {
     **dict.fromkeys(("user", "human", "you"), USER),
-    **dict.fromkeys(("assistant", "ai", "model", "bot", "agent"), ASSISTANT),
+    **dict.fromkeys(("assistant", "ai", "model", "gemini", "bot", "agent"), ASSISTANT),
     **dict.fromkeys(("tool", "function", "tool_result", "system", "developer"), TOOL),
 }
 """What programs call the speakers. What a system says is not said by a person either."""

@@ -94,6 +94,100 @@ def test_a_session_of_codex_is_read_in_both_of_its_forms(import_data: ImportData
     assert text.endswith("## Assistant · 2026-11-11T10:00:00Z\n\nFour metres now.\n")
 
 
+def test_a_session_of_gemini_is_what_was_said_and_not_taken_back(
+    import_data: ImportData, vault: Vault, tmp_path: Path
+) -> None:
+    def said(id: str, kind: str, content: Any, **more: Any) -> Json:
+        return {"id": id, "timestamp": "2026-11-17T13:30:18.816Z", "type": kind, "content": content, **more}
+
+    context = [{"text": "<hook_context>SECRET &lt;note></hook_context>"}, {"text": "Which harbour?"}]
+    tool = [{"name": "read_file", "result": [{"functionResponse": {"response": {"output": "SECRET"}}}]}]
+    session = lines(
+        {"sessionId": "g-1", "projectHash": "e5", "startTime": "2026-11-17T13:30:18.733Z", "kind": "main"},
+        {"$set": {"messages": [said("0", "user", [{"text": "<session_context>SECRET</session_context>"}])]}},
+        said("1", "user", context),
+        said("2", "gemini", "", thoughts=[{"subject": "SECRET"}]),
+        said("2", "gemini", "I look it up.", toolCalls=tool),
+        said("3", "user", [{"functionResponse": {"response": {"output": "SECRET"}}}]),
+        said("4", "gemini", "It is Sol."),
+        said("5", "info", "SECRET notice"),
+        said("6", "user", [{"text": "SECRET, taken back"}]),
+        {"$rewindTo": "6"},
+        {"$set": {"lastUpdated": "2026-11-17T13:31:00Z"}},
+    )
+    helper = lines({"sessionId": "g-2", "kind": "subagent"}, said("1", "user", [{"text": "SECRET order"}]))
+    old = json.dumps({"sessionId": "g-0", "messages": [said("1", "user", "Where is the pilot?")]})
+    files = {
+        "boat/chats/session-a.jsonl": session,
+        "boat/chats/session-b.jsonl": helper,
+        "e5/chats/session-c.json": old,
+    }
+
+    ran = import_data("gemini", write_files(tmp_path / "tmp", files))
+
+    assert (ran.code, ran.err) == (0, "")
+    assert vault.notes() == ["conversations/gemini/where-is-the-pilot.md", "conversations/gemini/which-harbour.md"]
+    head, _, body = vault.read("conversations/gemini/which-harbour.md").partition("\n---\n")
+    assert "agent: Gemini CLI\nproject: boat\n" in head
+    assert "session: g-1\n" in head
+    assert body == (
+        "## User · 2026-11-17T13:30:18Z\n\nWhich harbour?\n\n"
+        "## Assistant · 2026-11-17T13:30:18Z\n\nI look it up.\n\nIt is Sol.\n"
+    )
+
+
+def test_a_session_of_qwen_is_what_was_said(import_data: ImportData, vault: Vault, tmp_path: Path) -> None:
+    def said(kind: str, by: str, *parts: Json) -> Json:
+        about = {"sessionId": "q-1", "timestamp": "2026-11-17T13:30:31.878Z", "cwd": "/home/mara/boat"}
+        return {**about, "type": kind, "provenance": by, "message": {"role": kind, "parts": list(parts)}}
+
+    session = lines(
+        said("user", "real_user", {"text": "Which harbour?"}),
+        said("user", "hook", {"text": "SECRET of a hook"}),
+        said("system", "system", {"text": "SECRET"}),
+        said("assistant", "assistant_output", {"text": "SECRET thought", "thought": True}, {"text": "Let me look."}),
+        said("tool_result", "tool_result", {"functionResponse": {"response": {"output": "SECRET"}}}),
+        said("assistant", "assistant_output", {"text": "It is Sol."}),
+    )
+
+    ran = import_data("qwen", write_files(tmp_path / "projects", {"-home-mara-boat/chats/q-1.jsonl": session}))
+
+    assert (ran.code, ran.err) == (0, "")
+    text = vault.read("conversations/qwen/which-harbour.md")
+    assert "agent: Qwen Code\nproject: boat\n" in text
+    assert "SECRET" not in text
+    assert text.endswith("## Assistant · 2026-11-17T13:30:31Z\n\nLet me look.\n\nIt is Sol.\n")
+
+
+def test_what_opencode_exports_is_a_conversation(import_data: ImportData, vault: Vault, tmp_path: Path) -> None:
+    def said(role: str, *parts: Json) -> Json:
+        return {"info": {"role": role, "time": {"created": 1_794_922_289_213}}, "parts": list(parts)}
+
+    exported = {
+        "info": {"id": "ses_1", "directory": "/home/mara/boat", "title": "The harbour of Sol"},
+        "messages": [
+            said("user", {"type": "text", "text": "Which?"}, {"type": "text", "text": "SECRET", "synthetic": True}),
+            said("assistant", {"type": "reasoning", "text": "SECRET"}, {"type": "tool", "state": {"output": "SECRET"}}),
+            said("assistant", {"type": "text", "text": "It is Sol."}),
+        ],
+    }
+    helper = {
+        "info": {"id": "ses_2", "parentID": "ses_1"},
+        "messages": [said("user", {"type": "text", "text": "SECRET"})],
+    }
+    files = {"a.json": json.dumps(exported, indent=2), "b.json": json.dumps(helper)}
+
+    ran = import_data("opencode", write_files(tmp_path / "sessions", files))
+
+    assert (ran.code, ran.err) == (0, "")
+    assert vault.notes() == ["conversations/opencode/the-harbour-of-sol.md"]
+    text = vault.read("conversations/opencode/the-harbour-of-sol.md")
+    assert "agent: opencode\nproject: boat\n" in text
+    assert text.endswith(
+        "## User · 2026-11-17T13:31:29Z\n\nWhich?\n\n## Assistant · 2026-11-17T13:31:29Z\n\nIt is Sol.\n"
+    )
+
+
 def test_lines_of_turns_become_one_conversation_for_each_session(
     import_data: ImportData, vault: Vault, kb: KnowledgeBase, tmp_path: Path
 ) -> None:
