@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,13 +10,37 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
+from co_cli.index.embed import SLOW_BATCH
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.settings import load_settings
+from co_cli.vault import Opening
+from tests.embedding.loopback import SLOW_SECONDS
+from tests.meaning.servers import TurnedOllama
 from tests.server.api import ask
 from tests.server.browser import ARTIFACTS, inspect, wait_for
-from tests.server.conftest import Server
+from tests.server.conftest import Server, serving
+from tests.vault import Vault
 
 TOKEN = "ghp_aB3dE5fG7hI9jK1lM3nO5pQ7rS9tU1vW3xY5"
+
+
+NOTES = 100
+
+
+class HeldOllama(TurnedOllama):
+    """Embeds the first notes at once, and the others when it is released."""
+
+    def vectors(self, texts: Sequence[str], dimensions: int) -> list[list[float]]:
+        if len({*self.documents}) > SLOW_BATCH + 1:  # and what the doctor asks
+            self.released.wait(SLOW_SECONDS)
+        return super().vectors(texts, dimensions)
+
+
+@pytest.fixture
+def ollama() -> Iterator[HeldOllama]:
+    server = HeldOllama()
+    yield server
+    server.close()
 
 
 def examined(api: TestClient, path: str = "/doctor") -> list[dict[str, Any]]:
@@ -115,3 +140,28 @@ def test_a_user_sees_what_is_wrong_and_compares_two_rankings(page: Any, server: 
     page.screenshot(path=ARTIFACTS / "health-whole.png", full_page=True)
     page.click("text=Show all")
     assert "CO_KNOWLEDGE_READER" in page.inner_text("tr:has-text('knowledge_reader')")
+
+
+def test_a_user_sees_how_far_the_vectors_of_another_model_are(
+    vault: Vault, data_dir: Path, ollama: HeldOllama, open_page: Callable[[str], Any]
+) -> None:
+    for number in range(NOTES):
+        vault.write(f"memories/{number}.md", f"Order {number} is shipped from shelf {number * 7} of the warehouse.")
+    chosen = {"vault": str(vault.root), "data_dir": str(data_dir)}
+    with KnowledgeBase.open(settings=load_settings(chosen)) as kb:
+        kb.sync()
+    names = {"provider": "ollama", "model": "shown-on-the-page", "host": ollama.url}
+    chosen |= {f"knowledge_embedding_{name}": value for name, value in names.items()}
+
+    with KnowledgeBase.open(settings=load_settings(chosen), opening=Opening("web")) as kb, serving(kb) as server:
+        page = open_page(server.address)
+        page.wait_for_selector("#top nav a")
+        page.goto(f"{server.url}/health")
+        page.wait_for_selector(f"text={SLOW_BATCH} of {NOTES} passages")
+        assert page.evaluate("document.querySelector('progress[aria-label]').value") == SLOW_BATCH
+        assert "static:" in page.inner_text("dt:has-text('Vectors') + dd"), "the old ones are used until then"
+
+        ollama.released.set()
+
+        page.wait_for_selector("dt:has-text('Vectors') + dd:has-text('ollama:shown-on-the-page')")
+        assert page.locator("progress[aria-label]").count() == 0

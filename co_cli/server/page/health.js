@@ -4,6 +4,7 @@ import { get, post } from "./api.js";
 import { badge, bare, count, html, inTurn, noteLink, nothing, poll, problem, render, when, withCode } from "./parts.js";
 
 const EAGER = 2000; // with more notes, the checks start when you say so
+const BUILDING = 1000; // milliseconds until new vectors are counted again
 const LEVELS = { ok: ["✓", "good"], warning: ["!", "warn"], error: ["✕", "bad"] };
 const CHOICES = { backend: ["hybrid", "fts5", "grep"], profile: [], reader: ["small", "large", "off"] };
 const PLURAL = { memory: "memories", article: "articles", conversation: "conversations", entity: "entities", resource: "resources" };
@@ -37,10 +38,21 @@ export async function open(main, { signal, session, setKeys, onChange }) {
     const running = doctor.job.state === "running";
     if (!running || !health) health = await get("/health", {}, signal);
     CHOICES.profile = Object.keys(health.profiles);
-    clearTimeout(timer);
-    if (running) timer = poll(load, signal);
-    draw();
+    follow();
   });
+
+  // While vectors of another model are made, only how many there are.
+  const countVectors = inTurn(async () => {
+    health.status = await get("/status", {}, signal);
+    follow();
+  });
+
+  function follow() {
+    clearTimeout(timer);
+    if (doctor.job.state === "running") timer = poll(load, signal);
+    else if (health.status.building) timer = poll(countVectors, signal, BUILDING);
+    draw();
+  }
 
   async function check(path) {
     await post(path, {}, signal);
@@ -90,6 +102,13 @@ export async function open(main, { signal, session, setKeys, onChange }) {
   const facts = (title, rows) => html`<section class="card"><h2>${title}</h2><dl class="facts">${rows.map(
     ([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`)}</dl></section>`;
 
+  // Searches use the old vectors until these are complete.
+  function building({ building, passages, unembedded }) {
+    const done = passages - unembedded;
+    return html`${building}<br><progress aria-label="New vectors" max=${passages} .value=${done}></progress>
+      <span class="small soft">${done.toLocaleString("en")} of ${count(passages, "passage")}</span>`;
+  }
+
   function cards({ status, settings, learned, version }) {
     const value = (name) => shown(settings[name].value);
     return html`<div class="cards">
@@ -98,7 +117,7 @@ export async function open(main, { signal, session, setKeys, onChange }) {
         ["Passages", status.passages.toLocaleString("en")], ["Updated", when(status.synced_at)],
         ["Size", size(status.search_db_bytes)], ["Trash", count(status.trashed, "note")], ["Version", version]])}
       ${facts("Models", [
-        ["Vectors", status.space ?? "none: search by words only"], ...(status.building ? [["Building", status.building]] : []),
+        ["Vectors", status.space ?? "none: search by words only"], ...(status.building ? [["Building", building(status)]] : []),
         ["Waiting", count(status.unembedded, "passage")], ["Cache", `${count(status.cache_entries, "text")}${
           !status.cache_hit_rate ? "" : `, ${Math.round(100 * status.cache_hit_rate)} % found`}`],
         ["Reader", value("knowledge_reader")], ["Chat", value("model")]])}

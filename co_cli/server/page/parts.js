@@ -67,7 +67,8 @@ export function inTurn(fn) {
 }
 
 // Loads again soon, and until it works.
-export const poll = (load, signal) => setTimeout(() => load().catch(() => signal.aborted || poll(load, signal)), 400);
+export const poll = (load, signal, wait = 400) => setTimeout(
+  () => load().catch(() => signal.aborted || poll(load, signal, wait)), wait);
 
 // What is pressed twice happens once.
 const pressed = new Set();
