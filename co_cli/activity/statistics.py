@@ -34,6 +34,10 @@ TURNS = """
 select count(iif(notes, 1, null)), ifnull(sum(notes), 0), ifnull(sum(tokens), 0), count(cited)
 from turns join vaults on vaults.id = vault_id where root = :root and at >= :since
 """
+GIVEN_TO = """
+select front_end, sum(notes) as given from turns join vaults on vaults.id = vault_id
+where root = :root and at >= :since and notes group by front_end order by given desc, front_end
+"""
 SAVES = """
 select ifnull(front_end, 'file') as saved_by, count(*) as times from versions
 join documents on documents.id = document_id join vaults on vaults.id = vault_id
@@ -98,6 +102,8 @@ class Turns(NamedTuple):
     tokens: int
     cited: int
     """Answers that cite notes."""
+    front_ends: dict[str, int]
+    """Notes that each front end was given, most first."""
 
 
 class NoteUse(NamedTuple):
@@ -146,7 +152,9 @@ def count_searches(connection: apsw.Connection, root: str, first: int, last: int
 
 
 def count_turns(connection: apsw.Connection, root: str, since: float) -> Turns:
-    return Turns._make(fetch(connection, TURNS, {"root": root, "since": since})[0])
+    window = {"root": root, "since": since}
+    turns, notes, tokens, cited = fetch(connection, TURNS, window)[0]
+    return Turns(turns, notes, tokens, cited, dict(fetch(connection, GIVEN_TO, window)))
 
 
 def count_saves(connection: apsw.Connection, root: str, since: float) -> dict[str, int]:

@@ -5,8 +5,10 @@ Exit codes: 0 success, 1 nothing found, 2 wrong usage or bad input, 3 something 
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import gc
+import io
 import os
 import sys
 import time
@@ -43,6 +45,18 @@ def run() -> NoReturn:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command."""
     arguments = sys.argv[1:] if arguments is None else list(arguments)
+    if split_command(arguments)[0] != "hook":
+        return _run_reporting(arguments)
+    # an exit code of 2 makes a coding agent drop the user's prompt, and what is on stderr may be shown for it
+    quiet = (
+        contextlib.nullcontext() if sys.stderr and sys.stderr.isatty() else contextlib.redirect_stderr(io.StringIO())
+    )
+    with quiet, contextlib.suppress(SystemExit):
+        _run_reporting(arguments)
+    return 0
+
+
+def _run_reporting(arguments: list[str]) -> int:
     try:
         return _run(arguments)
     except SecretError as error:  # a model must not be told how to switch the check off

@@ -76,6 +76,7 @@ COMMANDS = {
     "init": Command("setup", "create a vault here"),
     "demo": Command("setup", "search the sample vault"),
     "mcp": Command("mcp", "serve the vault to MCP clients such as Claude Code"),
+    "hook": Command("hook", "answer an event of a coding agent"),
     "serve": Command("serve", "serve the vault to a team: API, page and MCP"),
     "token create": Command("serve", "create a token for co serve"),
     "token list": Command("serve", "list who has a token"),
@@ -118,7 +119,7 @@ WIDTH = 80
 """Mistakes are shown in one line of a usual terminal."""
 FIRST = ("search", "remember", "show", "list", "add", "chat", "web")
 SECOND = ("edit", "forget")
-UNLISTED = ("open", "eval", "token", "checkpoint")
+UNLISTED = ("open", "eval", "token", "checkpoint", "hook")
 """Only `co help --all` lists these: a first look at `co` shows at most twenty names."""
 
 

@@ -159,7 +159,8 @@ def _lines(usage: Usage, query_log: str) -> Iterator[str]:
         yield f"{usage.total('unanswered'):,} found nothing. {took}"
     if usage.turns.turns:
         given = f"{count_of(usage.turns.notes, 'note')}, about {usage.turns.tokens:,} tokens"
-        yield f"Added to agents' prompts: {given}, in {count_of(usage.turns.turns, 'turn')}."
+        to = ", ".join(f"{name} {n:,}" for name, n in usage.turns.front_ends.items())
+        yield f"Added to agents' prompts: {given}, in {count_of(usage.turns.turns, 'turn')} ({to})."
     if usage.saves:
         yield f"Notes changed by: {', '.join(f'{name} {n:,}' for name, n in usage.saves.items())}."
     extraction = usage.extraction

@@ -101,6 +101,10 @@ class Checkpoints:
             reverse=True,
         )
 
+    def latest(self) -> Note | None:
+        """The newest, without how it was rated."""
+        return max(self._notes(), key=lambda note: note.created or 0.0, default=None)
+
     def find(self, query: str, limit: int = 3) -> list[Checkpoint]:
         """Those that are about a task, the best first."""
         if not os.path.isdir(self.origin.root):

@@ -39,7 +39,15 @@ SHOWN = 3
 """How many of many files a finding names."""
 LONGEST_SHOWN = 100
 """Letters of a path."""
-NOT_SETTINGS = {"CO_MCP_TOKEN", "CO_TOKEN", "CO_WEBHOOK_SECRET", "CO_API_KEY", "CO_API_URL", "CO_BASE_URL"}
+NOT_SETTINGS = {
+    "CO_NO_HOOKS",
+    "CO_MCP_TOKEN",
+    "CO_TOKEN",
+    "CO_WEBHOOK_SECRET",
+    "CO_API_KEY",
+    "CO_API_URL",
+    "CO_BASE_URL",
+}
 """Variables that look like settings: secrets of our servers and clients, and what Cohere's packages read."""
 
 

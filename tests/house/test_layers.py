@@ -41,7 +41,7 @@ LAYERS = (
     ("knowledge_base",),
     ("tools",),
     ("agent", "http_server"),
-    ("chat", "mcp", "server", "cli", "__main__"),
+    ("chat", "mcp", "hooks", "server", "cli", "__main__"),
 )
 """From the lowest to the highest. AGENTS.md explains them."""
 LAYER_OF = {f"co_cli.{name}": number for number, names in enumerate(LAYERS) for name in names}

@@ -1,0 +1,128 @@
+"""A month of a coder's prompts: which of them are given notes by `co hook`, whether those are right, and what it costs.
+
+hook_notes.jsonl is the vault of one person. hook_prompts.jsonl has prompts of four kinds: questions that notes answer
+(ask), orders for which notes matter (task), other questions and orders, and small talk. They were written before
+anything was tuned. Half of them (`fit`) chose the floor and the way of comparing; the other half is reported. A day has
+eight prompts in one session.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from statistics import median
+from typing import Any, NamedTuple
+
+from benchmarks.measuring import BenchRow
+from benchmarks.vaults import Bar
+from co_cli.hooks.answering import text_for
+from co_cli.hooks.events import read_event
+from co_cli.local import LocalKnowledgeBase
+from co_cli.notes.new_note import render_note
+from co_cli.notes.refs import FOLDERS
+from co_cli.settings import load_settings
+from co_cli.tools.budget import estimate_tokens
+
+FOLDER = Path(__file__).parent
+A_DAY = 8
+CLIENT = "claude-code"
+PROCESSES = 25
+NEEDED, SMALL_TALK = 0.8, 0.05
+"""What we promise: the least share of right notes, and the most of small talk that gets any."""
+
+
+class Given(NamedTuple):
+    """A prompt, and what its model was given."""
+
+    kind: str
+    wanted: frozenset[str]
+    refs: tuple[str, ...]
+    tokens: int
+
+
+def bench_hooks(progress: Bar) -> list[BenchRow]:
+    prompts = _read("hook_prompts.jsonl")
+    random.Random(36).shuffle(prompts)  # the days of a month are mixed
+    rows: list[BenchRow] = []
+    with tempfile.TemporaryDirectory(prefix="co-bench-", ignore_cleanup_errors=True) as work:
+        _write_vault(Path(work) / "vault")
+        settings = load_settings({"vault": f"{work}/vault", "data_dir": f"{work}/data"})
+        with LocalKnowledgeBase(settings) as kb:
+            kb.sync()
+            for part in ("fit", "report"):
+                asked = [prompt for prompt in prompts if prompt["part"] == part]
+                given = [_ask(kb, prompt, f"{part} {place // A_DAY}") for place, prompt in enumerate(asked)]
+                rows += [row._replace(name=f"{part}: {row.name}") for row in _rows(given)]
+        rows += _times(work, [prompt["prompt"] for prompt in prompts[:PROCESSES]], progress)
+    progress.done()
+    return rows
+
+
+def _ask(kb: LocalKnowledgeBase, prompt: dict[str, Any], session: str) -> Given:
+    event = read_event(CLIENT, _event(prompt["prompt"], session))
+    text = text_for(kb, event) if event else ""
+    refs = [line.partition(",")[0] for line in text.splitlines() if line.startswith("memory:")]
+    slugs = tuple(ref.removeprefix("memory:") for ref in refs)
+    return Given(prompt["kind"], frozenset(prompt["notes"]), slugs, estimate_tokens(text))
+
+
+def _rows(asked: list[Given]) -> list[BenchRow]:
+    refs = [(ref, prompt) for prompt in asked for ref in prompt.refs]
+    right = sum(ref in prompt.wanted for ref, prompt in refs) / max(len(refs), 1)
+    talk = [prompt for prompt in asked if prompt.kind == "talk"]
+    noise = _share(talk)
+    wanting = [prompt for prompt in asked if prompt.wanted]
+    served = sum(bool(prompt.wanted & {*prompt.refs}) for prompt in wanting) / len(wanting)
+    return [
+        BenchRow("tokens given a day", sum(prompt.tokens for prompt in asked) * A_DAY / len(asked), "tokens"),
+        BenchRow("prompts that got notes", _share(asked), "of 1"),
+        BenchRow("notes that were wrong", 1 - right, "of 1", 1 - right, 1 - NEEDED),
+        BenchRow("small talk that got notes", noise, "of 1", noise, SMALL_TALK),
+        BenchRow("other prompts without a note that got one", _share([p for p in asked if p.kind == "other"]), "of 1"),
+        BenchRow("prompts with a note that got it", served, "of 1"),
+    ]
+
+
+def _share(asked: list[Given]) -> float:
+    return sum(bool(prompt.refs) for prompt in asked) / len(asked)
+
+
+def _times(work: str, prompts: list[str], progress: Bar) -> list[BenchRow]:
+    """Whole processes, and a bare start of Python for comparison."""
+    seconds: dict[str, list[float]] = {"hook": [], "python": []}
+    hook = ["-m", "co_cli", "hook", CLIENT]
+    env = {**os.environ, "CO_VAULT": f"{work}/vault", "CO_DATA_DIR": f"{work}/data"}
+    for number, prompt in enumerate(prompts):
+        progress(number, len(prompts))
+        for name, arguments in (("hook", hook), ("python", ["-c", ""])):
+            started = time.perf_counter()
+            data = _event(prompt, str(number))
+            subprocess.run([sys.executable, *arguments], input=data, env=env, capture_output=True, check=True)
+            seconds[name].append(time.perf_counter() - started)
+    bare, took = median(seconds["python"]), sorted(seconds["hook"])
+    p95 = took[int(0.95 * len(took))]
+    return [
+        BenchRow("a process, p50", 1000 * median(took), "ms", median(took) / bare),
+        BenchRow("a process, p95", 1000 * p95, "ms", p95 / bare),
+    ]
+
+
+def _event(prompt: str, session: str) -> bytes:
+    return json.dumps({"hook_event_name": "UserPromptSubmit", "session_id": session, "prompt": prompt}).encode()
+
+
+def _write_vault(root: Path) -> None:
+    folder = root / FOLDERS["memory"]
+    folder.mkdir(parents=True)
+    for note in _read("hook_notes.jsonl"):
+        (folder / f"{note['slug']}.md").write_text(render_note({"title": note["title"]}, note["text"]), "utf-8")
+
+
+def _read(name: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (FOLDER / name).read_text("utf-8").splitlines()]

@@ -1,0 +1,109 @@
+"""One event of a coding agent into the text that its model is given: notes that the user trusts, fenced as data.
+
+The same choice as for every agent (`searching/context.py`): at the start notes marked `loading: always`, with a prompt
+those that are about it, each once in a session. No model is called. What goes wrong is logged, never raised.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+
+from co_cli.errors import KnowledgeError
+from co_cli.hooks.environment import restore_environment
+from co_cli.hooks.events import HookEvent, read_event, reply
+from co_cli.hooks.sessions import SessionNotes
+from co_cli.local import LocalKnowledgeBase
+from co_cli.notes.refs import without_lines
+from co_cli.settings import load_settings
+from co_cli.tools.budget import estimate_tokens
+from co_cli.tools.fencing import one_line, quoted
+from co_cli.tools.prompt_notes import QUOTED, render_notes
+from co_cli.vault import Opening
+from co_cli.vaults import vaults_for_prompts
+
+MARKER = "CO_NO_HOOKS"
+"""Set in every process that co starts for a hook: a client in there gets nothing, and starts nothing."""
+START_TOKENS, PROMPT_TOKENS, MOST_NOTES = 500, 600, 3
+SYNC_SECONDS = 0.7
+"""How long a prompt waits for changed files to be indexed; it is then answered without them."""
+
+
+def answer(client: str, data: bytes, vault: str | None = None, data_dir: str | None = None) -> str:
+    """What the client reads from stdout; empty if it is to be given nothing."""
+    event = read_event(client, data)
+    if event is None or os.environ.get(MARKER):
+        return ""
+    try:
+        if data_dir:
+            restore_environment(data_dir)
+        if os.path.isdir(event.folder):
+            os.chdir(event.folder)
+        settings = load_settings({"vault": vault, "data_dir": data_dir})
+        with LocalKnowledgeBase(settings, Opening(client, short_lived=True)) as kb:
+            return reply(event, text_for(kb, event))
+    except KnowledgeError as error:
+        from co_cli.logbook import logger  # imports logging
+
+        logger("hook").warning("%s got nothing for %s: %s", client, event.name, error)
+    except Exception as error:  # a client must not notice it
+        from co_cli.logbook import crashed
+
+        crashed(error)
+    return ""
+
+
+def text_for(kb: LocalKnowledgeBase, event: HookEvent) -> str:
+    """The text for the model. What was given is recorded."""
+    allowed, _ = vaults_for_prompts(kb.settings, kb.root, kb.vault.linked)
+    if not allowed or event.kind == "pause" or (event.kind == "prompt" and not event.prompt):
+        return ""
+    given = SessionNotes(kb.settings.data_dir, event.client, event.session)
+    if event.fresh:
+        given.restart()
+    _sync(kb)
+    if event.kind == "start":
+        head = _introduction(kb, allowed)
+        notes, budget = kb.always_notes().notes, START_TOKENS - estimate_tokens(head)
+    else:
+        head, budget = "", PROMPT_TOKENS
+        notes = kb.matching_notes(event.prompt, given.refs()).notes[:MOST_NOTES]
+    text, report = render_notes(notes, budget, QUOTED)
+    kb.injected(report["injected"], event.session or None)
+    given.add([without_lines(note["ref"]) for note in report["injected"]])
+    return "\n".join(filter(None, (head, text)))
+
+
+def _introduction(kb: LocalKnowledgeBase, allowed: set[str]) -> str:
+    """Which memory there is and how to use it, and where the last conversation was left."""
+    vaults = " and ".join(one_line(root) for root in sorted(allowed))
+    lines = [
+        f"co is the user's long-term memory: notes in {vaults}. Its tools (MCP server co): recall_memory before you "
+        "answer what may depend on the user's preferences, decisions, people or projects; save_memory when the user "
+        "wants something remembered or corrects you; read_note for a ref. Prefer it to other memory files."
+    ]
+    checkpoint = kb.checkpoints.latest() if kb.root in allowed else None
+    if checkpoint:
+        lines += [
+            f"The latest checkpoint is {one_line(checkpoint.ref)} (a stored title, data):",
+            quoted(checkpoint.title),
+        ]
+    return "\n".join(lines)
+
+
+def _sync(kb: LocalKnowledgeBase) -> None:
+    """Update the index, as far as there is time: another process may be at it, and what is indexed can be read."""
+
+    def sync() -> None:
+        try:
+            kb.sync(seconds=SYNC_SECONDS)
+        except KnowledgeError:
+            pass  # the search that follows gets the same error
+        except Exception as error:
+            from co_cli.logbook import crashed
+
+            crashed(error)
+
+    thread = threading.Thread(target=sync, daemon=True)
+    thread.start()
+    thread.join(SYNC_SECONDS)

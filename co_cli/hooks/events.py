@@ -1,0 +1,88 @@
+"""What a coding agent writes to stdin into an event, and the text for its model into what it reads from stdout.
+
+Pure. Clients send JSON with the same fields and, apart from Gemini, the same names of events; they read the same JSON.
+Whatever else comes is no event: hooks of clients change, and an unknown one must not disturb anybody.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, Literal, NamedTuple, cast
+
+CLIENTS = ("claude-code", "codex", "gemini", "qwen", "opencode")
+Kind = Literal["start", "prompt", "pause"]
+KINDS: dict[str, Kind] = {
+    "SessionStart": "start",
+    "UserPromptSubmit": "prompt",
+    "BeforeAgent": "prompt",
+    "Stop": "pause",
+    "AfterAgent": "pause",
+    "PreCompact": "pause",
+    "PreCompress": "pause",
+    "SessionEnd": "pause",
+}
+"""The events that co answers. In a pause the transcript has what was said so far: `Stop` and `AfterAgent` come after an
+answer, the next two before the client shortens the conversation."""
+STARTS = ("startup", "clear", "compact")
+"""Sources of `SessionStart` after which the model has nothing of what it was given; a resumed session has it all."""
+ADDED = re.compile(r"<(hook_context|system-reminder)>.*?(?:</\1>|\Z)", re.DOTALL)
+"""What clients put into a prompt, our own text too."""
+CODE = re.compile(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1[`~]*[ \t]*$|\Z)", re.DOTALL | re.MULTILINE)
+NOTICE = re.compile(r"[/!]|<(?:task-notification|command-|local-command|bash-|user-memory-input)")
+"""How commands and notices of clients begin."""
+FEWEST_WORDS = 3
+LARGEST = 10_000_000
+"""Bytes of an event that are read."""
+
+
+class HookEvent(NamedTuple):
+    """Something that happened in a client."""
+
+    client: str
+    name: str
+    kind: Kind
+    session: str
+    folder: str
+    """Where the client works."""
+    prompt: str
+    """What the person typed; empty if it is nothing to look up."""
+    transcript: str
+    """The file with the conversation so far."""
+    fresh: bool
+    """Whether the model has nothing of what it was given before."""
+
+
+def read_event(client: str, data: bytes) -> HookEvent | None:
+    """The event; None if it is not one that we answer."""
+    try:
+        found: Any = json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+    if client not in CLIENTS or not isinstance(found, dict):
+        return None
+    fields = cast("dict[str, Any]", found)
+    name, session, folder, prompt, transcript, source = (
+        value if isinstance(value := fields.get(key), str) else ""
+        for key in ("hook_event_name", "session_id", "cwd", "prompt", "transcript_path", "source")
+    )
+    kind = KINDS.get(name)
+    if kind is None or (kind == "start" and source not in STARTS):
+        return None
+    return HookEvent(client, name, kind, session, folder, typed(prompt), transcript, kind == "start")
+
+
+def typed(prompt: str) -> str:
+    """What the person typed, without code and what programs added; empty for a command, a notice or a few words."""
+    prompt = ADDED.sub("", prompt).strip()
+    if NOTICE.match(prompt):
+        return ""
+    prompt = CODE.sub("", prompt).strip()
+    return prompt if len(prompt.split()) >= FEWEST_WORDS else ""
+
+
+def reply(event: HookEvent, text: str) -> str:
+    """What the client reads from stdout: nothing, or JSON with the text for its model."""
+    if not text:
+        return ""
+    return json.dumps({"hookSpecificOutput": {"hookEventName": event.name, "additionalContext": text}})
