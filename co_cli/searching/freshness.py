@@ -1,8 +1,9 @@
 """Keep the index fresh while a process runs: sync before searches, and whenever watchfiles reports changes.
 
 A search should see a file saved a moment ago, but not wait for ten thousand new ones. So a Freshener syncs in a thread
-of its own, at most every few seconds, and callers say how long they can wait. A Watcher syncs when files change, and
-every 30 seconds, because network drives do not report every change.
+of its own before each search, and callers say how long they can wait. If nothing changed, that is a walk over the
+folders: file systems report changes too late to rely on them. A Watcher syncs when files change, and every 30 seconds,
+because network drives do not report every change.
 """
 
 from __future__ import annotations
@@ -24,11 +25,12 @@ from co_cli.vault import Vault, sync_vault
 if TYPE_CHECKING:
     from watchfiles import Change
 
-EVERY = 2.0
-"""Seconds after a sync in which searches start no other one."""
+QUICK, EVERY = 0.5, 2.0
+"""Seconds: after a sync that took longer than the first, searches start no other one for as long as the second."""
 EMBEDDING = 10.0
 """Seconds that one sync may spend with a slow embedding provider; the next one continues."""
 BEHIND = "files changed and are still being indexed: the newest ones may be missing"
+UNCHECKED = f"files that changed in the last {EVERY:.0f} seconds may be missing: this vault takes long to check"
 QUIET_MS, LONGEST = 200, 5.0
 """Changes are synced after a pause of 200 ms, so that half-written files are left alone, or after 5 seconds."""
 POLL_MS = 2_000
@@ -66,11 +68,12 @@ class Synced(Protocol):
 class Freshener:
     """Syncs a vault in the background. Safe to share between threads."""
 
-    def __init__(self, kb: Synced, every: float = EVERY, clock: Callable[[], float] = time.monotonic) -> None:
-        self._kb, self._every, self._clock = kb, every, clock
+    def __init__(self, kb: Synced, clock: Callable[[], float] = time.monotonic) -> None:
+        self._kb, self._clock = kb, clock
         self._lock = threading.Lock()
         self._running: threading.Event | None = None
-        self._synced_at: float | None = None
+        self._next: threading.Event | None = None
+        self._ended, self._took = 0.0, 0.0
         self._problem: BaseException | None = None
         self.watcher: Watcher | None = None
 
@@ -84,32 +87,44 @@ class Freshener:
             self.watcher.close()
 
     def ensure(self, seconds: float) -> list[str]:
-        """Wait for a fresh index, at most this long. Returns what is not up to date, in words."""
+        """Wait until the index has every file as it is now, at most this long. Returns what it lacks, in words."""
         self._kb.catch_up()
         with self._lock:
-            done = self._running
-            if done is None and (self._synced_at is None or self._clock() - self._synced_at >= self._every):
-                done = threading.Event()
-                threading.Thread(target=self._sync, args=(done,), name="co-sync", daemon=True).start()
-                self._running = done  # only now: if the thread could not start, nobody may wait for it
+            large = self._running is None and self._took > QUICK and self._clock() - self._ended < EVERY
+            done = None if large else self._begin()
         if done is not None and not done.wait(seconds):
             return [BEHIND]
         problem = self._problem
         if problem is None or isinstance(problem, IndexUnavailableError):
-            return []  # the search meets the same error, answers from the files and says so
+            return [UNCHECKED] if large else []  # the search meets the same error, answers from the files and says so
         if isinstance(problem, KnowledgeError):
             return [str(problem)]
         raise problem
 
-    def _sync(self, done: threading.Event) -> None:
-        problem: BaseException | None = None
-        try:
-            self._kb.sync(seconds=EMBEDDING)
-        except BaseException as error:  # raised again in the threads that wait for this sync
-            problem = error
-        with self._lock:
-            self._problem, self._synced_at, self._running = problem, self._clock(), None
-        done.set()
+    def _begin(self) -> threading.Event:
+        """Set after a sync that begins now, or after the one that runs: that may have passed a changed file already."""
+        if self._running is None:
+            done = threading.Event()
+            threading.Thread(target=self._sync, args=(done,), name="co-sync", daemon=True).start()
+            self._running = done  # only now: if the thread could not start, nobody may wait for it
+            return done
+        self._next = self._next or threading.Event()
+        return self._next
+
+    def _sync(self, done: threading.Event | None) -> None:
+        while done is not None:
+            problem: BaseException | None = None
+            began = self._clock()
+            try:
+                self._kb.sync(seconds=EMBEDDING)
+            except BaseException as error:  # raised again in the threads that wait for this sync
+                problem = error
+            with self._lock:
+                self._problem, self._ended = problem, self._clock()
+                self._took = self._ended - began
+                self._running, self._next = self._next, None
+                done, ended = self._running, done
+            ended.set()
 
 
 class Batch(NamedTuple):

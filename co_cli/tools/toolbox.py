@@ -88,7 +88,7 @@ class Toolbox:
             return ToolResult(told["text"], told["data"])
         values, ignored = tool.read_arguments(arguments)
         try:
-            degraded = [] if tool in SKILL_TOOLS else self.freshener.ensure(self.patience)
+            degraded = [] if tool in (*SKILL_TOOLS, context_refresh) else self.freshener.ensure(self.patience)
             text, data = tool.function(ToolContext(self.kb.local, tokens or self.result_tokens, degraded), **values)
         except NoteMissingError:
             raise

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import pytest
@@ -47,14 +46,19 @@ def test_a_saved_memory_is_a_file_and_is_recalled_in_other_words(served: Served)
 
 
 @pytest.mark.slow
-def test_a_file_saved_in_an_editor_is_found_without_a_manual_sync(served: Served) -> None:
+def test_a_file_written_changed_or_deleted_by_hand_is_so_in_the_next_recall(served: Served) -> None:
     place, talk = served
-    place.vault.write("articles/lantern.md", "# Lantern\n\nThe lantern hangs at the boathouse door.")
 
-    deadline = time.monotonic() + 120  # there is at most one sync every two seconds
-    while "article:lantern" not in text_of(talk.call_tool("recall_article", {"query": "boathouse lantern"})):
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+    def recall() -> str:
+        return text_of(talk.call_tool("recall_article", {"query": "lantern boathouse"}))
+
+    for number in range(6):
+        place.vault.write(f"articles/lantern-{number}.md", f"# Lantern\n\nLantern {number} is at the boathouse door.")
+        assert f"Lantern {number} is at the boathouse door." in recall()
+        place.vault.write(f"articles/lantern-{number}.md", f"# Lantern\n\nLantern {number} hangs in the boathouse.")
+        assert f"Lantern {number} hangs in the boathouse." in recall()
+        place.vault.delete(f"articles/lantern-{number}.md")
+        assert f"Lantern {number}" not in recall()
 
 
 @pytest.mark.slow
@@ -70,7 +74,7 @@ def test_a_folder_that_is_added_meanwhile_is_searched_by_the_next_call_until_it_
     for _ in range(2):
         assert "handbook" not in search()
         place.run("add", str(handbook))
-        assert '<note ref="folder:handbook/deploy.txt#L1-1"' in search()
+        assert '<note ref="folder:handbook/deploy.txt#L1-1~' in search()
         assert "goes to staging first" in text_of(talk.call_tool("read_note", {"ref": "folder:handbook/deploy.txt"}))
         place.run("source", "remove", "handbook")
 
@@ -149,12 +153,9 @@ def test_notes_that_are_always_loaded_come_with_a_prompt_as_they_are_now(served:
         return talk.get_prompt("context", {"task": "the kiln"}).messages[0].content.text
 
     assert context() == "No note has to be kept in mind."
-    deadline = time.monotonic() + 120
     for text in ("Speak plainly.", "Speak up."):
         place.vault.write("memories/tone.md", f"---\nloading: always\n---\n{text} {POISON}")
-        while f'<note ref="memory:tone" title="Tone" provenance="user" why="always">\n{text}' not in context():
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
+        assert f'<note ref="memory:tone" title="Tone" provenance="user" why="always">\n{text}' in context()
         assert "<system>" not in context()
 
 
