@@ -34,10 +34,11 @@ from co_cli.cli.terminal import Screen, age, count_of, note_url, paged, printabl
 from co_cli.errors import InvalidInputError, KnowledgeError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.editing import require_field_name
+from co_cli.notes.excerpts import excerpt
 from co_cli.notes.files import read_bytes
 from co_cli.notes.frontmatter import read_frontmatter
 from co_cli.notes.new_note import PROVENANCE, clean_tags
-from co_cli.notes.note import Note, excerpt, own_tags
+from co_cli.notes.note import Note, own_tags
 from co_cli.notes.properties import properties_of
 from co_cli.notes.refs import ENDINGS
 from co_cli.saves import ON_RELATED, Change, OnRelated
@@ -283,10 +284,11 @@ def _show(screen: Screen, kb: KnowledgeBase, ref: str, note: Note) -> None:
     for name, value in properties_of(note.metadata).items():
         if name not in SHOWN_FIRST:
             screen.wrapped(f"{name}: {value}", style="dim")
-    for remark in filter(None, (view.outdated, note.problem)):
+    shown = excerpt(ref, note)
+    for remark in filter(None, (view.outdated, note.problem, shown.remark)):
         screen.wrapped(f"note: {remark}", style="yellow")
     screen.line()
-    for line in excerpt(ref, note):
+    for line in shown.lines:
         screen.line(printable(line))
     targets = [link.ref or link.target + ("" if link.there else " (not there)") for link in view.links]
     for name, refs in (("links", targets), ("linked from", [link.ref for link in view.linked_from])):

@@ -9,7 +9,7 @@ import re
 import unicodedata
 from typing import TYPE_CHECKING
 
-from co_cli.notes.refs import stem_of
+from co_cli.notes.refs import stem_of, without_lines
 from co_cli.values import to_utf8
 
 if TYPE_CHECKING:
@@ -28,13 +28,11 @@ def fold_name(text: str) -> str:
     """What two spellings of one name share; empty if nothing in it can be typed as a name, or if it is too long."""
     if len(text) > 2 * LONGEST_NAME:
         return ""
-    name, hash_mark, lines = to_utf8(text).rpartition("#L")
-    if hash_mark and lines.replace("-", "").replace("L", "").isdecimal():
-        text = name  # a ref with its lines
+    text = without_lines(to_utf8(text))
     if text.isascii():
         spaced = text.lower().translate(BLANKED)
     else:
-        plain = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", to_utf8(text)).casefold())
+        plain = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", text).casefold())
         plain = unicodedata.normalize("NFC", "".join(letter for letter in plain if ord(letter) not in ACCENTS))
         spaced = "".join(
             letter if letter.isalnum() or letter in "+#" or unicodedata.category(letter)[0] == "M" else " "

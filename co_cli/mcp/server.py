@@ -22,7 +22,8 @@ from co_cli.agent.facet_model import background
 from co_cli.errors import InvalidInputError, KnowledgeError, UnknownRefError
 from co_cli.logbook import in_log, logger
 from co_cli.notes.dates import read_moment
-from co_cli.notes.note import decode, excerpt
+from co_cli.notes.excerpts import excerpt
+from co_cli.notes.note import decode
 from co_cli.notes.refs import lines_of, without_lines
 from co_cli.notes.store import NoteStore
 from co_cli.summaries import NoteSummary
@@ -223,7 +224,7 @@ class VaultServer(Server[Any]):
         if note.source not in OWN_SOURCES or note.ref not in (ref, without_lines(ref)):
             raise UnknownRefError(ref, [note.ref])  # a URI is exact, and names no skill and no file of a folder
         if lines_of(ref):
-            return "\n".join(excerpt(ref, note))
+            return "\n".join(excerpt(ref, note).lines)
         store = kb.store if origin == kb.index.origin else NoteStore(origin.root)  # another tier's
         return decode(store.read(note.path))[0]
 

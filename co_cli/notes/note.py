@@ -10,10 +10,9 @@ import unicodedata
 from dataclasses import dataclass
 from typing import cast
 
-from co_cli.errors import InvalidInputError
 from co_cli.notes.dates import read_moment
 from co_cli.notes.markdown import Heading, headings, inline_tags, plain_text
-from co_cli.notes.refs import kind_in, lines_of, ref_of, stem_of
+from co_cli.notes.refs import kind_in, ref_of, stem_of
 from co_cli.notes.store import content_hash
 from co_cli.notes.wikilinks import find_links
 from co_cli.values import OWN_SOURCES, OwnSource, Source
@@ -100,18 +99,6 @@ class Note:
         if self.source in ("folder", "obsidian"):
             return "import"
         return _line(self.metadata.get("provenance")) or ("unknown" if self.problem else "user")
-
-
-def excerpt(ref: str, note: Note) -> list[str]:
-    """The lines of the body that the ref names, or all of them."""
-    lines, wanted = note.body.rstrip("\n").split("\n"), lines_of(ref)
-    if wanted is None:
-        return lines
-    last = note.body_line + len(lines) - 1
-    if not 1 <= wanted[0] <= min(wanted[1], last):
-        raise InvalidInputError(f"{ref}: the text of this note is on the lines {note.body_line} to {last}")
-    first = max(wanted[0] - note.body_line, 0)
-    return lines[first : max(wanted[1] - note.body_line + 1, first + 1)]
 
 
 def version_of(data: bytes) -> str:

@@ -20,7 +20,9 @@ FOLDERS = {
 }
 """Where the notes of each kind are."""
 ENDINGS = (".md", ".markdown")
-REF = re.compile(r"([a-z]+):(.*?)(?:#L(\d+)(?:-L?(\d+))?)?\Z", re.S)
+LINES = re.compile(r"#L(\d+)(?:-L?(\d+))?(?:~([0-9a-z]{4}))?\Z")
+"""At the end of a ref: lines of the file, and a mark of what they said when the ref was given."""
+REF = re.compile(r"([a-z]+):(.*)", re.S)
 LONGEST = 60
 LONGEST_BYTES = 150
 RESERVED = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d|clock\$|conin\$|conout\$)$")
@@ -33,7 +35,7 @@ def stem_of(path: str) -> str:
 def without_ending(path: str) -> str:
     """Remove `.md`, unless the rest would be read as another file or as line numbers. Other endings stay."""
     short = path[:-3] if path.endswith(".md") else path
-    unclear = short.lower().endswith(ENDINGS) or re.search(r"#L\d+(?:-L?\d+)?\Z", short)
+    unclear = short.lower().endswith(ENDINGS) or LINES.search(short)
     return path if unclear or not short or short.endswith("/") else short
 
 
@@ -60,7 +62,7 @@ def kind_in(path: str) -> OwnSource:
 
 def path_of(ref: str) -> str | None:
     """The path of a ref; None if it is not a ref."""
-    parsed = REF.match(ref)
+    parsed = REF.match(without_lines(ref))
     if parsed is None or parsed[1] not in FOLDERS or not parsed[2].strip("/"):
         return None
     name = parsed[2]
@@ -70,15 +72,21 @@ def path_of(ref: str) -> str | None:
 
 def lines_of(ref: str) -> tuple[int, int] | None:
     """The lines that a ref such as `article:x#L10-24` names."""
-    found = re.search(r"#L(\d+)(?:-L?(\d+))?\Z", ref)
+    found = LINES.search(ref)
     if found is None:
         return None
     first = int(found[1])
     return first, int(found[2] or first)
 
 
+def mark_of(ref: str) -> str:
+    """The mark after the lines of a ref such as `article:x#L10-24~3k9a`; empty if there is none."""
+    found = LINES.search(ref)
+    return found[3] or "" if found else ""
+
+
 def without_lines(ref: str) -> str:
-    return re.sub(r"#L\d+(?:-L?\d+)?\Z", "", ref)
+    return LINES.sub("", ref)
 
 
 def name_key(name: str) -> str:

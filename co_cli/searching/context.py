@@ -21,7 +21,8 @@ from co_cli.hits import Filters, UseCount
 from co_cli.index.engine import ReadTransaction, StoredSpace, WordQuery
 from co_cli.index.names import fold_name
 from co_cli.index.tokens import tokens
-from co_cli.notes.note import Note, excerpt
+from co_cli.notes.excerpts import Excerpt, excerpt, marked_ref
+from co_cli.notes.note import Note
 from co_cli.notes.refs import without_lines
 from co_cli.retrieval.candidates import Ask, gather
 from co_cli.retrieval.query import Query, parse
@@ -116,7 +117,7 @@ def always_notes(vault: Vault) -> Context:
         degraded.append(f"more than {MAX_ALWAYS} notes are `loading: always`: older ones were left out")
     if untrusted:
         degraded.append(f"{untrusted[0]} is `loading: always` but you do not trust its vault: `co config trust`")
-    found = [ContextNote(note.ref, *_shown(note.ref, note), "always", None, note.limit) for note in notes]
+    found = [ContextNote(*_shown(note.ref, note), "always", None, note.limit) for note in notes]
     return Context(found, degraded)
 
 
@@ -226,7 +227,7 @@ class _Matcher:
             if note is None or not _is_own_and_unmarked(note):
                 continue
             part = ref if passage.source == "memory" else f"{ref}#L{passage.first_line}-{passage.last_line}"
-            found[ref] = ContextNote(part, *_shown(part, note), "named", 1.0)
+            found[ref] = ContextNote(*_shown(part, note), "named", 1.0)
             added.append(note)
         return added
 
@@ -255,7 +256,7 @@ class _Matcher:
                 if evidence[passage.id] < least:
                     break
             part = ref if passage.source == "memory" else f"{ref}#L{passage.first_line}-{passage.last_line}"
-            chosen[ref] = ContextNote(part, *_shown(part, note), why, round(evidence[passage.id], 3))
+            chosen[ref] = ContextNote(*_shown(part, note), why, round(evidence[passage.id], 3))
         return list(chosen.values())
 
     def _evidence(self, filters: Filters) -> dict[int, float]:
@@ -307,10 +308,10 @@ def _importance(note: Note) -> float:
     return float(value) if isinstance(value, int | float) else 0.5
 
 
-def _shown(ref: str, note: Note) -> tuple[str, str, str]:
-    """Title, provenance and text of a note, or of the lines that a ref names."""
+def _shown(ref: str, note: Note) -> tuple[str, str, str, str]:
+    """Ref, title, provenance and text of a note, or of the lines that a ref names."""
     try:
-        lines = excerpt(ref, note)
+        shown = excerpt(ref, note)
     except KnowledgeError:
-        lines = note.body.split("\n")  # shorter than when it was indexed
-    return note.title, note.provenance, "\n".join(lines).strip()
+        shown = Excerpt(note.body.split("\n"), note.body_line)  # shorter than when it was indexed
+    return marked_ref(ref, shown), note.title, note.provenance, "\n".join(shown.lines).strip()

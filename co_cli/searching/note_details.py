@@ -18,8 +18,9 @@ from co_cli.errors import (
 )
 from co_cli.hits import Hit
 from co_cli.index.links import Backlink, Link
+from co_cli.notes.excerpts import excerpt
 from co_cli.notes.markdown import Heading
-from co_cli.notes.note import Note, decode, excerpt
+from co_cli.notes.note import Note, decode
 from co_cli.notes.refs import ENDINGS, lines_of, path_of, source_ref, without_lines
 from co_cli.notes.store import NoteStore
 from co_cli.notes.wikilinks import Attachments
@@ -119,7 +120,7 @@ def view_note(vault: Vault, ref: str, note: Note) -> NoteView:
     links, linked_from = links_of(vault, ref, note)
     fields: dict[str, Any] = fields_of(note) | {
         "path": file_of(vault, ref),
-        "body": "\n".join(excerpt(ref, note)) if lines_of(ref) else note.body,
+        "body": "\n".join(excerpt(ref, note).lines) if lines_of(ref) else note.body,
         "links": links,
         "created": None if note.created is None else moment_text(note.created),
         "updated": None if note.updated is None else moment_text(note.updated),

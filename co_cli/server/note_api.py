@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -12,6 +13,7 @@ from starlette.responses import Response
 
 from co_cli.errors import InvalidInputError, NoteConflictError
 from co_cli.local import LocalKnowledgeBase
+from co_cli.notes.excerpts import excerpt
 from co_cli.notes.note import Note, own_tags, read_note, version_of
 from co_cli.notes.refs import lines_of
 from co_cli.notes.store import NoteStore
@@ -175,13 +177,20 @@ def show_rendered(kb: LocalKnowledgeBase, asked: OneNote) -> Rendered:
         ref=note.ref,
         title=note.title,
         html=render(note, _targets(kb, note.ref, note)),
-        lines=lines_of(asked.ref),
+        lines=_named_lines(asked.ref, note),
         provenance=note.provenance,
         in_prompts=origin.root in allowed,
         outdated=kb.outdated(note),
         writable=CALLER.get().may("write") and (origin == kb.index.origin or bool(origin.tier)),
         own_tags=own_tags(note),
     )
+
+
+def _named_lines(ref: str, note: Note) -> tuple[int, int] | None:
+    with contextlib.suppress(InvalidInputError):  # the note is shorter by now: it is shown from its beginning
+        shown = excerpt(ref, note)
+        return (shown.first, shown.last) if lines_of(ref) else None
+    return None
 
 
 @route("POST", "/rendered", role="read")

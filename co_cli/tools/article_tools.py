@@ -8,7 +8,7 @@ from typing import Annotated, Any, Unpack
 from pydantic import Field
 from pydantic_core import to_jsonable_python
 
-from co_cli.notes.note import excerpt
+from co_cli.notes.excerpts import Excerpt, excerpt, marked_ref
 from co_cli.notes.refs import lines_of, without_lines
 from co_cli.searching.note_details import mentions_of
 from co_cli.tools.budget import estimate_tokens, whole_lines
@@ -37,6 +37,7 @@ class OpenedNote:
     lines: Annotated[list[int], Field(description="First and last line of the file that `text` covers.")]
     rest: Annotated[str | None, Field(description="Ref of the next part, if it was cut.")]
     problem: str | None
+    moved: Annotated[str | None, Field(description="What happened to these lines since the ref was given.")]
     mentions: Annotated[list[FoundNote], Field(description="Of an entity: what other notes say about it.")]
 
 
@@ -67,14 +68,14 @@ def read_note(ctx: ToolContext, ref: Ref) -> ToolResult[OpenedNote]:
     in parts; the answer gives the ref of the next."""
     ref = plain_ref(ref)
     note = ctx.kb.note(ref, track=True)
-    lines, wanted = excerpt(ref, note), lines_of(ref)
-    first = max(wanted[0], note.body_line) if wanted else note.body_line
-    kept, torn = whole_lines("\n".join(lines), ctx.budget)
-    last, end = first + kept.count("\n"), first + len(lines) - 1
-    rest = f"{without_lines(note.ref)}#L{last + 1}-{end}" if last < end else None
-    cut = ""
+    found = excerpt(ref, note)
+    first, whole = found.first, "\n".join(found.lines)
+    kept, torn = whole_lines(whole, ctx.budget)
+    last = first + kept.count("\n")
+    rest = _rest(note.ref, found, last)
+    cut = f"\n({one_line(found.remark)}.)" if found.remark else ""
     if rest or torn:
-        cut = f"\nAbout {estimate_tokens(chr(10).join(lines)) - estimate_tokens(kept)} tokens left out"
+        cut += f"\nAbout {estimate_tokens(whole) - estimate_tokens(kept)} tokens left out"
         cut += f"; the end of line {last} cannot be shown: the line is longer than an answer may be" if torn else ""
         cut += f"; go on with read_note {one_line(rest)}." if rest else "."
     created, updated = (moment_text(when) if when is not None else None for when in (note.created, note.updated))
@@ -91,14 +92,24 @@ def read_note(ctx: ToolContext, ref: Ref) -> ToolResult[OpenedNote]:
         importance=note.metadata.get("importance"),
         outdated=ctx.kb.outdated(note),
         version=note.version,
-        lines=f"{first}-{last}" if wanted or cut else None,
+        lines=f"{first}-{last}" if lines_of(ref) or rest or torn else None,
     )
     about = (note.ref, note.title, note.source, kept, list(note.tags), note.category, created, updated)
     fields = json_fields(note.metadata)
     mentions, said, _ = fitting(ctx, mentions_of(ctx.kb.vault, note), 0, ctx.budget - estimate_tokens(text))
-    data = OpenedNote(*about, note.provenance, note.version, fields, [first, last], rest, note.problem, mentions)
+    state = (note.provenance, note.version, fields, [first, last], rest, note.problem, found.remark or None)
+    data = OpenedNote(*about, *state, mentions)
     known = "\n".join(("\nNamed in other notes:", *said)) if said else ""
     return ToolResult(text + cut + known, data)
+
+
+def _rest(ref: str, found: Excerpt, last: int) -> str | None:
+    """The ref of what follows the last line that was shown; None if nothing does."""
+    skipped = last - found.first + 1
+    while skipped < len(found.lines) and not found.lines[skipped].strip():
+        skipped += 1
+    left = Excerpt(found.lines[skipped:], found.first + skipped)
+    return marked_ref(f"{without_lines(ref)}#L{left.first}", left) if left.lines else None
 
 
 def json_fields(metadata: dict[str, Any]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing_extensions import TypedDict
 from co_cli.errors import KnowledgeError
 from co_cli.hits import NEAREST, Hit, SearchResult, without_weak, worth_showing
 from co_cli.index.filter_table import OPTIONS, FilterOptions, Form
-from co_cli.notes.note import excerpt
+from co_cli.notes.excerpts import excerpt, marked_ref
 from co_cli.notes.refs import without_lines
 from co_cli.searching.context import ASKS_ABOUT
 from co_cli.searching.note_details import mentions_of
@@ -236,12 +236,9 @@ def fitting(
     lines: list[str] = []
     cut: list[str] = []
     for hit in found:
-        if hits and left < MIN_TOKENS:
-            cut.append(hit.ref)
-            continue
         note, fenced = _fit(_shown(ctx, hit, most), hit.missing, left)
-        if hits and estimate_tokens(fenced) > left:
-            cut.append(hit.ref)
+        if hits and (left < MIN_TOKENS or estimate_tokens(fenced) > left):
+            cut.append(note.ref)
             continue
         hits.append(note)
         lines.append(fenced)
@@ -250,13 +247,14 @@ def fitting(
 
 
 def _shown(ctx: ToolContext, hit: Hit, most: int) -> FoundNote:
-    text, provenance, outdated = hit.snippet, "unknown", None
+    ref, text, provenance, outdated = hit.ref, hit.snippet, "unknown", None
     said_by = hit.heading if hit.source == "conversation" else None
     try:
         note = ctx.kb.note(hit.ref)
-        lines = excerpt(hit.ref, note)
+        found = excerpt(hit.ref, note)
+        ref, lines = marked_ref(hit.ref, found), found.lines
         if said_by and lines[0].startswith("## "):
-            del lines[0]
+            lines = lines[1:]
         text, provenance = "\n".join((*hit.properties, *lines)).strip(), note.provenance
         outdated = ctx.kb.outdated(note)
     except KnowledgeError:
@@ -264,8 +262,8 @@ def _shown(ctx: ToolContext, hit: Hit, most: int) -> FoundNote:
     tokens = estimate_tokens(text)
     whole = tokens <= most or " ".join(text.split()) == hit.snippet.strip()
     shown = text if whole else hit.snippet
-    found = (hit.ref, hit.title, hit.source, hit.score, dict(hit.signals))
-    return FoundNote(*found, shown, whole, tokens, list(hit.tags), hit.created, provenance, outdated, said_by)
+    about = (ref, hit.title, hit.source, hit.score, dict(hit.signals))
+    return FoundNote(*about, shown, whole, tokens, list(hit.tags), hit.created, provenance, outdated, said_by)
 
 
 def _fit(note: FoundNote, missing: bool, room: int) -> tuple[FoundNote, str]:

@@ -7,6 +7,7 @@ from pydantic_ai import Agent
 
 from co_cli.agent import Knowledge
 from co_cli.knowledge_base import KnowledgeBase
+from co_cli.notes.refs import without_lines
 from tests.agent.conftest import offline_and_patient as offline_and_patient
 from tests.agent.scripted import Script
 from tests.command import Co
@@ -73,7 +74,7 @@ def test_an_entity_that_is_asked_about_comes_first(co: Co, vault: Vault, task: s
     given = co("note", "context", task, "--json").json
 
     first, second, *others = given["report"]["injected"]
-    assert (first["ref"], first["why"]) == ("entity:mara-lind#L5-5", "named")
+    assert (without_lines(first["ref"]), first["why"]) == ("entity:mara-lind", "named")
     assert (second["ref"], second["why"]) == ("memory:noon", "named")
     assert first["reason"] == "the task asks by name about this entity, or about one that this names"
     assert "Leads the bridge team." in given["knowledge"]

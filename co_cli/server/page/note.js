@@ -31,7 +31,7 @@ export async function open(main, { rest, query, signal, go, toast, setKeys, onCh
   function drawBody() {
     draw();
     const body = main.querySelector(".prose"), lit = [...body.querySelectorAll(".lit")];
-    const wanted = /^#L(\d+)(?:-L?(\d+))?$/.exec(location.hash);
+    const wanted = /^#L(\d+)(?:-L?(\d+))?(?:~\w{4})?$/.exec(location.hash);
     const lines = lit.length ? [+lit[0].dataset.line, +lit.at(-1).dataset.end] : wanted ? [+wanted[1], +(wanted[2] ?? wanted[1])] : shown.lines;
     const first = showBody(body, shown, lines, signal);
     if (!lit.length) first?.scrollIntoView({ block: "center" });

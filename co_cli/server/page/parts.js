@@ -17,7 +17,7 @@ const policy = globalThis.trustedTypes?.createPolicy("co", {
 const trustedHtml = (text) => policy?.createHTML(text) ?? (NEVER.test(text) ? "" : text);
 
 // A ref without its lines.
-export const bare = (ref) => ref.replace(/#L\d+(-L?\d+)?$/, "");
+export const bare = (ref) => ref.replace(/#L\d+(-L?\d+)?(~\w{4})?$/, "");
 
 export const notePath = (ref) => `/note/${part(ref)}`;
 export const noteLink = (ref, title) => html`<a href=${notePath(ref)}>${title || ref}</a>`;
