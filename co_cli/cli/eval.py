@@ -36,7 +36,7 @@ def run_eval(options: argparse.Namespace) -> int:
       {"question": "who is king?", "answers": [], "kind": "absent"}
     A SET is a folder in BEIR's layout: corpus.jsonl, queries.jsonl and qrels.tsv.
     Its documents become notes in a temporary vault. Your vault is only read.
-    Methods: co (with the reader, without a time limit), co:BACKEND (without it),
+    Methods: co (as `co search`), co:BACKEND (the same without the reader),
     grep, fts5-all, fts5-any, vectors, spec, rrf, simple
 
     examples:
