@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import Field, WithJsonSchema
 
 from co_cli.conversations.capture import KeptSession, keep_turns
 from co_cli.errors import InvalidInputError
@@ -20,7 +20,17 @@ def save_conversation(
     session: Annotated[str, Field(description="An id, the same for all turns of one conversation")],
     turns: Annotated[
         list[dict[str, str | None]],
-        Field(description="In order: role (user, assistant or tool), text, and perhaps name and time (ISO)"),
+        WithJsonSchema(
+            {
+                "type": "array",
+                "items": {
+                    "type": "object",
+                    "properties": {name: {"type": "string"} for name in ("role", "text", "name", "time")},
+                    "required": ["role", "text"],
+                },
+                "description": "In order: role (user, assistant or tool), text, and perhaps name and time (ISO)",
+            }
+        ),
     ],
     title: str = "",
 ) -> ToolResult[dict[str, Any]]:

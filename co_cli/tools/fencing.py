@@ -46,6 +46,8 @@ ODD_LINE_ENDS = str.maketrans(dict.fromkeys("\r\x0b\x0c\x85\u2028\u2029", " "))
 HIDDEN = re.compile(INVISIBLE)
 LONGEST_LABEL = 300
 """Characters of a label: a title or a thousand tags must not spend the budget of a text."""
+MARKS = "#*_> \n"
+"""Of Markdown, before a title at the beginning of a text."""
 AROUND_A_REF = ("``", "<>", "[]", '""', "''")
 """Pairs that models put around a ref. One sign alone belongs to the name, as in `memory:plan [draft]`."""
 
@@ -69,8 +71,10 @@ def unfenced(label: str) -> str:
 
 
 def fence_note(ref: str, title: str, provenance: str, text: str, **attributes: object) -> str:
-    """One note, or a part of one, as a model gets to see it."""
-    shown = {"title": title, "provenance": provenance, **attributes}
+    """One note, or a part of one, as a model gets to see it. The title is left out where the text begins with it."""
+    beginning = unfenced(text.lstrip(MARKS)[: 2 * len(title)]).casefold()
+    repeated = beginning.startswith(unfenced(title).casefold())
+    shown = {"title": "" if repeated else title, "provenance": provenance, **attributes}
     labels = {name: _cut(unfenced(str(said)), LONGEST_LABEL) for name, said in shown.items() if said not in (None, "")}
     marks = " ".join(f'{name}="{_quoted(value)}"' for name, value in {"ref": unfenced(ref), **labels}.items())
     return f"<note {marks}>\n{clean(text).strip()}\n</note>"

@@ -15,7 +15,7 @@ from pydantic import Field
 from co_cli.errors import FrontmatterError, InvalidInputError
 from co_cli.local import LocalKnowledgeBase
 from co_cli.notes.note import Note
-from co_cli.notes.refs import FOLDERS, lines_of, without_lines
+from co_cli.notes.refs import FOLDERS, lines_of, slugify, without_lines
 from co_cli.notes.secrets import redact
 from co_cli.notes.similarity import words_of
 from co_cli.saves import Saved, masked_text
@@ -221,29 +221,35 @@ def saved_receipt(kb: LocalKnowledgeBase, saved: Saved, content: str) -> ToolRes
 def receipt(kb: LocalKnowledgeBase, saved: Saved, note: Note, read_back: bool) -> ToolResult[Receipt]:
     found_again, outdated = _found_again(kb, note), kb.outdated(note)
     done = "known already, nothing written:" if saved.outcome == "duplicate" else saved.outcome
-    masked = [f"{masked_text(saved.masked)} before it was written"] if saved.masked else []
     proofs = [
-        *masked,
-        "read back from its file" if read_back else "BUT the file does not hold all of this: somebody changed it since",
-        "found again by search"
+        *([] if _says_title(saved.ref, note.title) else [_short(note.title)]),
+        *([f"{masked_text(saved.masked)} before it was written"] if saved.masked else []),
+        "read back" if read_back else "BUT the file does not hold all of this: somebody changed it since",
+        "found by search"
         if found_again
         else f"left out of searches: {one_line(outdated)}"
         if outdated
         else "not found by search yet: it has no words to find it by, or the index cannot be used (run `co doctor`)",
+        *([f"version {note.version}"] if saved.outcome == "updated" else []),
     ]
-    text = f"{done} {one_line(saved.ref)} ({_short(note.title)}): {'; '.join(proofs)}; version {note.version}."
+    text = f"{done} {one_line(saved.ref)} ({'; '.join(proofs)})."
     detail = one_line(saved.detail.removeprefix(f"{saved.ref}; "))
     text += f" ({detail}.)" if detail else ""
     if saved.related:
-        named = ", ".join(f"{one_line(other.ref)} ({_short(other.title)}; {other.why})" for other in saved.related)
         refs = ", ".join(f'"{one_line(other.ref)}"' for other in saved.related)
-        text += (
-            f" Related: {named}. If this replaces one of them, call save_memory again with the same content and "
-            f"supersedes=[{refs}], naming only what it replaces; if all are true, do nothing; if unsure, ask the user."
-        )
+        titles = [_short(other.title) for other in saved.related if not _says_title(other.ref, other.title)]
+        named = f" ({'; '.join(titles)})" if titles else ""
+        text += f" About the same subject{named}: if this replaces "
+        text += "it" if len(saved.related) == 1 else "any of them"
+        text += f", save_memory again, the same content, supersedes=[{refs}]; if all are true, do nothing."
     related = [{"ref": other.ref, "title": other.title, "why": other.why} for other in saved.related]
     about = (saved.ref, note.title, note.path, saved.outcome, note.version, saved.detail)
     return ToolResult(text, Receipt(*about, read_back, found_again, related, saved.masked))
+
+
+def _says_title(ref: str, title: str) -> bool:
+    """Whether a ref has the words of a title, so that both would say the same."""
+    return ref.rpartition(":")[2].rpartition("/")[2] == slugify(title)
 
 
 def _found_again(kb: LocalKnowledgeBase, note: Note) -> bool:

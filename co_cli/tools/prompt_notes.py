@@ -86,7 +86,7 @@ def _fenced(frame: Frame, note: ContextNote, room: int) -> tuple[str, int]:
     whole = _fence(frame, note, note.text)
     if estimate_tokens(whole) < room:
         return whole, 0
-    more = f"a part; read_note opens all of it, about {estimate_tokens(note.text)} tokens"
+    more = f"of {estimate_tokens(note.text)} tokens"
     inside = room - estimate_tokens(_fence(frame, note, "", more)) - 3
     if inside < MIN_TOKENS:
         return "", 0
@@ -94,9 +94,9 @@ def _fenced(frame: Frame, note: ContextNote, room: int) -> tuple[str, int]:
     return _fence(frame, note, f"{text} …", more), missing
 
 
-def _fence(frame: Frame, note: ContextNote, text: str, shown: str | None = None) -> str:
+def _fence(frame: Frame, note: ContextNote, text: str, part: str | None = None) -> str:
     size = f"{len(note.text.strip()):,} of {note.limit:,} characters" if note.limit else None
-    return frame.fence(note.ref, note.title, note.provenance, text, why=note.why, size=size, shown=shown)
+    return frame.fence(note.ref, note.title, note.provenance, text, why=note.why, size=size, part=part)
 
 
 def rendered_notes(text: str) -> dict[str, str]:

@@ -83,12 +83,17 @@ class Tool:
         schema = self._model.model_json_schema(schema_generator=_LeanSchema)
         self._properties: dict[str, dict[str, Any]] = schema.pop("properties")
         lean = {
-            name: {key: field[key] for key in field if key not in OMITTED} for name, field in self._properties.items()
+            name: {key: field[key] for key in field if key not in OMITTED}
+            for name, field in self._properties.items()
+            if not self._model.model_fields[name].exclude
         }
         self.parameters = {"type": "object", "properties": lean} | {
             key: schema[key] for key in schema if key == "required"
         }
-        """JSON schema of the arguments, as short as a model needs it: every request carries it."""
+        """JSON schema of the arguments, as short as a model needs it: every request carries it.
+
+        It lacks arguments with `Field(exclude=True)`, which programs may send.
+        """
         self.returns = TypeAdapter[Any](get_args(hints["return"])[0]).json_schema()
         """JSON schema of `ToolResult.data`."""
 

@@ -39,7 +39,7 @@ def test_a_saved_memory_is_a_file_and_is_recalled_in_other_words(served: Served)
     saved = talk.call_tool("save_memory", {"content": "De-escalation starts with an apology.", "title": "Calm"})
     found = talk.call_tool("recall_memory", {"query": "how do we calm an angry customer", "limit": "3"})
 
-    assert "found again by search" in text_of(saved)
+    assert "(read back; found by search)" in text_of(saved)
     assert "provenance: agent" in place.vault.read("memories/calm.md")
     assert '<note ref="memory:calm"' in text_of(found)
     assert found.structured_content is None, "clients would forward it to the model instead of the fenced text"
@@ -172,7 +172,7 @@ def test_calls_at_once_lose_nothing(served: Served) -> None:
 
     assert [text_of(answer) for answer in answers if answer.is_error] == []
     for name, saved in zip(names, answers[::2], strict=True):
-        assert "read back from its file; found again by search" in text_of(saved)
+        assert "(read back; found by search)" in text_of(saved)
         assert f"{name.title()} reports" in place.vault.read(f"memories/{name}.md")
     for name, found in zip(names, talk.together(*recalls), strict=True):
         assert f"{name.title()} reports 45 boats." in text_of(found)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import apsw
@@ -27,7 +26,7 @@ def test_a_memory_is_recalled_whole_with_its_ref_and_who_said_it(vault: Vault, t
 
     result = toolbox.call("recall_memory", {"query": "which pool takes traffic"})
 
-    assert result.text.startswith("found, high confidence: 1 hit; memories searched, index fresh as of ")
+    assert result.text.startswith("found, high confidence: 1 hit; memories searched.\n")
     assert '<note ref="memory:blue" title="Blue first" provenance="user" created="2026-01-02"' in result.text
     assert "\nBlue takes traffic first.\n</note>" in result.text
     assert result.data["hits"][0]["whole"] is True
@@ -39,7 +38,7 @@ def test_nothing_found_in_a_vault_that_was_searched_whole_is_absent(vault: Vault
     result = Toolbox(kb).call("recall_memory", {"query": '"quarterly revenue"'})
 
     assert result.data["state"] == "absent"
-    assert result.text.startswith("absent: no clear match; all memories searched, index fresh as of ")
+    assert result.text.startswith("absent: no clear match; all memories searched. ")
     assert result.text.endswith("Try once in other words.")
 
 
@@ -170,7 +169,7 @@ def test_a_scan_gives_snippets_and_says_what_the_whole_would_cost(vault: Vault, 
     hit = scan.data["hits"][0]
     assert hit["whole"] is False
     assert len(hit["text"]) < 400 < hit["tokens"]
-    assert f"about {hit['tokens']} tokens" in scan.text
+    assert f'part="of {hit["tokens"]} tokens"' in scan.text
     assert full.data["hits"][0]["whole"] is True
     assert estimate_tokens(full.text) > hit["tokens"]
 
@@ -306,14 +305,6 @@ def test_the_files_are_shown_as_a_tree_and_read_again_by_ref_path_glob_or_all(
         assert refreshed.data["refreshed"][0]["outcome"] == "updated", target
     with pytest.raises(InvalidInputError, match="nothing that can be refreshed is called"):
         toolbox.call("context_refresh", {"target": "*.pdf"})
-
-
-def test_the_default_tools_cost_a_model_no_more_than_5400_bytes(toolbox: Toolbox) -> None:
-    described = [
-        {"name": one.name, "description": one.description, "parameters": one.parameters} for one in toolbox.tools
-    ]
-
-    assert len(json.dumps(described, separators=(",", ":")).encode()) <= 5_400
 
 
 def test_other_tools_are_added_by_name(kb: KnowledgeBase) -> None:

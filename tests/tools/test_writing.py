@@ -19,7 +19,7 @@ def test_a_save_is_read_back_and_found_again_before_it_says_so(vault: Vault, too
         {"content": "Blue takes traffic first.", "tags": "deploy", "category": "decision", "importance": "0.8"},
     )
 
-    assert result.text.startswith("created memory:blue-takes-traffic-first (Blue takes traffic first): read back")
+    assert result.text.startswith("created memory:blue-takes-traffic-first (read back; found by search).")
     assert result.data["read_back"]
     assert result.data["found_again"]
     text = vault.read("memories/blue-takes-traffic-first.md")
