@@ -6,7 +6,8 @@ logistic in the best cosine, the share of the question's words that one passage 
 
 Each vault is asked its own questions, which it can answer, and others, which it cannot. Public sets get those of other
 families and groups. Short notes get those of other lives: quality/short_notes, and five lives each of the part of
-reader/data that the reader was not trained on. Public sets and short notes count the same. AUROC is that of families
+reader/data that the reader was not trained on. With vectors of `languages`, half of the short notes in each other
+language get the questions of the other half, too. Public sets and short notes count the same. AUROC is that of families
 that were left out. In the end quality/unseen, on which nothing is fitted, is asked as users ask.
 """
 
@@ -27,6 +28,7 @@ import numpy as np
 from benchmarks.held_out import families_of
 from benchmarks.measuring import BenchRow
 from benchmarks.vaults import Bar
+from co_cli.embedding.encoder_file import is_installed
 from co_cli.evaluation.running import Evaluation, auroc
 from co_cli.evaluation.sets import EvalDocument, Question, QuestionSet, read_set, read_vault
 from co_cli.hits import Filters, SearchResult
@@ -47,6 +49,7 @@ SIZE = -0.25
 """The coefficient of the logarithm of the passages. Fitted with the others, it tells short notes from public sets, and
 is wrong for small vaults."""
 FOLDER = Path(__file__).parent
+TRANSLATED = FOLDER / "quality" / "languages"
 SHORT_NOTES, UNSEEN = FOLDER / "quality" / "short_notes", FOLDER / "quality" / "unseen"
 LIVES = FOLDER / "reader" / "data" / "part-05.jsonl"
 """Lives that the reader was not trained on."""
@@ -89,7 +92,7 @@ def bench_absence(folders: Sequence[str], bar: Bar | None = None) -> list[BenchR
         asked += _ask(found, [question for other in others for question in _some(other.questions, 40)])
         if bar:
             bar(number, len(sets))
-    notes = list(_ask_notes())
+    notes = [*_ask_notes(), *_ask_translated()]
     asked += notes
     families |= {question.set: NOTES for question in notes}
     rows: list[BenchRow] = []
@@ -196,6 +199,25 @@ def _ask_notes() -> Iterator[Asked]:
             yield _one(vault, SHORT_NOTES.name, question.text, False)
 
 
+def _ask_translated() -> Iterator[Asked]:
+    """Halves of the short notes in each other language, with the questions of both halves."""
+    if load_settings({}).knowledge_embedding_provider not in (None, "languages") or not is_installed():
+        return
+    for folder in sorted(path for path in TRANSLATED.iterdir() if path.is_dir()):
+        asked = read_vault(str(folder)).questions
+        for number in range(2):
+            with _copy(folder, number) as vault:
+                for question in asked:
+                    inside = all(_half(ref.partition(":")[2]) == number for ref in question.answers)
+                    yield _one(vault, f"short notes in {folder.name}", question.text, inside)
+
+
+def _half(name: str) -> int:
+    """Which half a short note is in. Notes about the same thing, whose names begin alike, are together."""
+    subjects = sorted({path.stem.split("-")[0] for path in (SHORT_NOTES / "memories").iterdir()})
+    return subjects.index(name.split("-")[0]) % 2
+
+
 def _ask(found: QuestionSet, foreign: Sequence[Question]) -> Iterator[Asked]:
     groups = found.groups[:MOST_GROUPS]
     with tempfile.TemporaryDirectory(prefix="co-bench-", ignore_cleanup_errors=True) as work:
@@ -219,10 +241,13 @@ def _one(vault: Vault, name: str, text: str, answerable: bool) -> Asked:
 
 
 @contextmanager
-def _copy(folder: Path) -> Generator[Vault]:
-    """A copy of a vault, synced."""
+def _copy(folder: Path, half: int | None = None) -> Generator[Vault]:
+    """A copy of a vault, or of half of its notes, synced."""
     with tempfile.TemporaryDirectory(prefix="co-bench-", ignore_cleanup_errors=True) as work:
         shutil.copytree(folder, f"{work}/vault")
+        for note in Path(work, "vault", "memories").iterdir() if half is not None else ():
+            if _half(note.stem) != half:
+                note.unlink()
         with closing(open_vault(_settings(work))) as vault:
             sync_vault(vault)
             yield vault

@@ -86,6 +86,30 @@ def test_words_find_notes_that_are_not_english_with_vectors_and_without(
         assert found == {query: f"memory:{name}" for query, name in questions.items()}, options
 
 
+@pytest.mark.usefixtures("languages")
+@pytest.mark.parametrize(
+    ("notes", "answered", "absent"),
+    [
+        (
+            GERMAN,
+            ["Wie nennen wir unser Haustier?", "Wer darf teure Einkäufe genehmigen?"],
+            ["Wer hat die Mondlandung im Fernsehen moderiert?", "Wie viele Planeten haben einen Ring?"],
+        ),
+        (CHINESE, ["我们的宠物有名字吗", "谁可以同意付款"], ["月亮离地球有多远", "那位作曲家写了几部歌剧"]),
+    ],
+    ids=["German", "Chinese"],
+)
+def test_with_the_extra_a_question_that_nothing_answers_is_absent(
+    co: Co, vault: Vault, notes: dict[str, str], answered: list[str], absent: list[str]
+) -> None:
+    for name, text in notes.items():
+        vault.write(f"memories/{name}.md", text)
+
+    states = {query: co("search", query, "--json").json["state"] for query in (*answered, *absent)}
+
+    assert states == {**dict.fromkeys(answered, "found"), **dict.fromkeys(absent, "absent")}
+
+
 def test_doctor_recommends_a_multilingual_model_for_notes_that_are_not_english(co: Co, vault: Vault) -> None:
     for name, text in GERMAN.items():
         vault.write(f"memories/{name}.md", text)
