@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -18,7 +19,12 @@ class JsonServer:
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
-                server.answer(self, json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+                server.answer(self, json.loads(_body(self) or b"{}"))
+
+            def do_GET(self) -> None:
+                server.send(self, 404, b"{}")
+
+            do_HEAD = do_GET
 
             def log_message(self, format: str, *args: object) -> None:
                 """Tests are quiet."""
@@ -41,7 +47,8 @@ class JsonServer:
         for name, value in (headers or {}).items():
             handler.send_header(name, value)
         handler.end_headers()
-        handler.wfile.write(body)
+        if handler.command != "HEAD":
+            handler.wfile.write(body)
 
     def __enter__(self) -> Self:
         return self
@@ -54,3 +61,16 @@ class JsonServer:
         self._server.shutdown()
         self._thread.join()
         self._server.server_close()
+
+
+def _body(handler: BaseHTTPRequestHandler) -> bytes:
+    """What the client sent, in chunks or not, compressed or not."""
+    if "chunked" in handler.headers.get("Transfer-Encoding", ""):
+        data = b""
+        while size := int(handler.rfile.readline().strip() or b"0", 16):
+            data += handler.rfile.read(size)
+            handler.rfile.readline()
+        handler.rfile.readline()
+    else:
+        data = handler.rfile.read(int(handler.headers["Content-Length"] or 0))
+    return gzip.decompress(data) if handler.headers.get("Content-Encoding") == "gzip" else data

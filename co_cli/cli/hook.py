@@ -14,6 +14,7 @@ SECONDS = 2.0
 def add_hook(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("client", help=", ".join(CLIENTS))
     help = f"give up after this time (default {SECONDS:g}); the client has a limit, too"
+    parser.add_argument("--capture", action="store_true", help=argparse.SUPPRESS)  # see hooks/capturing.py
     parser.add_argument("--seconds", type=float, default=SECONDS, metavar="N", help=help)
 
 
@@ -31,6 +32,12 @@ def run_hook(options: argparse.Namespace) -> int:
     """
     if sys.stdin is None or sys.stdin.isatty():  # pyright: ignore[reportUnnecessaryComparison]
         print("co hook reads an event from standard input: `co hook --help` explains it", file=sys.stderr)
+        return 0
+
+    if options.capture:
+        from co_cli.hooks.capturing import capture
+
+        capture(options.client, sys.stdin.buffer.read(LARGEST), options.vault, options.data_dir)
         return 0
 
     def work() -> str:

@@ -39,6 +39,8 @@ class KeptSession(NamedTuple):
     """The name of the user among the speakers, if it is not `User`."""
     project: str = ""
     """The name of the folder that it is about."""
+    provenance: str = "agent"
+    """`import` for what another program wrote down: no memory is saved from it without a decision."""
 
 
 class KeptTurns(NamedTuple):
@@ -146,7 +148,7 @@ def _new_file(session: KeptSession, title: str, said: Sequence[SpokenTurn]) -> b
         "title": title,
         "kind": "conversation",
         "created": moment_text(started),
-        "provenance": "agent",
+        "provenance": session.provenance,
         "agent": redact(session.agent) or None,
         "user": redact(session.user) or None,
         "project": redact(session.project) or None,

@@ -246,7 +246,7 @@ class _Reading:
         # what the user wrote is replaced only by the user
         replaces = relation == "changed" and open_note(self._vault, str(known)).provenance != "user"
         sure = (relation == "new" or replaces) and facet.spoken and facet.confidence >= SURE
-        saves = self._vault.settings.capture == "save" and sure
+        saves = self._vault.settings.capture == "save" and sure and note.metadata.get("provenance") != "import"
         state = "waiting" if saves or facet.kind == "feedback" else "known" if relation == "same" else "proposed"
         turn = next(turn for turn in batch.turns if turn.last >= facet.first)
         detail: dict[str, Any] = {

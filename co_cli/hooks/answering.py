@@ -10,7 +10,7 @@ import os
 import threading
 
 from co_cli.errors import KnowledgeError
-from co_cli.hooks.environment import restore_environment
+from co_cli.hooks.environment import MARKER, restore_environment
 from co_cli.hooks.events import HookEvent, read_event, reply
 from co_cli.hooks.sessions import SessionNotes
 from co_cli.local import LocalKnowledgeBase
@@ -22,8 +22,6 @@ from co_cli.tools.prompt_notes import QUOTED, render_notes
 from co_cli.vault import Opening
 from co_cli.vaults import vaults_for_prompts
 
-MARKER = "CO_NO_HOOKS"
-"""Set in every process that co starts for a hook: a client in there gets nothing, and starts nothing."""
 START_TOKENS, PROMPT_TOKENS, MOST_NOTES = 500, 600, 3
 SYNC_SECONDS = 0.7
 """How long a prompt waits for changed files to be indexed; it is then answered without them."""
@@ -40,6 +38,12 @@ def answer(client: str, data: bytes, vault: str | None = None, data_dir: str | N
         if os.path.isdir(event.folder):
             os.chdir(event.folder)
         settings = load_settings({"vault": vault, "data_dir": data_dir})
+        if event.kind == "pause":
+            if event.transcript and settings.capture != "off":
+                from co_cli.hooks.capturing import start_capture  # no prompt needs it
+
+                start_capture(event, data, settings, vault)
+            return ""
         with LocalKnowledgeBase(settings, Opening(client, short_lived=True)) as kb:
             return reply(event, text_for(kb, event))
     except KnowledgeError as error:
@@ -56,7 +60,7 @@ def answer(client: str, data: bytes, vault: str | None = None, data_dir: str | N
 def text_for(kb: LocalKnowledgeBase, event: HookEvent) -> str:
     """The text for the model. What was given is recorded."""
     allowed, _ = vaults_for_prompts(kb.settings, kb.root, kb.vault.linked)
-    if not allowed or event.kind == "pause" or (event.kind == "prompt" and not event.prompt):
+    if not allowed or (event.kind == "prompt" and not event.prompt):
         return ""
     given = SessionNotes(kb.settings.data_dir, event.client, event.session)
     if event.fresh:

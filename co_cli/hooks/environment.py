@@ -15,6 +15,8 @@ from co_cli.settings import SETTINGS, Settings
 
 FOLDER = "coding-agents"
 OURS = ("CO_", "XDG_")
+MARKER = "CO_NO_HOOKS"
+"""Set in every process that co starts for a hook: a client in there gets nothing, and starts nothing."""
 
 
 def _file(data_dir: str) -> str:

@@ -145,6 +145,8 @@ class NoteImporter:
         if home := self._read_forgotten().get(item.id):
             ref = source_ref(home)
             return "forgotten", None, f"you forgot it here; `co note restore {ref}` restores it"
+        if item.source == "conversation" and (path := self._read_kept().get(item.id)):
+            return "skipped", None, f"{source_ref(path)} was kept while it went on"
         return self._create(item)
 
     def _update(self, item: Item, path: str) -> Result:
@@ -251,6 +253,12 @@ class NoteImporter:
             found = self.index.notes.field_values(IDENTITY).items()
             self._known = {identity: path for path, identity in found if origins.get(path) == self.request.origin}
         return self._known
+
+    def _read_kept(self) -> dict[str, str]:
+        """Paths of the conversations that were not imported, by the ids of their sessions."""
+        imported = self.index.notes.field_values(IDENTITY)
+        sessions = self.index.notes.field_values("session")
+        return {session: path for path, session in sessions.items() if path not in imported}
 
     def _read_forgotten(self) -> dict[str, str]:
         """Where notes in the trash were, by their ids."""

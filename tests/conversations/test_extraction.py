@@ -443,6 +443,17 @@ def test_a_facet_is_saved_unasked_only_if_the_lines_have_all_of_its_content_word
     assert states(kb) == [(claim, "saved" if saves else "proposed")]
 
 
+def test_what_another_program_wrote_down_is_only_proposed(open_vault: OpenVault, server: ChatServer) -> None:
+    kb = open_vault(capture="save")
+    kept = keep_turns(kb.vault, KeptSession("s-1", "Claude Code", provenance="import"), [SpokenTurn("User", TEA)])
+    (turn,) = read_turns(kb.note(kept.ref).body, kb.note(kept.ref).body_line)
+    server.play(answers(facet("preference", TEA, turn.line + 2, confidence=1.0)))
+
+    found = read_conversations(kb)
+
+    assert (found.saved, [row.text for row in found.proposed]) == ([], [TEA])
+
+
 def test_words_of_somebody_else_do_not_make_a_wish_of_the_user() -> None:
     body = render_turns([SpokenTurn("User", "I want red sails."), SpokenTurn("Mara", "And blue flags.")])
     batch = make_batch("conversation:x", "X", {}, read_turns(body), 2)
