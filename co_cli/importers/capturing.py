@@ -27,7 +27,7 @@ WAIT = 30.0
 """Seconds to wait for another process that reads the same transcript."""
 
 
-class ReadSoFar(NamedTuple):
+class TranscriptPosition(NamedTuple):
     """How many bytes of a transcript were read, and in which session."""
 
     size: int = 0
@@ -68,24 +68,24 @@ def state_file(data_dir: str, path: str) -> str:
     return os.path.join(folder, f"{_hash(os.path.realpath(path).encode('utf-8', 'surrogateescape'))[:24]}.json")
 
 
-def _read_state(file: str) -> ReadSoFar:
+def _read_state(file: str) -> TranscriptPosition:
     kept = read_json(file)
-    same = kept.keys() == set(ReadSoFar._fields) and all(
-        isinstance(kept[name], type(value)) for name, value in ReadSoFar()._asdict().items()
+    same = kept.keys() == set(TranscriptPosition._fields) and all(
+        isinstance(kept[name], type(value)) for name, value in TranscriptPosition()._asdict().items()
     )
-    return ReadSoFar(**kept) if same else ReadSoFar()
+    return TranscriptPosition(**kept) if same else TranscriptPosition()
 
 
-def _write_state(file: str, state: ReadSoFar) -> None:
+def _write_state(file: str, state: TranscriptPosition) -> None:
     replace(file, json.dumps(state._asdict()).encode(), private=True)
 
 
-def _new_lines(path: str, before: ReadSoFar) -> tuple[bytes, ReadSoFar]:
+def _new_lines(path: str, before: TranscriptPosition) -> tuple[bytes, TranscriptPosition]:
     """The complete lines after those that were read; all of them if this is another file."""
     with open_regular(path, follow=False) as stream:
         grown = os.fstat(stream.fileno()).st_size >= before.size > 0
         if not grown or _hash(stream.read(min(HEAD, before.size))) != before.head:
-            before = ReadSoFar()
+            before = TranscriptPosition()
         stream.seek(before.size)
         data = stream.read()
         data = data[: data.rfind(b"\n") + 1]
