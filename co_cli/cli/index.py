@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from co_cli.agent.models import load_model
+from co_cli.cli.coding_agents import check_clients
 from co_cli.cli.opening import json_text, kept_text, open_knowledge_base, print_result, problem_lines, settings_of
 from co_cli.cli.terminal import ProgressBar, count_of, printable, size_of
 from co_cli.local import LocalKnowledgeBase
@@ -197,7 +198,7 @@ def run_doctor(options: argparse.Namespace) -> int:
       co doctor --fix
     """
     with open_knowledge_base(options) as kb:
-        findings = kb.doctor(options.fix)
+        findings = [*kb.doctor(options.fix), *check_clients(kb.settings, kb.root)]
     lines: list[str] = []
     for finding in findings:
         lines.append(f"{MARKS['ok' if finding.fixed else finding.level]}  {finding.text}")

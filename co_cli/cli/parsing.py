@@ -76,6 +76,7 @@ COMMANDS = {
     "init": Command("setup", "create a vault here"),
     "demo": Command("setup", "search the sample vault"),
     "mcp": Command("mcp", "serve the vault to MCP clients such as Claude Code"),
+    "setup": Command("coding_agents", "give Claude Code and other coding agents your memory"),
     "hook": Command("hook", "answer an event of a coding agent"),
     "serve": Command("serve", "serve the vault to a team: API, page and MCP"),
     "token create": Command("serve", "create a token for co serve"),

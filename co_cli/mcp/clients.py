@@ -37,11 +37,16 @@ def authority(host: str, port: int | None = None) -> str:
     return name if port is None else f"{name}:{port}"
 
 
-def command_line(settings: Settings, options: Sequence[str]) -> list[str]:
-    """The complete command: a client starts it with its own PATH, in its own folder."""
+def program() -> list[str]:
+    """How a client starts co: with absolute paths, because it has its own PATH."""
     started = os.path.abspath(sys.argv[0])
     installed = os.path.splitext(os.path.basename(started))[0] in ("co", "co-cli") and os.path.isfile(started)
-    words = [*([started] if installed else [sys.executable, "-m", "co_cli"]), "mcp"]
+    return [started] if installed else [sys.executable, "-m", "co_cli"]
+
+
+def command_line(settings: Settings, options: Sequence[str]) -> list[str]:
+    """The complete command: a client starts it in its own folder."""
+    words = [*program(), "mcp"]
     words += ["--vault", os.path.abspath(settings.vault)]
     if settings.set_by["data_dir"] != "default":
         words += ["--data-dir", os.path.abspath(settings.data_dir)]

@@ -1,0 +1,192 @@
+"""Install co in a coding agent with the agent's own commands, and undo it so that its files are as they were.
+
+Before anything changes, the files that will change are backed up in the data folder. Undoing runs the client's commands
+and then restores each file that nobody else changed meanwhile; of others only what is ours is removed.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import difflib
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from co_cli.errors import InvalidInputError, KnowledgeError
+from co_cli.hooks.answering import MARKER
+from co_cli.hooks.clients import Client, read_settings
+from co_cli.hooks.environment import FOLDER
+from co_cli.hooks.plugins import Started, plugin_files, with_settings, without_settings
+from co_cli.notes.files import make_folders, read_json, replace
+
+SECONDS, CHECK_SECONDS = 180, 30
+BACKUP = ".before.json"
+"""Beside the folder of a plugin: the client's files as they were, and hashes of what they became."""
+
+Say = Callable[[str], None]
+
+
+class ClientError(KnowledgeError):
+    """A client refuses a command, or its settings cannot be edited."""
+
+    exit_code = 3
+
+
+def folder_of(started: Started, client: Client) -> str:
+    """Where the plugin of a client is written."""
+    return os.path.join(started.data_dir, FOLDER, client.name)
+
+
+def plan(client: Client, started: Started) -> Iterator[str]:
+    """What `install` would do, as lines."""
+    folder = folder_of(started, client)
+    for path in plugin_files(client.name, started):
+        yield f"write {os.path.join(folder, path)}"
+    for words in client.add:
+        yield f"run {' '.join([client.program, *(folder if word == 'DIR' else word for word in words)])}"
+    if client.settings:
+        before, after = _edited(client, started)
+        yield from difference(client.path(client.settings), before, after)
+
+
+def difference(path: str, before: str, after: str) -> Iterator[str]:
+    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), path, path, lineterm="", n=2)
+    yield from (line for line in lines)
+
+
+def install(client: Client, started: Started, say: Say) -> None:
+    """Write the plugin, back up the client's files, and install it. What was installed before is replaced."""
+    folder = folder_of(started, client)
+    if os.path.exists(folder + BACKUP):
+        undo(client, started, lambda _: None)
+    make_folders(folder, private=True)
+    for path, text in plugin_files(client.name, started).items():
+        file = os.path.join(folder, *path.split("/"))
+        make_folders(os.path.dirname(file))
+        replace(file, text.encode())
+    watched = [client.path(path) for path in (*client.changed, *([client.settings] if client.settings else ()))]
+    there = [path for path in (*client.made, "") if os.path.isdir(client.path(path))]
+    backup: dict[str, Any] = {"before": {path: _content(path) for path in watched}, "folders": there}
+    replace(folder + BACKUP, json.dumps(backup).encode(), private=True)
+    try:
+        for words in client.add:
+            _run(client, [folder if word == "DIR" else word for word in words], say)
+        if client.settings:
+            _, after = _edited(client, started)
+            make_folders(os.path.dirname(client.path(client.settings)))
+            replace(client.path(client.settings), after.encode())
+            say(f"changed {client.path(client.settings)}; the file as it was is in {folder + BACKUP}")
+    finally:
+        backup["after"] = {path: _hash(path) for path in watched}
+        replace(folder + BACKUP, json.dumps(backup).encode(), private=True)
+
+
+def undo(client: Client, started: Started, say: Say) -> None:
+    """Remove what `install` installed. Raises InvalidInputError if it was not."""
+    folder = folder_of(started, client)
+    backup = read_json(folder + BACKUP)
+    if not backup:
+        raise InvalidInputError(f"co is not set up in {client.title}: `co setup` lists what each client has")
+    untouched = {path for path, known in backup.get("after", {}).items() if _hash(path) == known}
+    for words in client.remove:
+        with contextlib.suppress(ClientError):  # it may have been removed in the client already
+            _run(client, words, say)
+    for path, before in backup["before"].items():
+        if path in untouched:
+            _restore(path, before)
+        elif client.settings and path == client.path(client.settings):
+            kept = without_settings(client.name, read_settings(path), started)
+            replace(path, (json.dumps(kept, indent=2, ensure_ascii=False) + "\n").encode())
+    if client.cache:
+        shutil.rmtree(client.path(client.cache), ignore_errors=True)
+    for path in (*client.made, ""):
+        with contextlib.suppress(OSError):  # somebody else may have put something into it
+            if path not in backup["folders"]:
+                os.rmdir(client.path(path))
+    shutil.rmtree(folder, ignore_errors=True)
+    os.unlink(folder + BACKUP)
+
+
+def try_hook(command: str, event_name: str = "UserPromptSubmit") -> str:
+    """Run a hook once, as a client does, with a prompt; what is wrong with it, or nothing."""
+    prompt = "This is only a check of the hook, by co doctor."
+    event = {"hook_event_name": event_name, "session_id": "", "prompt": prompt, "cwd": os.getcwd()}
+    try:
+        ran = subprocess.run(
+            command.removesuffix("|| true"),  # it would hide what is wrong
+            shell=True,
+            input=json.dumps(event).encode(),
+            capture_output=True,
+            timeout=CHECK_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return f"it did not end within {CHECK_SECONDS} seconds"
+    said = ran.stdout.decode("utf-8", "replace")
+    problem = " ".join(ran.stderr.decode("utf-8", "replace").split())[:200]
+    if ran.returncode or problem:
+        return f"it ended with {ran.returncode}: {problem}"
+    try:
+        json.loads(said or "{}")
+    except ValueError:
+        return f"it printed something that is not JSON: {said[:100]}"
+    return ""
+
+
+def _edited(client: Client, started: Started) -> tuple[str, str]:
+    """The client's settings as they are, and with ours."""
+    file = client.path(client.settings)
+    try:
+        settings = read_settings(file)
+        after = json.dumps(with_settings(client.name, settings, started), indent=2, ensure_ascii=False) + "\n"
+    except (ValueError, TypeError, AttributeError, OSError) as error:
+        raise ClientError(f"{file} cannot be edited ({error}): correct it, and run `co setup` again") from None
+    with contextlib.suppress(FileNotFoundError), open(file, encoding="utf-8") as stream:
+        return stream.read(), after
+    return "", after
+
+
+def _run(client: Client, words: list[str] | Any, say: Say) -> None:
+    say(f"$ {' '.join([client.program, *words])}")
+    try:
+        ran = subprocess.run(
+            [shutil.which(client.program) or client.program, *words],
+            input=b"y\n",  # Gemini asks whether our own folder is to be trusted
+            capture_output=True,
+            timeout=SECONDS,
+            check=False,
+            env={**os.environ, MARKER: "1"},
+        )
+    except FileNotFoundError:
+        raise ClientError(f"{client.title} is not installed: there is no program {client.program}") from None
+    except subprocess.TimeoutExpired:
+        raise ClientError(f"`{client.program} {' '.join(words)}` did not end after {SECONDS} seconds") from None
+    if ran.returncode:
+        said = " ".join((ran.stderr or ran.stdout).decode("utf-8", "replace").split())[-300:]
+        raise ClientError(f"`{client.program} {' '.join(words)}` ended with {ran.returncode}: {said}")
+
+
+def _content(path: str) -> str | None:
+    try:
+        with open(path, "rb") as file:
+            return base64.b64encode(file.read()).decode()
+    except OSError:
+        return None
+
+
+def _hash(path: str) -> str | None:
+    content = _content(path)
+    return None if content is None else hashlib.sha256(content.encode()).hexdigest()
+
+
+def _restore(path: str, before: str | None) -> None:
+    if before is not None:
+        replace(path, base64.b64decode(before))
+    else:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(path)

@@ -1,0 +1,193 @@
+"""`co setup`: a client's own commands install the plugin, and undoing it leaves the client's files as they were.
+
+The clients here are scripts that do to their files what the real ones do; the real ones are tried by the tests with the
+mark `clients`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from co_cli.hooks.clients import CLIENTS
+from tests.command import Co, write_script
+from tests.hooks.events import PROMPT, event
+from tests.vault import Vault
+
+QUESTION = "how do the deploys to the blue pool work?"
+CLAUDE = """\
+echo "$@" >> "$HOME/asked"
+cache="$HOME/.claude/plugins/cache/co-local/co-memory"
+case "$2 $3" in
+"marketplace add") echo "$4" > "$HOME/market"; mkdir -p "$HOME/.claude/plugins"
+    echo '{"added": 1}' > "$HOME/.claude/settings.json";;
+"install "*) mkdir -p "$cache"; cp -r "$(cat "$HOME/market")/plugins/co-memory" "$cache/1.0.0"
+    echo '{"co-memory@co-local": 1}' > "$HOME/.claude/plugins/installed_plugins.json";;
+"uninstall "*) touch "$cache/1.0.0/.orphaned_at"; echo '{}' > "$HOME/.claude/plugins/installed_plugins.json";;
+esac"""
+GEMINI = """\
+echo "$@" >> "$HOME/asked"
+read answer
+case "$2" in
+install) mkdir -p "$HOME/.gemini/extensions"; cp -r "$3" "$HOME/.gemini/extensions/co-memory"
+    echo "{\\"$3\\": \\"$answer\\"}" > "$HOME/.gemini/trustedFolders.json";;
+uninstall) rm -r "$HOME/.gemini/extensions/$3";;
+esac"""
+
+
+@pytest.fixture
+def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with clients, first on the PATH."""
+    folder = tmp_path / "programs"
+    write_script(folder / "claude", CLAUDE)
+    write_script(folder / "gemini", GEMINI)
+    write_script(folder / "qwen", "exit 1")
+    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+    return folder
+
+
+def files(home: Path) -> dict[str, bytes]:
+    """What a client keeps below the home."""
+    return {
+        str(path.relative_to(home)): path.read_bytes()
+        for folder in (".claude", ".gemini", ".qwen", ".codex")
+        for path in sorted((home / folder).rglob("*"))
+        if path.is_file()
+    }
+
+
+@pytest.mark.usefixtures("programs")
+def test_a_hook_that_was_set_up_gives_notes_and_works_without_our_variables(co: Co, vault: Vault, home: Path) -> None:
+    vault.write("memories/deploys.md", "The deploys to the blue pool work with bin/deploy blue.")
+
+    ran = co.process("setup", "claude-code")
+
+    assert (ran.code, ran.err) == (0, "")
+    assert "`co setup claude-code --undo` ends it" in ran.out
+    command = CLIENTS["claude-code"].hook_command()
+    assert command.endswith(" || true")
+    assert command.split()[0].startswith("/")
+    env = {name: value for name, value in os.environ.items() if not name.startswith("CO_")}
+    stdin = event("claude-code", PROMPT, home, prompt=QUESTION).encode()
+    slow = command.replace(" || true", " --seconds 30")
+    hook = subprocess.run(slow, shell=True, input=stdin, capture_output=True, env=env, cwd=home, check=True)
+    assert b"bin/deploy blue" in hook.stdout
+    assert co.process("setup", "claude-code", "--check").out == "the hook in Claude Code works\n"
+    assert co.process("setup", "--json").json["claude-code"] == "set up"
+
+
+@pytest.mark.usefixtures("programs")
+@pytest.mark.parametrize("client", ["claude-code", "gemini", "qwen"])
+@pytest.mark.parametrize("used", [True, False], ids=["a client in use", "a new client"])
+def test_undo_leaves_every_file_as_it_was(co: Co, home: Path, client: str, used: bool) -> None:
+    folder = Path(CLIENTS[client].home())
+    if used:
+        folder.mkdir()
+        (folder / "settings.json").write_text('{"model":   "mine", "hooks": {"Stop": []}}')
+        (folder / "trustedFolders.json").write_text("{ }")
+    before = files(home)
+
+    assert co.process("setup", client).code == 0
+    assert files(home) != before
+    assert co.process("setup", client).code == 0  # again changes nothing
+    assert co.process("setup", client, "--undo").code == 0
+
+    assert files(home) == before
+    assert folder.exists() == used
+    again = co.process("setup", client, "--undo")
+    assert (again.code, "is not set up" in again.err) == (2, True)
+
+
+@pytest.mark.usefixtures("programs")
+def test_undo_keeps_what_the_person_changed_since_and_other_plugins(co: Co, home: Path) -> None:
+    co.process("setup", "qwen")
+    settings = home / ".qwen" / "settings.json"
+    changed = {**json.loads(settings.read_text()), "model": "new"}
+    changed["hooks"]["Stop"].append({"hooks": [{"type": "command", "command": "mine"}]})
+    settings.write_text(json.dumps(changed))
+    co.process("setup", "claude-code")
+    other = home / ".claude" / "plugins" / "cache" / "other" / "plugin.json"
+    other.parent.mkdir()
+    other.write_text("{}")
+
+    assert [co.process("setup", client, "--undo").code for client in ("qwen", "claude-code")] == [0, 0]
+
+    assert json.loads(settings.read_text()) == {
+        "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "mine"}]}]},
+        "model": "new",
+    }
+    assert other.exists()
+
+
+@pytest.mark.usefixtures("programs")
+@pytest.mark.parametrize("client", ["claude-code", "gemini", "qwen"])
+def test_a_dry_run_shows_what_would_be_done_and_does_nothing(co: Co, home: Path, client: str) -> None:
+    ran = co.process("setup", client, "--dry-run")
+
+    assert ran.code == 0
+    assert ("+      " if client == "qwen" else f"run {CLIENTS[client].program} ") in ran.out
+    assert files(home) == {}
+    assert not (home / "asked").exists()
+
+
+@pytest.mark.usefixtures("programs")
+def test_settings_that_are_not_json_are_left_alone(co: Co, home: Path) -> None:
+    (home / ".qwen").mkdir()
+    (home / ".qwen" / "settings.json").write_text("// mine\n{}")
+
+    ran = co.process("setup", "qwen")
+
+    assert (ran.code, "cannot be edited" in ran.err) == (3, True)
+    assert (home / ".qwen" / "settings.json").read_text() == "// mine\n{}"
+
+
+def test_a_client_that_fails_is_reported_with_what_it_said(co: Co, programs: Path) -> None:
+    write_script(programs / "claude", "echo no network >&2; exit 4")
+
+    ran = co.process("setup", "claude-code")
+
+    assert (ran.code, "ended with 4: no network" in ran.err) == (3, True)
+
+
+def test_a_client_that_is_unknown_or_not_installed_is_named(co: Co, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+
+    assert "must be one of claude-code" in co("setup", "emacs").err
+    assert "Claude Code is not installed" in co("setup", "claude-code").err
+    assert "not installed" in co("setup").out
+
+
+@pytest.mark.usefixtures("programs")
+def test_doctor_runs_each_hook_and_says_why_a_vault_gives_nothing(co: Co, home: Path, vault: Vault) -> None:
+    co.process("setup", "gemini")
+    hooks = home / ".gemini" / "extensions" / "co-memory" / "hooks" / "hooks.json"
+
+    assert "the hook in Gemini CLI works" in co.process("doctor").out
+    (home / "clone" / ".co-cli" / "knowledge" / "memories").mkdir(parents=True)
+    env = {"CO_VAULT": ""}
+    clone = Co(home / "clone")
+    assert "because you have not trusted it" in clone.process("doctor", env=env).out
+
+    old = hooks.read_text().replace(" hook gemini", " nonsense hook gemini")
+    hooks.write_text(old)
+    assert "the hook in Gemini CLI: it ended with 2" in co.process("doctor").out
+
+
+@pytest.mark.usefixtures("programs")
+def test_a_client_s_own_memory_is_offered_and_never_changed(co: Co, home: Path) -> None:
+    memory = home / ".claude" / "projects" / "-work" / "memory"
+    memory.mkdir(parents=True)
+    (memory / "MEMORY.md").write_text("The harbour closes at noon.\n")
+
+    ran = co.process("setup", "claude-code")
+
+    assert f"`co add --read-only {memory}` makes it searchable" in ran.out
+    assert co.process("add", "--read-only", str(memory)).code == 0
+    ref = co.process("search", "when does the harbour close", "--json").json["hits"][0]["ref"]
+    assert co.process("edit", ref.partition("#")[0], "--set", "importance=1").code == 2
+    assert co.process("forget", ref.partition("#")[0]).code == 2
+    assert (memory / "MEMORY.md").read_text() == "The harbour closes at noon.\n"
