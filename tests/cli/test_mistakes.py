@@ -87,7 +87,8 @@ def test_wrong_usage_is_one_line(co: Co) -> None:
 
 
 def test_a_command_that_lacks_an_argument_names_it_and_its_help(co: Co) -> None:
-    parsers = {name: make_parser(name)._actions for name in COMMANDS}  # pyright: ignore[reportPrivateUsage]
+    commands = [name for name in COMMANDS if name != "hook"]  # that never fails
+    parsers = {name: make_parser(name)._actions for name in commands}  # pyright: ignore[reportPrivateUsage]
     asked = [name for name, options in parsers.items() if any(one.required and one.nargs != "*" for one in options)]
 
     said = {name: complaint(co(*name.split())) for name in asked}

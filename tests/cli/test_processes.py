@@ -19,7 +19,7 @@ from tests.command import Co, write_script
 from tests.vault import Vault
 
 COMPLETED = {
-    "se": "search serve",
+    "se": "search setup serve",
     "--v": "--version --vault",
     "search --no-s": "--no-sync",
     "search --backend ": "grep fts5 hybrid",
