@@ -85,7 +85,7 @@ def test_with_the_extra_a_german_memory_in_other_words_is_related(kb: KnowledgeB
     first = kb.remember("Die Besprechung beginnt montags um neun Uhr.")
     kb.remember("Die Katze heißt Miso.")
 
-    german = kb.remember("Am Montag fängt das Meeting um 9 Uhr an.")
+    german = kb.remember("Die Besprechung fängt am Montag um 9 Uhr an.")
 
     assert [(one.ref, one.why) for one in german.related] == [(first.ref, "close in meaning")]
     assert kb.remember("Der Hund heißt Udon.").related == ()
