@@ -110,3 +110,5 @@ class Forgotten:
     ref: str
     path: str
     trash: str
+    valid_again: tuple[str, ...] = ()
+    """Refs of notes that it superseded, and that nothing supersedes now: searches find them again."""

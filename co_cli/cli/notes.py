@@ -382,18 +382,21 @@ def add_forget(parser: argparse.ArgumentParser) -> None:
 
 def run_forget(options: argparse.Namespace) -> int:
     """
-    The file moves to the vault's trash; `co note restore REF` restores it.
+    The file moves to the vault's trash; `co note restore REF` restores it. If it
+    superseded another note, that one is valid again: name both to forget both.
 
-    example:
+    examples:
       co forget memory:blue-pool-first
+      co forget memory:door-code-2222 memory:door-code-1111
     """
     with open_anywhere(options) as kb:
         # if one is unknown, none is forgotten
         refs = dict.fromkeys(find_note(kb, ref).ref for ref in options.ref)
         gone = [kb.forget(ref) for ref in refs]
-    return print_result(
-        options, gone, (f"forgotten {note.ref}; `co note restore {shlex.quote(note.ref)}` restores it" for note in gone)
-    )
+    lines = [f"forgotten {note.ref}; `co note restore {shlex.quote(note.ref)}` restores it" for note in gone]
+    for old in (old for note in gone for old in note.valid_again if old not in refs):
+        lines.append(f"valid again: {old}, which it superseded; `co forget {shlex.quote(old)}` forgets it, too")
+    return print_result(options, gone, lines)
 
 
 def add_restore(parser: argparse.ArgumentParser) -> None:

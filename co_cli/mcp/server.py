@@ -40,7 +40,7 @@ MARKDOWN = "text/markdown"
 LISTED = 200
 """Notes in one page of `resources/list`."""
 THREADS = 8
-NAMES = ("ref", "rest", "cut", "path", "trash", "files")
+NAMES = ("ref", "rest", "cut", "path", "trash", "files", "valid_again")
 """Keys of structured output whose values open something: they are encoded, not escaped."""
 GIVEN_NAMES = ("ref", "supersedes", "path", "target")
 """Arguments that take such values."""

@@ -152,12 +152,24 @@ class VaultWriter:
             tier, ref = elsewhere
             with _opened_tier(self._vault, tier) as writer:
                 gone = writer.forget(ref)
-            return replace(gone, ref=f"{tier}:{gone.ref}")
+            valid = tuple(f"{tier}:{again}" for again in gone.valid_again)
+            return replace(gone, ref=f"{tier}:{gone.ref}", valid_again=valid)
         note = self.lookup.open_own(ref, "forgotten")
+        superseded = [old for old in self._superseded_by(note) if self.lookup.outdated(old)]
         with self.store.lock():
             kept = self.store.trash(note.path)
             self._vault.index.forget_files([note.path])
-        return Forgotten(note.ref, note.path, kept)
+        valid = tuple(old.ref for old in superseded if not self.lookup.outdated(old))
+        return Forgotten(note.ref, note.path, kept, valid)
+
+    def _superseded_by(self, note: Note) -> list[Note]:
+        """The notes of this vault that a note says it supersedes, each once."""
+        found: dict[str, Note] = {}
+        for name in note.supersedes:
+            with contextlib.suppress(KnowledgeError):  # gone, or a name that several notes have
+                old = self.lookup.open_own(name, "found")
+                found[old.ref] = old
+        return list(found.values())
 
     def restore(self, ref: str) -> Saved:
         """Move the newest copy of a note back from the trash, or the one with this path there."""

@@ -25,7 +25,7 @@ from co_cli.tools.fencing import one_line, plain_ref
 from co_cli.tools.knowledge import ABOUT, Found, Limit, Ranking, recall
 from co_cli.tools.tool import ToolContext, ToolResult, tool
 from co_cli.upkeep.feedback import judge
-from co_cli.values import OwnSource, to_utf8
+from co_cli.values import OwnSource, fields_of, to_utf8
 
 PROOF_WORDS, CLOSE_ENOUGH = 12, 20
 """A receipt searches for a note by its longest words; it must be among the first 20 hits."""
@@ -144,7 +144,10 @@ def forget_memory(ctx: ToolContext, ref: Ref) -> ToolResult[dict[str, Any]]:
     gone = ctx.kb.forget(without_lines(plain_ref(ref)))
     shown = one_line(gone.ref)
     text = f"forgotten {shown}: it is in the vault's trash, and `co note restore {shown}` restores it."
-    return ToolResult(text, {"ref": gone.ref, "path": gone.path, "trash": gone.trash})
+    if gone.valid_again:
+        text += f" Valid again, because it superseded them: {', '.join(map(one_line, gone.valid_again))}."
+        text += " If the user wants that forgotten as well, call forget_memory with each."
+    return ToolResult(text, {**fields_of(gone), "valid_again": list(gone.valid_again)})
 
 
 @tool("List memories", read_only=True)

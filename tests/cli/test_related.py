@@ -90,6 +90,32 @@ def test_the_command_prints_what_to_run_and_it_works(co: Co) -> None:
     assert [hit["ref"] for hit in co("search", "door code", "--json").json["hits"]] == [NEW_REF]
 
 
+def test_forgetting_says_which_note_is_valid_again_and_how_to_forget_both(co: Co) -> None:
+    co("remember", OLD)
+    co("remember", NEW, "--on-related", "supersede")
+
+    forgotten, again = co("forget", NEW_REF).out.splitlines()
+
+    assert forgotten == f"forgotten {NEW_REF}; `co note restore {NEW_REF}` restores it"
+    assert again == f"valid again: {OLD_REF}, which it superseded; `co forget {OLD_REF}` forgets it, too"
+    assert [hit["ref"] for hit in co("search", "door code", "--json").json["hits"]] == [OLD_REF]
+
+    co("note", "restore", NEW_REF)
+    both = co("forget", NEW_REF, OLD_REF)
+    assert len(both.out.splitlines()) == 2
+    assert "valid again" not in both.out
+    assert co("search", "door code").code == 1
+
+
+def test_what_another_note_supersedes_as_well_is_not_valid_again(kb: KnowledgeBase) -> None:
+    kb.remember(OLD)
+    kb.remember(NEW, supersedes=OLD_REF)
+    newest = kb.remember("The door code is 3333.", supersedes=[OLD_REF, NEW_REF])
+
+    assert kb.forget(NEW_REF).valid_again == ()
+    assert kb.forget(newest.ref).valid_again == (OLD_REF,)
+
+
 @pytest.mark.parametrize(("key", "kept"), [("s", [NEW_REF]), ("k", [OLD_REF, NEW_REF])])
 def test_in_a_terminal_a_key_decides(co: Co, kb: KnowledgeBase, key: str, kept: list[str]) -> None:
     co("remember", OLD)

@@ -76,8 +76,9 @@ export async function open(main, { rest, query, signal, go, toast, setKeys, onCh
 
   const forget = () => once(`forget ${ref}`, async () => {
     if (!shown?.writable || sample.on || edit) return;
-    await del(`/notes/${part(ref)}`);
-    toast(`Forgotten: ${note.title}`, restore);
+    const gone = await del(`/notes/${part(ref)}`);
+    const again = gone.valid_again.length ? `. Valid again, because it superseded them: ${gone.valid_again.join(", ")}` : "";
+    toast(`Forgotten: ${note.title}${again}`, restore);
     if (!signal.aborted) go("/");
   });
 
