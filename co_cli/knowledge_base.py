@@ -134,6 +134,7 @@ class KnowledgeBase(Protocol, metaclass=Entrance):
         category: str | None = None,
         fields: Mapping[str, object] | None = None,
         version: str | None = None,
+        path: str | None = None,
     ) -> Saved:
         """Change a note's text or single fields."""
         ...

@@ -242,15 +242,18 @@ class LocalKnowledgeBase:
         category: str | None = None,
         fields: Mapping[str, object] | None = None,
         version: str | None = None,
+        path: str | None = None,
     ) -> Saved:
         """Change a note's text or single fields; every other byte stays. None in `fields` removes a field.
 
         `version` is the `note.version` that the change is based on: if the note has another version by now, nothing is
         written and NoteConflictError is raised. Without it, a text that is replaced is kept in the trash.
+
+        `path` moves its file, as `remember` takes it. Links that would break are updated, and `detail` says where.
         """
         from co_cli.saves import Change  # a search does without it
 
-        return self.writer().update(ref, Change(content, title, tags, category, fields, version))
+        return self.writer().update(ref, Change(content, title, tags, category, fields, version, path))
 
     def forget(self, ref: str) -> Forgotten:
         """Move a note to the vault's trash."""

@@ -204,9 +204,10 @@ class RemoteKnowledgeBase:
         category: str | None = None,
         fields: Mapping[str, object] | None = None,
         version: str | None = None,
+        path: str | None = None,
         ack: Ack = "indexed",
     ) -> Saved:
-        change = Change(content, title, tags, category, fields, version)
+        change = Change(content, title, tags, category, fields, version, path)
         return self.ask("PUT", _path(ref), Saved, **fields_of(change), ack=ack)
 
     def forget(self, ref: str) -> Forgotten:

@@ -50,6 +50,8 @@ class Change:
     fields: Mapping[str, object] | None = None
     version: str | None = None
     """The `note.version` that the change is based on; a note of another version is a conflict."""
+    path: str | None = None
+    """Where its file moves, in the folder of its kind, such as `people/mara.md`, or a folder: `people/`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from typing import cast
 
 from co_cli.errors import FrontmatterError, InvalidInputError
 from co_cli.notes.frontmatter import HANDLER, Frontmatter, read_frontmatter, render_value, resolve_scalar
+from co_cli.notes.markdown import blocks, headings
 from co_cli.values import to_utf8
 
 FIELD_NAME = re.compile(r"[^\W_](?:[\w .-]*\w)?\Z|_\w+\Z")
@@ -21,6 +22,8 @@ ONE_LINE = re.compile(
     r"""|[^\s"'\[{&*!|>#](?:(?![ \t]#).)*?)([ \t]+#.*)?$"""
 )
 """The gap, the value and the comment of a field on one line."""
+MOST_HEADINGS = 20
+"""Headings that are named if one is not there."""
 ITEM = re.compile(r"[ \t]*-[ \t]+(?=[^ \t\r\n])")
 
 
@@ -76,6 +79,26 @@ def set_body(text: str, body: str) -> str:
     if not head and read_frontmatter(body).body:
         head = _new_block({}, newline)  # otherwise the start of this body would be read as frontmatter
     return head + body.replace("\n", newline)
+
+
+def set_section(body: str, heading: str, text: str, append: bool = False) -> str:
+    """A text with the part below a heading replaced, up to the next heading of its level, or with more at its end.
+
+    Raises InvalidInputError if there is no such heading, or more than one.
+    """
+    lines, name = body.split("\n"), heading.strip("# ")
+    every = list(headings(lines))
+    found = [place for place, here in enumerate(every) if here.text.strip().casefold() == name.casefold()]
+    if len(found) != 1:
+        there = ", ".join(here.text for here in every[:MOST_HEADINGS]) or "none"
+        count = f"{len(found)} sections are" if found else "no section is"
+        raise InvalidInputError(f"{count} called {name!r}; the headings are: {there}")
+    section = every[found[0]]
+    start = next(block.end for block in blocks(lines) if block.start == section.line)
+    end = next((here.line for here in every[found[0] + 1 :] if here.level <= section.level), len(lines))
+    kept = "\n".join(lines[start:end]).strip("\n") if append else ""
+    parts = ["\n".join(lines[:start]), kept, text.strip("\n"), "\n".join(lines[end:])]
+    return "\n\n".join(part for part in parts if part.strip())
 
 
 def require_field_name(key: str) -> None:

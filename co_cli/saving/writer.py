@@ -27,13 +27,14 @@ from co_cli.notes.editing import Tags
 from co_cli.notes.files import make_folders
 from co_cli.notes.new_note import NewNote, clean_tags, guess_category, one_or_list, require_readable, title_from
 from co_cli.notes.note import Note, NotTextError, read_note
-from co_cli.notes.refs import ENDINGS, FOLDERS, ref_of, slugify
+from co_cli.notes.refs import ENDINGS, FOLDERS, ref_of, slugify, source_ref
 from co_cli.notes.revision import change_file, require_version
 from co_cli.notes.secrets import count_masked, find_secrets
 from co_cli.notes.store import NoteStore
 from co_cli.saves import ON_RELATED, Change, Draft, Forgotten, OnRelated, Related, Saved
 from co_cli.saving.lookup import Lookup
 from co_cli.saving.related import find_twin, related_notes
+from co_cli.saving.relocation import move_note
 from co_cli.sources.origin import IGNORE_FILE, VAULT, Origin
 from co_cli.sources.walk import ignore_rules, may_list
 from co_cli.values import OWN_SOURCES, to_utf8
@@ -96,12 +97,30 @@ class VaultWriter:
             raise InvalidInputError(
                 f"{note.ref}: {size:,} characters, and its limit is {note.limit:,}; nothing was changed"
             )
+        target = self._target(note.source, change.path, path) if change.path else path
         with count_masked() as masked:
             changed, ref, kept = self._apply(path, content, _changed_fields(change), change.version)
+        details = [kept] if kept else []
+        if target != path:
+            linking = move_note(self._vault, self.store, note, target)
+            details.append(f"moved from {note.ref}")
+            details += [f"links updated in {', '.join(map(source_ref, linking))}"] if linking else []
+            changed, path, ref = True, target, read_note(target, self.store.read(target)).ref
         self._vault.index.embed_saved()
         outcome = "updated" if changed else "unchanged"
-        detail = f"{ref}; {kept}" if kept else ""
+        detail = "; ".join((ref, *details)) if details else ""
         return Saved(ref, self.store.absolute(path), outcome, detail, masked=len(masked), seq=self.store.last_seq)
+
+    def _target(self, source: str, chosen: str, now: str) -> str:
+        """The path that a note moves to. A folder keeps the file's name."""
+        path = f"{chosen}{now.rpartition('/')[2]}" if chosen.endswith("/") else chosen
+        path = self._path_in_home(source, path)
+        path += "" if path.lower().endswith(ENDINGS) else ".md"
+        if path != now:
+            self._require_included(path)
+            self.store.refuse_name(path)
+            make_folders(os.path.dirname(self.store.absolute(path)))
+        return path
 
     def rewrite(self, ref: str, data: bytes, based_on: bytes) -> None:
         """Replace a note's file (a ref or an absolute path), if it still has the content `based_on`.
@@ -225,13 +244,10 @@ class VaultWriter:
     def _write(self, index: KnowledgeIndex | None, new: NewNote) -> str:
         """Write the file of a new note, where it says or named after its title. Returns its path."""
         home, data, taken = FOLDERS[new.source], new.render(time.time()), index.notes.taken if index else None
-        inside = new.path.strip("/").removeprefix(f"{home}/")
-        if not inside:
+        if not new.path.strip("/").removeprefix(f"{home}/"):
             self._require_included(f"{home}/{slugify(new.title)}.md")
             return self.store.create(home, new.title, data, taken)
-        path = f"{home}/{inside}"
-        if UNUSABLE.search(inside) or not may_list(self._vault.root, path, None):
-            raise InvalidInputError(f"{new.path!r} cannot be a path in {home}/: choose one such as people/mara.md")
+        path = self._path_in_home(new.source, new.path)
         if new.path.endswith("/"):
             self._require_included(f"{path}/{slugify(new.title)}.md")
             return self.store.create(path, new.title, data, taken)
@@ -240,6 +256,15 @@ class VaultWriter:
         if taken and taken(path):
             raise NoteConflictError(f"{path} exists already; nothing was written")
         self.store.create_at(path, data)
+        return path
+
+    def _path_in_home(self, source: str, chosen: str) -> str:
+        """A path that a caller chose, in the folder of a kind of notes."""
+        home = FOLDERS[source]
+        inside = chosen.strip("/").removeprefix(f"{home}/")
+        path = f"{home}/{inside}"
+        if not inside or UNUSABLE.search(inside) or not may_list(self._vault.root, path, None):
+            raise InvalidInputError(f"{chosen!r} cannot be a path in {home}/: choose one such as people/mara.md")
         return path
 
     def _require_included(self, path: str) -> None:

@@ -85,6 +85,8 @@ def read_note(ctx: ToolContext, ref: Ref) -> ToolResult[OpenedNote]:
         note.provenance,
         kept,
         url=note.metadata.get("url"),
+        type=note.metadata.get("type"),
+        aliases=", ".join(note.aliases),
         category=note.category,
         tags=" ".join(note.tags),
         created=(created or "")[:10],

@@ -8,12 +8,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, Any, Literal, Unpack
+from typing import Annotated, Any, Literal, NamedTuple, Unpack
 
 from pydantic import Field
 
 from co_cli.errors import FrontmatterError, InvalidInputError
 from co_cli.local import LocalKnowledgeBase
+from co_cli.notes.editing import set_section
 from co_cli.notes.note import Note
 from co_cli.notes.refs import FOLDERS, lines_of, slugify, without_lines
 from co_cli.notes.secrets import redact
@@ -54,6 +55,16 @@ class Receipt:
     found_again: Annotated[bool, Field(description="A search finds it.")]
     related: Annotated[list[dict[str, str]], Field(description="Similar memories.")]
     masked: Annotated[int, Field(description="Secrets masked before it was written.")]
+
+
+class TextChange(NamedTuple):
+    """A change of a part of a text."""
+
+    content: str | None
+    old: str | None
+    new: str
+    append: str | None
+    section: str | None
 
 
 @tool("Recall memories", read_only=True)
@@ -103,38 +114,52 @@ def save_memory(
 def update_memory(
     ctx: ToolContext,
     ref: Ref,
-    content: Annotated[str | None, Field(description="The whole new text.")] = None,
-    old: Annotated[str | None, Field(description="Instead of content: a text that it has exactly once.")] = None,
+    content: Annotated[str | None, Field(description="The whole new text, or that of section.")] = None,
+    old: Annotated[str | None, Field(description="Instead: a text that it has exactly once.")] = None,
     new: Annotated[str | None, Field(description="Replaces old; empty removes it.")] = None,
+    append: Annotated[str | None, Field(description="Goes to its end, or that of section.")] = None,
+    section: Annotated[str | None, Field(description="A heading in it.")] = None,
     title: str | None = None,
     tags: Annotated[list[str] | None, Field(description="All its tags; [] removes them.")] = None,
     category: str | None = None,
     importance: Annotated[float | None, Field(ge=0, le=1)] = None,
+    type: str | None = None,
+    aliases: list[str] | None = None,
+    url: str | None = None,
+    valid_until: str | None = None,
+    path: Annotated[str | None, Field(description="Moves it; links follow.")] = None,
     version: str | None = None,
 ) -> ToolResult[Receipt]:
     """Correct a note: give its ref and only what changes. Before you change `content`, read the note and pass its
     `version`, so that nobody's later change is overwritten. For a new fact use save_memory."""
     ref = plain_ref(ref)
-    if all(value is None for value in (content, old, title, tags, category, importance)):
-        raise InvalidInputError(
-            f"update_memory: say what changes of {ref}: content, old and new, title, tags, category, importance"
-        )
+    given = {"importance": importance, "type": type, "aliases": aliases, "url": url, "valid_until": valid_until}
+    fields: dict[str, object] = {name: value or None for name, value in given.items() if value is not None}
+    if importance is not None:
+        fields["importance"] = importance
+    if not fields and all(value is None for value in (content, old, append, title, tags, category, path)):
+        known = ", ".join(name for name in update_memory.parameters["properties"] if name not in ("ref", "version"))
+        raise InvalidInputError(f"update_memory: say what changes of {ref}: {known}")
     before = ctx.kb.note(ref)
-    if old is not None:
-        content, version = _replaced(before, old, new or "", content), version or before.version
+    if old is not None or append is not None or section is not None:
+        content, version = (
+            _edited(before, TextChange(content, old, new or "", append, section)),
+            version or before.version,
+        )
     elif content is not None and lines_of(ref) is not None:
         raise InvalidInputError(
             f"update_memory: content replaces the whole text, and {ref} names some lines of it: read {before.ref}, "
             "then give that ref and all of the text"
         )
-    fields: dict[str, object] = {} if importance is None else {"importance": importance}
-    update = partial(ctx.kb.update, before.ref, content, title=title, tags=tags, category=category, version=version)
+    update = partial(
+        ctx.kb.update, before.ref, content, title=title, tags=tags, category=category, version=version, path=path
+    )
     try:
         saved = update(fields=fields | _new_author(before, content, ctx.provenance))
     except FrontmatterError:  # then the text can still be changed
         saved = update(fields=fields)
     after = ctx.kb.note(saved.ref)
-    undone = saved.outcome == "updated" and after.version == before.version
+    undone = saved.outcome == "updated" and after.version == before.version and after.path == before.path
     return receipt(ctx.kb, saved, after, not undone and (content is None or _says(after, _as_written(content, saved))))
 
 
@@ -263,15 +288,24 @@ def _found_again(kb: LocalKnowledgeBase, note: Note) -> bool:
     return any(without_lines(hit.ref) == note.ref for hit in hits)
 
 
-def _replaced(note: Note, old: str, new: str, content: str | None) -> str:
-    """The text of a note with its only `old` replaced."""
-    count = note.body.count(old)
-    if content is not None:
-        raise InvalidInputError("update_memory: give either content, or old and new")
-    if count != 1:
-        found = f"occurs {count} times: give more of the text around it" if count else "does not occur: read the note"
-        raise InvalidInputError(f"update_memory: nothing was changed of {note.ref}, because old {found}")
-    return note.body.replace(old, new)
+def _edited(note: Note, change: TextChange) -> str:
+    """The text of a note after a change of a part of it."""
+    if sum(part is not None for part in (change.content, change.old, change.append)) != 1:
+        raise InvalidInputError("update_memory: give one of content, append, or old and new")
+    if change.old is not None:
+        count = note.body.count(change.old)
+        if change.section is not None:
+            raise InvalidInputError("update_memory: old is looked for in the whole text; leave out section")
+        if count != 1:
+            found = (
+                f"occurs {count} times: give more of the text around it" if count else "does not occur: read it first"
+            )
+            raise InvalidInputError(f"update_memory: nothing was changed of {note.ref}, because old {found}")
+        return note.body.replace(change.old, change.new)
+    text = change.append if change.content is None else change.content
+    if change.section is not None:
+        return set_section(note.body, change.section, text or "", append=change.content is None)
+    return f"{note.body.rstrip()}\n\n{text}"
 
 
 def _new_author(note: Note, content: str | None, provenance: str) -> dict[str, object]:

@@ -28,8 +28,8 @@ EMPTY = ("", "null", "none", "undefined")
 """What models write for an argument that they leave out."""
 OMITTED = ("minimum", "maximum", "additionalProperties")
 """Parts of a schema that are checked, but cost a model more tokens than a mistake would."""
-MAX_ITEMS, MAX_NAME = 100, 60
-"""Items of a list that are accepted, and characters of an unknown argument's name that are reported."""
+MAX_ITEMS, MAX_NAME, MAX_NAMED = 100, 60, 10
+"""Items of a list that are accepted; of unknown arguments, how much of a name and how many names are reported."""
 
 
 class ToolResult(NamedTuple, Generic[Data]):
@@ -115,7 +115,8 @@ class Tool:
             first = error.errors(include_url=False)[0]
             name = str(first["loc"][0])
             if first["type"] == "missing":
-                raise InvalidInputError(f"{self.name} needs {name}") from None
+                unknown = f", and has no argument {', '.join(map(repr, ignored[:MAX_NAMED]))}" if ignored else ""
+                raise InvalidInputError(f"{self.name} needs {name}{unknown}") from None
             message = f"{name}: {first['msg']}, not {reprlib.repr(first['input'])}"
             raise InvalidInputError(f"{self.name}: {message}") from None
         return {name: getattr(model, name) for name in given}, ignored

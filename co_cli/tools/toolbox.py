@@ -87,6 +87,7 @@ class Toolbox:
             )
             return ToolResult(told["text"], told["data"])
         values, ignored = tool.read_arguments(arguments)
+        unknown = f"Not arguments of {name}, ignored: {', '.join(map(one_line, ignored[:MAX_IGNORED]))}"
         try:
             degraded = [] if tool in (*SKILL_TOOLS, context_refresh) else self.freshener.ensure(self.patience)
             text, data = tool.function(ToolContext(self.kb.local, tokens or self.result_tokens, degraded), **values)
@@ -100,11 +101,12 @@ class Toolbox:
                 raise UnknownRefError(shown, [one_line(ref) for ref in error.closest]) from None
             raise InvalidInputError(f"no note {shown!r}: search_knowledge and list_memories give refs") from None
         except KnowledgeError as error:
+            if ignored and isinstance(error, InvalidInputError):  # what was meant may have been one of them
+                raise InvalidInputError(f"{one_line(str(error))[:MAX_ERROR]} ({unknown})") from None
             if len(str(error)) <= MAX_ERROR and "\n" not in str(error):
                 raise
             raise InvalidInputError(f"{one_line(str(error))[:MAX_ERROR]}...") from None
         if ignored:
-            names = ", ".join(map(one_line, ignored[:MAX_IGNORED]))
-            text += f"\n(Not arguments of {name}, ignored: {names}.)"
+            text += f"\n({unknown}.)"
         values: dict[str, Any] = asdict(cast("Any", data)) if is_dataclass(data) else dict(data)
         return ToolResult(text, {**values, "ignored": ignored})
