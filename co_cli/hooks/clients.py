@@ -5,6 +5,8 @@ from __future__ import annotations
 import glob
 import json
 import os
+import re
+import shlex
 import shutil
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, cast
@@ -12,6 +14,7 @@ from typing import Any, NamedTuple, cast
 from co_cli.hooks.plugins import MARKET, NAME
 
 PLUGIN = f"{NAME}@{MARKET}"
+OPENCODE_COMMAND = re.compile(r"^const COMMAND = (\[.*\])$", re.MULTILINE)
 
 
 class Client(NamedTuple):
@@ -31,7 +34,7 @@ class Client(NamedTuple):
     made: Sequence[str] = ()
     """Folders that it makes for plugins, and leaves empty."""
     settings: str = ""
-    """The file to edit, for a client without such commands."""
+    """The file to edit or to write, for a client without such commands."""
     memories: Sequence[str] = ()
     """The client's own memories, as patterns."""
     remark: str = ""
@@ -79,7 +82,10 @@ def _prompt_command(file: str) -> str:
     """The command with `co hook` that a file of hooks has for prompts."""
     try:
         with open(file, encoding="utf-8") as stream:
-            table = json.load(stream)["hooks"]
+            text = stream.read()
+        if words := OPENCODE_COMMAND.search(text):
+            return f"{shlex.join(json.loads(words[1]))} || true"
+        table = json.loads(text)["hooks"]
         entries = [entry for event in ("UserPromptSubmit", "BeforeAgent") for entry in table.get(event, [])]
         commands = [str(hook.get("command", "")) for entry in entries for hook in entry["hooks"]]
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
@@ -133,6 +139,17 @@ CLIENTS = {
             _home("QWEN_HOME", ".qwen"),
             settings="settings.json",
             memories=("QWEN.md",),
+        ),
+        Client(
+            "opencode",
+            "opencode",
+            "opencode",
+            lambda: os.path.join(
+                os.environ.get("XDG_CONFIG_HOME") or os.path.join(os.path.expanduser("~"), ".config"), "opencode"
+            ),
+            settings=f"plugin/{NAME}.js",
+            made=("plugin",),
+            memories=("AGENTS.md",),
         ),
     )
 }

@@ -21,7 +21,7 @@ from co_cli.errors import InvalidInputError, KnowledgeError
 from co_cli.hooks.answering import MARKER
 from co_cli.hooks.clients import Client, read_settings
 from co_cli.hooks.environment import FOLDER
-from co_cli.hooks.plugins import Started, plugin_files, with_settings, without_settings
+from co_cli.hooks.plugins import Started, opencode_plugin, plugin_files, with_settings, without_settings
 from co_cli.notes.files import make_folders, read_json, replace
 
 SECONDS, CHECK_SECONDS = 180, 30
@@ -97,7 +97,7 @@ def undo(client: Client, started: Started, say: Say) -> None:
         with contextlib.suppress(ClientError):  # it may have been removed in the client already
             _run(client, words, say)
     for path, before in backup["before"].items():
-        if path in untouched:
+        if path in untouched or path.endswith(".js"):
             _restore(path, before)
         elif client.settings and path == client.path(client.settings):
             kept = without_settings(client.name, read_settings(path), started)
@@ -142,8 +142,11 @@ def _edited(client: Client, started: Started) -> tuple[str, str]:
     """The client's settings as they are, and with ours."""
     file = client.path(client.settings)
     try:
-        settings = read_settings(file)
-        after = json.dumps(with_settings(client.name, settings, started), indent=2, ensure_ascii=False) + "\n"
+        if client.name == "opencode":
+            after = opencode_plugin(started)
+        else:
+            settings = with_settings(client.name, read_settings(file), started)
+            after = json.dumps(settings, indent=2, ensure_ascii=False) + "\n"
     except (ValueError, TypeError, AttributeError, OSError) as error:
         raise ClientError(f"{file} cannot be edited ({error}): correct it, and run `co setup` again") from None
     with contextlib.suppress(FileNotFoundError), open(file, encoding="utf-8") as stream:

@@ -42,6 +42,60 @@ are about a prompt, calls no model, takes at most two seconds, and never stops a
 tools to recall and save notes.
 """
 
+OPENCODE = """\
+// Written by `co setup opencode`; `co setup opencode --undo` removes it. Whatever goes wrong here, the prompt goes on.
+import { spawn } from "node:child_process"
+
+const COMMAND = %(command)s
+const SERVER = %(server)s
+const MILLISECONDS = 5000
+
+function ask(event) {
+  return new Promise((resolve) => {
+    const child = spawn(COMMAND[0], COMMAND.slice(1), { stdio: ["pipe", "pipe", "ignore"] })
+    const timer = setTimeout(() => { child.kill(); resolve("") }, MILLISECONDS)
+    let printed = ""
+    child.on("error", () => resolve(""))
+    child.stdin.on("error", () => {})
+    child.stdout.on("data", (part) => { printed += part })
+    child.on("close", () => {
+      clearTimeout(timer)
+      try { resolve(JSON.parse(printed).hookSpecificOutput.additionalContext) } catch { resolve("") }
+    })
+    child.stdin.end(JSON.stringify(event))
+  })
+}
+
+export const CoMemory = async ({ directory }) => {
+  const started = new Set()
+  const event = (name, session, fields) => ({ hook_event_name: name, session_id: session, cwd: directory, ...fields })
+  return {
+    config: async (config) => { config.mcp = { ...config.mcp, co: SERVER } },
+    "chat.message": async (input, output) => {
+      try {
+        const session = input.sessionID
+        const spoken = output.parts.filter((part) => part.type === "text" && !part.synthetic)
+        const prompt = spoken.map((part) => part.text).join("\\n")
+        const texts = []
+        if (!started.has(session)) texts.push(await ask(event("SessionStart", session, { source: "startup" })))
+        started.add(session)
+        texts.push(await ask(event("UserPromptSubmit", session, { prompt })))
+        const last = output.parts[output.parts.length - 1]
+        texts.filter(Boolean).forEach((text, place) => output.parts.push({
+          id: `${last.id}co${place}`, sessionID: session, messageID: output.message.id,
+          type: "text", text, synthetic: true,
+        }))
+      } catch {}
+    },
+    event: async ({ event: seen }) => {
+      const session = seen?.properties?.sessionID
+      if (seen?.type === "session.compacted" && session) started.delete(session)
+      if (seen?.type === "session.idle" && session) ask(event("Stop", session, {})).catch(() => {})
+    },
+  }
+}
+"""
+
 
 class Started(NamedTuple):
     """How clients start co."""
@@ -57,8 +111,11 @@ class Started(NamedTuple):
     def _places(self) -> list[str]:
         return ["--data-dir", self.data_dir, *(["--vault", self.vault] if self.vault else [])]
 
+    def hook_words(self, client: str) -> list[str]:
+        return [*self.program, "hook", client, *self._places]
+
     def hook(self, client: str) -> str:
-        return f"{shlex.join([*self.program, 'hook', client, *self._places])} || true"
+        return f"{shlex.join(self.hook_words(client))} || true"
 
     def server(self, **more: Any) -> dict[str, Any]:
         words = [*self.program, "mcp", *self._places]
@@ -76,7 +133,7 @@ def hooks_of(client: str, started: Started) -> dict[str, Any]:
 
 
 def plugin_files(client: str, started: Started) -> dict[str, str]:
-    """The files of a client's plugin by their paths; none for a client whose settings are edited instead."""
+    """The files of a client's plugin by their paths; none for a client that has no command to install one."""
     inside = {"hooks/hooks.json": _json({"hooks": hooks_of(client, started)}), "skills/memory/SKILL.md": SKILL}
     inside["README.md"] = README
     about = {"name": NAME, "version": VERSION, "description": ABOUT}
@@ -100,6 +157,14 @@ def plugin_files(client: str, started: Started) -> dict[str, str]:
     inside |= {".mcp.json": _json({"mcpServers": {"co": servers}}), f"{folder}/plugin.json": _json(plugin)}
     files = {f"plugins/{NAME}/{path}": text for path, text in inside.items()}
     return {**files, f"{where}/marketplace.json": _json({**market, "plugins": [entry]})}
+
+
+def opencode_plugin(started: Started) -> str:
+    """The one file that opencode needs: a plugin that asks `co hook` and adds the server to the configuration."""
+    server = started.server()
+    local = {"type": "local", "command": [server["command"], *server["args"]], "enabled": True}
+    local |= {"environment": server["env"]} if "env" in server else {}
+    return OPENCODE % {"command": json.dumps(started.hook_words("opencode")), "server": json.dumps(local)}
 
 
 def with_settings(client: str, settings: dict[str, Any], started: Started) -> dict[str, Any]:

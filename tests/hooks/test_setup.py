@@ -45,7 +45,8 @@ def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "programs"
     write_script(folder / "claude", CLAUDE)
     write_script(folder / "gemini", GEMINI)
-    write_script(folder / "qwen", "exit 1")
+    for name in ("qwen", "opencode"):  # nothing of them is run
+        write_script(folder / name, "exit 1")
     monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
     return folder
 
@@ -54,7 +55,7 @@ def files(home: Path) -> dict[str, bytes]:
     """What a client keeps below the home."""
     return {
         str(path.relative_to(home)): path.read_bytes()
-        for folder in (".claude", ".gemini", ".qwen", ".codex")
+        for folder in (".claude", ".gemini", ".qwen", ".codex", ".config/opencode")
         for path in sorted((home / folder).rglob("*"))
         if path.is_file()
     }
@@ -81,12 +82,12 @@ def test_a_hook_that_was_set_up_gives_notes_and_works_without_our_variables(co: 
 
 
 @pytest.mark.usefixtures("programs")
-@pytest.mark.parametrize("client", ["claude-code", "gemini", "qwen"])
+@pytest.mark.parametrize("client", ["claude-code", "gemini", "qwen", "opencode"])
 @pytest.mark.parametrize("used", [True, False], ids=["a client in use", "a new client"])
 def test_undo_leaves_every_file_as_it_was(co: Co, home: Path, client: str, used: bool) -> None:
     folder = Path(CLIENTS[client].home())
     if used:
-        folder.mkdir()
+        folder.mkdir(parents=True)
         (folder / "settings.json").write_text('{"model":   "mine", "hooks": {"Stop": []}}')
         (folder / "trustedFolders.json").write_text("{ }")
     before = files(home)
@@ -124,14 +125,23 @@ def test_undo_keeps_what_the_person_changed_since_and_other_plugins(co: Co, home
 
 
 @pytest.mark.usefixtures("programs")
-@pytest.mark.parametrize("client", ["claude-code", "gemini", "qwen"])
+@pytest.mark.parametrize("client", ["claude-code", "gemini", "qwen", "opencode"])
 def test_a_dry_run_shows_what_would_be_done_and_does_nothing(co: Co, home: Path, client: str) -> None:
     ran = co.process("setup", client, "--dry-run")
 
     assert ran.code == 0
-    assert ("+      " if client == "qwen" else f"run {CLIENTS[client].program} ") in ran.out
+    assert ("\n+" if CLIENTS[client].settings else f"run {CLIENTS[client].program} ") in ran.out
     assert files(home) == {}
     assert not (home / "asked").exists()
+
+
+@pytest.mark.usefixtures("programs")
+@pytest.mark.parametrize("client", ["claude-code", "gemini", "qwen", "opencode"])
+def test_the_hook_that_a_client_has_is_found_and_works(co: Co, client: str) -> None:
+    co.process("setup", client)
+
+    assert f" hook {client} --data-dir " in CLIENTS[client].hook_command()
+    assert co.process("setup", client, "--check").code == 0
 
 
 @pytest.mark.usefixtures("programs")
