@@ -7,9 +7,11 @@ or the conversation is private, nobody calls this.
 from __future__ import annotations
 
 import contextlib
+import re
 import time
 from collections.abc import Sequence
 from typing import NamedTuple
+from uuid import uuid4
 
 from co_cli.activity import extracted
 from co_cli.errors import ActivityUnavailableError, IndexUnavailableError, InvalidInputError, KnowledgeError
@@ -17,7 +19,7 @@ from co_cli.hits import Filters
 from co_cli.notes.editing import render_note, set_fields
 from co_cli.notes.new_note import title_from
 from co_cli.notes.note import read_note
-from co_cli.notes.refs import FOLDERS, source_ref, without_lines
+from co_cli.notes.refs import FOLDERS, path_of, source_ref, without_lines
 from co_cli.notes.secrets import redact
 from co_cli.notes.transcripts import SpokenTurn, nested, participants, read_turns, render_turns
 from co_cli.saving.writer import VaultWriter
@@ -25,6 +27,8 @@ from co_cli.values import DAY, moment_text
 from co_cli.vault import Vault
 
 LONGEST_ID = 200
+UNIQUE = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?![a-z]+\b|\d+\b)[0-9a-z]{16,}", re.IGNORECASE)
+"""In an id that no two conversations share: a UUID, or a long run of letters and digits. Models invent `session-1`."""
 
 
 class KeptSession(NamedTuple):
@@ -51,14 +55,23 @@ class KeptTurns(NamedTuple):
 
 
 def keep_turns(vault: Vault, session: KeptSession, turns: Sequence[SpokenTurn], repeated: bool = False) -> KeptTurns:
-    """Append turns to the file of their session. With `repeated`, they may begin with turns that it has already."""
+    """Append turns to the file of their session.
+
+    `repeated`: an agent hands them in. They may begin with turns that the file has already, the id may be the ref of
+    the file, and one that the agent may have invented continues a file only if the turns do.
+    """
     said = [turn._replace(text=redact(turn.text.strip())) for turn in turns if turn.text.strip()]
     store = vault.store
     with store.lock():
+        named = _session_of(vault, session.id) if repeated else None
+        session = session._replace(id=named or session.id or uuid4().hex) if repeated else session
         path = _file_of(vault, session.id)
         before = store.read(path) if path else b""
         if path and repeated:
-            said = _unsaid(read_turns(read_note(path, before).body), said)
+            unsaid = _unsaid(read_turns(read_note(path, before).body), said)
+            if said and len(unsaid) == len(said) and not (named or UNIQUE.search(session.id)):
+                session, path, before = session._replace(id=uuid4().hex), None, b""
+            said = unsaid
         if path and not said:
             return KeptTurns(source_ref(path), 0)
         if not said:
@@ -110,6 +123,14 @@ def expire(vault: Vault, now: float) -> list[str]:
 def _last_said(vault: Vault, path: str, created: float) -> float:
     turns = read_turns(read_note(path, vault.store.read(path)).body)
     return max((turn.at for turn in turns if turn.at is not None), default=created)
+
+
+def _session_of(vault: Vault, ref: str) -> str | None:
+    """The id of the conversation with this ref; None if it is no such ref."""
+    path = path_of(ref) if ref.startswith("conversation:") else None
+    if path is None or not vault.store.exists(path):
+        return None
+    return str(read_note(path, vault.store.read(path)).metadata.get("session") or "") or None
 
 
 def _file_of(vault: Vault, session: str) -> str | None:

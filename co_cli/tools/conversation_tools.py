@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+import time
+from typing import Annotated, Any, cast
 
 from pydantic import Field, WithJsonSchema
 
@@ -10,16 +11,15 @@ from co_cli.conversations.capture import KeptSession, keep_turns
 from co_cli.errors import InvalidInputError
 from co_cli.notes.dates import read_moment
 from co_cli.notes.transcripts import SpokenTurn, speaker_of, user_name
-from co_cli.tools.fencing import one_line
+from co_cli.tools.fencing import one_line, plain_ref
 from co_cli.tools.tool import ToolContext, ToolResult, tool
 
 
 @tool("Keep a conversation")
 def save_conversation(
     ctx: ToolContext,
-    session: Annotated[str, Field(description="An id, the same for all turns of one conversation")],
     turns: Annotated[
-        list[dict[str, str | None]],
+        list[dict[str, Any]],
         WithJsonSchema(
             {
                 "type": "array",
@@ -32,18 +32,40 @@ def save_conversation(
             }
         ),
     ],
+    session: Annotated[str, Field(description="Which conversation to continue, as an earlier answer named it")] = "",
     title: str = "",
 ) -> ToolResult[dict[str, Any]]:
     """Keep what was said in this conversation, word for word, at its end or now and then. Turns that were kept before
     may be sent again. Not if the user wants it to be private."""
     if not ctx.kb.captures:
         raise InvalidInputError("save_conversation: the user keeps no conversations (setting capture)")
-    speakers = [(turn.get("role") or turn.get("speaker") or "", turn.get("name") or "") for turn in turns]
+    speakers = [(_word(turn, "role", "speaker"), _word(turn, "name")) for turn in turns]
+    now = time.time()
     said = [
-        SpokenTurn(speaker_of(*speaker), turn.get("text") or turn.get("content") or "", read_moment(turn.get("time")))
+        SpokenTurn(speaker_of(*speaker), text_of(turn), read_moment(turn.get("time")) or now)
         for speaker, turn in zip(speakers, turns, strict=True)
     ]
-    about = KeptSession(session, ctx.kb.activity.actor.partition(":")[0], title, user_name(speakers))
+    about = KeptSession(plain_ref(session), ctx.kb.activity.actor.partition(":")[0], title, user_name(speakers))
     kept = keep_turns(ctx.kb.vault, about, said, repeated=True)
     turns_kept = "1 turn" if kept.added == 1 else f"{kept.added} turns"
-    return ToolResult(f"kept {turns_kept} in {one_line(kept.ref)}", kept._asdict())
+    ref = one_line(kept.ref)
+    text = f"kept {turns_kept} in {ref}; for more of this conversation pass session={ref}"
+    return ToolResult(text, kept._asdict())
+
+
+def text_of(turn: dict[str, Any]) -> str:
+    """What was said: a text, or parts as chat interfaces write them, of which those with words are kept."""
+    content = turn.get("text") or turn.get("content") or turn.get("parts") or ""
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, list):
+        content = [content]
+    texts: list[str] = []
+    for part in cast("list[Any]", content):
+        inner = cast("dict[str, Any]", part).get("text") if isinstance(part, dict) else part
+        texts += [inner] if isinstance(inner, str) and inner.strip() else []
+    return "\n\n".join(texts)
+
+
+def _word(turn: dict[str, Any], *names: str) -> str:
+    return next((str(turn[name]) for name in names if turn.get(name)), "")

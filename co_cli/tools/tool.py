@@ -11,10 +11,10 @@ import json
 import reprlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Generic, NamedTuple, TypeVar, cast, get_args, get_type_hints
 
-from pydantic import ConfigDict, TypeAdapter, ValidationError, create_model
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, create_model
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
@@ -70,36 +70,48 @@ class Tool:
         self.function, self.name, self.title = function, function.__name__, title
         self.read_only, self.destructive, self.idempotent = read_only, destructive, idempotent
         self.description = " ".join((function.__doc__ or "").split())
-        hints = get_type_hints(function, include_extras=True)
+
+    @cached_property
+    def _model(self) -> type[BaseModel]:
+        """The arguments. Models and schemas are made when a client first asks: they take longer than all else here."""
+        hints = get_type_hints(self.function, include_extras=True)
         fields: dict[str, Any] = {}
-        for name, parameter in [*inspect.signature(function).parameters.items()][1:]:
+        for name, parameter in [*inspect.signature(self.function).parameters.items()][1:]:
             if parameter.kind is parameter.VAR_KEYWORD:
                 shared = get_type_hints(get_args(hints[name])[0], include_extras=True)
                 fields |= {key: (hint, None) for key, hint in shared.items()}
             else:
                 fields[name] = (hints[name], ... if parameter.default is parameter.empty else parameter.default)
         config = ConfigDict(coerce_numbers_to_str=True, allow_inf_nan=False)
-        self._model = create_model(self.name, __config__=config, **fields)
-        schema = self._model.model_json_schema(schema_generator=_LeanSchema)
-        self._properties: dict[str, dict[str, Any]] = schema.pop("properties")
-        lean = {
-            name: {key: field[key] for key in field if key not in OMITTED}
-            for name, field in self._properties.items()
-            if not self._model.model_fields[name].exclude
-        }
-        self.parameters = {"type": "object", "properties": lean} | {
-            key: schema[key] for key in schema if key == "required"
-        }
+        return create_model(self.name, __config__=config, **fields)
+
+    @cached_property
+    def _schema(self) -> dict[str, Any]:
+        return self._model.model_json_schema(schema_generator=_LeanSchema)
+
+    @cached_property
+    def parameters(self) -> dict[str, Any]:
         """JSON schema of the arguments, as short as a model needs it: every request carries it.
 
         It lacks arguments with `Field(exclude=True)`, which programs may send.
         """
-        self.returns = TypeAdapter[Any](get_args(hints["return"])[0]).json_schema()
+        lean = {
+            name: {key: field[key] for key in field if key not in OMITTED}
+            for name, field in self._schema["properties"].items()
+            if not self._model.model_fields[name].exclude
+        }
+        required = {"required": self._schema["required"]} if "required" in self._schema else {}
+        return {"type": "object", "properties": lean} | required
+
+    @cached_property
+    def returns(self) -> dict[str, Any]:
         """JSON schema of `ToolResult.data`."""
+        hints = get_type_hints(self.function, include_extras=True)
+        return TypeAdapter[Any](get_args(hints["return"])[0]).json_schema()
 
     def read_arguments(self, sent: Mapping[str, Any] | None) -> tuple[dict[str, Any], list[str]]:
         """The arguments as the function takes them, and the names that it does not have."""
-        properties = self._properties
+        properties = self._schema["properties"]
         required = self.parameters.get("required", ())
         given: dict[str, Any] = {}
         ignored: list[str] = []

@@ -175,7 +175,7 @@ def test_an_mcp_client_hands_in_turns_and_repeats_itself(open_vault: OpenVault, 
     last = toolbox.call("save_conversation", {"session": "s-1", "turns": more[-1:]})
 
     assert (first.data["added"], again.data["added"], last.data["added"]) == (3, 1, 0)
-    assert again.text == "kept 1 turn in conversation:which-pool"
+    assert again.text.startswith("kept 1 turn in conversation:which-pool; ")
     assert vault.notes() == ["conversations/which-pool.md"]
     assert [speaker for speaker, _ in said(kb)] == ["Mara", "Tool web", "Assistant", "Mara"]
     written = vault.read("conversations/which-pool.md")
@@ -196,7 +196,10 @@ def test_a_client_of_co_mcp_hands_in_turns_which_a_search_finds(tmp_path: Path) 
     kept = server.call("save_conversation", session="s-1", turns=turns)
     found = server.call("search_knowledge", query="paint the harbour wall", kind=["conversation"])
 
-    assert kept["content"][0]["text"] == "kept 2 turns in conversation:shall-we-paint-the-harbour-wall"
+    assert kept["content"][0]["text"] == (
+        "kept 2 turns in conversation:shall-we-paint-the-harbour-wall; "
+        "for more of this conversation pass session=conversation:shall-we-paint-the-harbour-wall"
+    )
     assert "Shall we paint the harbour wall?" in found["content"][0]["text"]
     assert server.end() == (0, "", "")
     assert place.vault.notes() == ["conversations/shall-we-paint-the-harbour-wall.md"]
