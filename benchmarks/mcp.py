@@ -20,7 +20,7 @@ from co_cli.tools import TOOLS, Toolbox
 from co_cli.tools.budget import estimate_tokens
 
 REPEATS = 7
-GOAL = 2.5
+GOAL = 1.2
 INITIALIZE = {
     "method": "initialize",
     "params": {

@@ -7,15 +7,15 @@ Constructing it touches nothing: the first run or the first call opens the vault
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, get_args
 
 import anyio
 import anyio.to_thread
 from pydantic_ai import Agent, CapabilityEvent, FunctionToolset, RunContext
-from pydantic_ai.capabilities import AbstractCapability
+from pydantic_ai.capabilities import AbstractCapability, PrefixTools
 from pydantic_ai.exceptions import UserError
 from pydantic_ai.messages import ModelMessage, TextContent, UserPromptPart
 from pydantic_ai.run import AgentRunResult
@@ -36,8 +36,8 @@ from co_cli.notes.transcripts import SpokenTurn
 from co_cli.searching.context import ContextNote, WorkingSet
 from co_cli.tools.budget import estimate_tokens
 from co_cli.tools.fencing import unfenced
-from co_cli.tools.guidance import instructions
-from co_cli.tools.prompt_notes import is_unchanged, render_notes
+from co_cli.tools.guidance import instructions, vault_name
+from co_cli.tools.prompt_notes import FENCED, is_unchanged, named_frame, render_notes
 from co_cli.tools.toolbox import RESULT_TOKENS
 
 FRESH_SECONDS = 0.3
@@ -106,6 +106,8 @@ class Knowledge(AbstractCapability[Any]):
     token: str | None = field(default=None, repr=False)
     """For the server; None: the one in the variable CO_TOKEN."""
     id: str | None = "knowledge"
+    tool_prefix: str = field(default="", repr=False)
+    """What `prefix_tools` puts before the names of the tools."""
 
     @classmethod
     def combine(cls, capabilities: Sequence[AbstractCapability[Any]]) -> AbstractCapability[Any]:
@@ -131,8 +133,20 @@ class Knowledge(AbstractCapability[Any]):
     def get_toolset(self) -> FunctionToolset[Any]:
         return self.toolset
 
-    def get_instructions(self) -> str:
-        return instructions([tool.name for tool in self.access.selected], self.context)
+    def prefix_tools(self, prefix: str) -> PrefixTools[Any]:
+        """The same with other names of its tools, for an agent with two vaults; the instructions use these names."""
+        return PrefixTools(wrapped=replace(self, tool_prefix=f"{prefix}_{self.tool_prefix}"), prefix=prefix)
+
+    def get_instructions(self) -> Callable[[RunContext[Any]], str]:
+        return lambda ctx: self.instruct(ctx.deps)
+
+    def instruct(self, deps: object = None) -> str:
+        """When to use which tool, and which vault they use, if it can be opened."""
+        try:
+            vault = self.access.toolbox(deps).vault
+        except (KnowledgeError, UserError):  # the run says so
+            vault = "a vault"
+        return instructions([tool.name for tool in self.access.selected], self.context, vault, self.tool_prefix)
 
     def checkpoint(
         self,
@@ -186,6 +200,7 @@ class Knowledge(AbstractCapability[Any]):
         """Collect step by step in `found`, so that a run that cannot wait uses what is there."""
         toolbox = self.access.toolbox(deps)
         kb = toolbox.kb
+        found.vault = vault_name(kb)
         found.room = kb.settings.context_tokens if self.context_tokens is None else self.context_tokens
         if self.skills == "inject":
             found.skill, found.skill_report = skill_for(kb, text, seen.skills, found.room)
@@ -205,7 +220,8 @@ class Knowledge(AbstractCapability[Any]):
         skill = {"skill": found.skill_report} if found.skill_report else {}
         if not self.context:
             return None, skill
-        text, report = render_notes(list(found.notes), found.room)
+        frame = named_frame(found.vault, f"{self.tool_prefix}read_note") if self.tool_prefix else FENCED
+        text, report = render_notes(list(found.notes), found.room, frame)
         part = UserPromptPart([TextContent(text, metadata={KEY: report})]) if text else None
         return part, {**skill, **report, "degraded": list(found.degraded)}
 
@@ -226,6 +242,7 @@ class Additions:
     """What was found for a prompt so far."""
 
     room: int
+    vault: str = ""
     notes: list[ContextNote] = field(default_factory=list[ContextNote])
     degraded: list[str] = field(default_factory=list[str])
     skill: UserPromptPart | None = None
@@ -256,7 +273,7 @@ def working_set(kb: KnowledgeBase, task: str, context_tokens: int | None = None)
         tool.name: estimate_tokens(f"{tool.name} {tool.description} {tool.parameters}")
         for tool in given.access.selected
     }
-    instructed = given.get_instructions()
+    instructed = given.instruct()
     return WorkingSet(instructed, estimate_tokens(instructed), tools, knowledge, estimate_tokens(knowledge), report)
 
 

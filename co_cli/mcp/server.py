@@ -29,7 +29,7 @@ from co_cli.notes.store import NoteStore
 from co_cli.summaries import NoteSummary
 from co_cli.tools import Toolbox
 from co_cli.tools.fencing import GUIDE, clean, one_line, plain_ref
-from co_cli.tools.guidance import instructions
+from co_cli.tools.guidance import instructions, vault_name
 from co_cli.tools.prompt_notes import render_notes
 from co_cli.values import OWN_SOURCES
 from co_cli.version import __version__
@@ -112,9 +112,9 @@ class VaultServer(Server[Any]):
         self._prompts = {prompt.name: prompt for tool, prompt in PROMPTS.items() if tool in ("", *names)}
         super().__init__(
             "co-cli",
-            title="co-cli",
+            title=f"co-cli: {vault_name(self.kb)}",
             description="A memory and a library in Markdown files that you own, searched by words and meaning.",
-            instructions=instructions(names, context=False),
+            instructions=instructions(names, False, toolbox.vault),
             version=__version__,
             on_list_tools=self.list_tools,
             on_call_tool=self.call_tool,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, is_dataclass
+from functools import cached_property
 from typing import Any, cast
 
 from co_cli.errors import InvalidInputError, KnowledgeError, NoteConflictError, NoteMissingError, UnknownRefError
@@ -13,6 +14,7 @@ from co_cli.tools.article_tools import read_note, recall_article, save_article
 from co_cli.tools.context_tools import context_refresh, context_tree, find_checkpoint, next_step
 from co_cli.tools.conversation_tools import save_conversation
 from co_cli.tools.fencing import one_line
+from co_cli.tools.guidance import describe_vault
 from co_cli.tools.knowledge import search_knowledge
 from co_cli.tools.memory import forget_memory, list_memories, rate_memory, recall_memory, save_memory, update_memory
 from co_cli.tools.skill_tools import SKILL_TOOLS
@@ -69,6 +71,11 @@ class Toolbox:
         if with_skills is None and set(self.tools) & set(SKILL_TOOLS) and not kb.local.skills.there():
             self.tools = select_tools(names, read_only, False)
         self.freshener = Freshener(kb)
+
+    @cached_property
+    def vault(self) -> str:
+        """Which vault this is, for instructions; as it was first asked, so that they stay the same."""
+        return describe_vault(self.kb)
 
     def call(
         self, name: str, arguments: Mapping[str, Any] | None = None, tokens: int | None = None

@@ -10,10 +10,11 @@ import sys
 import pexpect
 import pytest
 
+from benchmarks.mcp import INITIALIZE, cpu_until_answered
 from co_cli.knowledge_base import KnowledgeBase
 from tests.cli.screen import terminal
 from tests.command import Co
-from tests.mcp_server.talking import MODERN, Place, over_stdio
+from tests.mcp_server.talking import CO, MODERN, Place, over_stdio
 
 
 @pytest.mark.slow
@@ -97,6 +98,21 @@ def test_a_search_db_that_is_cut_under_a_server_neither_ends_it_nor_hides_a_note
         assert not answer["isError"], answer
         assert f'ref="memory:oak-{query[8:]}"' in answer["content"][0]["text"]
     assert server.end()[0] == 0
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows does not report the CPU time of child processes")
+def test_it_answers_initialize_at_little_more_than_what_importing_the_sdk_costs(place: Place) -> None:
+    place.vault.write("memories/oak.md", "Oaks live long.")
+    sdk, server = [], []
+    for _ in range(4):  # in turn, and the best of each: others may be using this machine
+        for taken, command, requests in (
+            (sdk, [sys.executable, "-c", "import mcp.server"], ()),
+            (server, [*CO, "mcp"], (INITIALIZE,)),
+        ):
+            taken.append(cpu_until_answered(command, requests, place.environment, str(place.folder)))
+
+    assert min(server) - min(sdk) <= 0.2, (sdk, server)
 
 
 @pytest.mark.slow
