@@ -50,6 +50,8 @@ STRANGER_SECONDS, STRANGER_BYTES = 5, 1_000
 """The same for a request without one, such as a sign-in, and how long its body may be."""
 DEEPEST = 64
 """Levels of JSON. Python's own limit depends on how deep the call is."""
+SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]")
+"""Half an emoji as bytes, which UTF-8 does not have."""
 HALF_CHARACTER = re.compile(rb"\\(?:u[dD][89abAB]\w\w\\u[dD][c-fC-F]\w\w|(u[dD][89a-fA-F]\w\w)|.)")
 """A JSON escape; group 1 is half of a surrogate pair without the other half."""
 ADDRESSES = 10_000
@@ -309,7 +311,8 @@ def token_in(variable: str) -> str:
 
 
 def whole_characters(data: bytes) -> bytes:
-    r"""JSON with half emoji, which JavaScript writes as `\ud83d`, replaced by U+FFFD."""
+    r"""JSON with half emoji, which JavaScript writes as `\ud83d` and others as bytes, replaced by U+FFFD."""
+    data = SURROGATE.sub("\ufffd".encode(), data) if b"\xed" in data else data
     return HALF_CHARACTER.sub(lambda found: rb"\ufffd" if found[1] else found[0], data) if b"\\u" in data else data
 
 

@@ -8,7 +8,16 @@ import sys
 
 from co_cli.cli.opening import open_knowledge_base, print_json
 from co_cli.errors import InvalidInputError
-from co_cli.mcp.clients import CLIENTS, PATH, add_command, authority, client_config, command_line, environment
+from co_cli.mcp.clients import (
+    CLIENTS,
+    PATH,
+    add_command,
+    authority,
+    client_config,
+    command_line,
+    config_text,
+    environment,
+)
 from co_cli.settings import Settings
 from co_cli.tools import Toolbox
 
@@ -77,5 +86,7 @@ def _print_config(options: argparse.Namespace, settings: Settings) -> None:
     if client == "claude-code" and not options.json:
         print(add_command(command, address, env=environment(settings)))
     else:
-        print_json(client_config(client, command, address, environment(settings)))
+        config = client_config(client, command, address, environment(settings))
+        text = None if options.json else config_text(client, config)
+        print_json(config) if text is None else print(text)
     print(f"{client}: {CLIENTS[client]}", file=sys.stderr)

@@ -1,7 +1,8 @@
-"""Configuration that makes a client start `co mcp` for this vault, or connect to it: a command, or JSON."""
+"""Configuration that makes a client start `co mcp` for this vault, or connect to it: a command, or its file."""
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import sys
@@ -18,16 +19,31 @@ PATH = "/mcp"
 CLIENTS = {
     "claude-code": "run this command, or put the output of --json into .mcp.json",
     "claude-desktop": "put this into claude_desktop_config.json (Settings > Developer > Edit Config opens it)",
+    "codex": "put this into ~/.codex/config.toml, or into .codex/config.toml of one project",
     "cursor": "put this into ~/.cursor/mcp.json, or into .cursor/mcp.json of one project",
+    "gemini": "put this into ~/.gemini/settings.json, or into .gemini/settings.json of one project",
+    "goose": "put this into ~/.config/goose/config.yaml",
+    "opencode": "put this into ~/.config/opencode/opencode.json, or into opencode.json of one project",
     "vscode": "put this into .vscode/mcp.json, or into yours (`MCP: Open User Configuration`)",
+    "windsurf": "put this into ~/.codeium/windsurf/mcp_config.json",
+    "zed": "put this into your settings (`zed: open settings file`), or into .zed/settings.json of one project",
 }
 """Programs that speak MCP, and where their configuration goes."""
 TOKENS = {
     "claude-code": f"${{{TOKEN_VARIABLE}}}",
+    "codex": TOKEN_VARIABLE,
     "cursor": f"${{env:{TOKEN_VARIABLE}}}",
+    "gemini": f"${TOKEN_VARIABLE}",
+    "goose": f"${{{TOKEN_VARIABLE}}}",
+    "opencode": f"{{env:{TOKEN_VARIABLE}}}",
     "vscode": "${input:co-token}",
+    "windsurf": f"${{env:{TOKEN_VARIABLE}}}",
 }
 """How a client's configuration names the token: it is never written to a file."""
+NO_TOKENS = {
+    "claude-desktop": "Claude Desktop starts its servers itself",
+    "zed": "Zed's settings have no variables, so the token would be in the file",
+}
 TOKEN_INPUT = {"type": "promptString", "id": "co-token", "description": "Token for co mcp", "password": True}
 
 
@@ -67,26 +83,68 @@ def environment(settings: Settings) -> dict[str, str]:
 def client_config(
     client: str, command: Sequence[str], address: str = "", env: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
-    """The JSON for a client that starts the command or, if there is an address, connects to that."""
-    server: dict[str, Any] = {"command": command[0], "args": list(command[1:])} | ({"env": env} if env else {})
-    if address:
-        if client not in TOKENS:
-            raise InvalidInputError("Claude Desktop starts its servers itself: leave out --http")
-        server = {"url": address, "headers": {"Authorization": f"Bearer {TOKENS[client]}"}}
-    if client in ("claude-code", "vscode"):
-        server = {"type": "http" if address else "stdio", **server}
-    if client == "vscode":
-        return {"inputs": [TOKEN_INPUT] if address else [], "servers": {NAME: server}}
+    """The configuration of a client that starts the command or, if there is an address, connects to that."""
+    if address and client not in TOKENS:
+        raise InvalidInputError(f"{NO_TOKENS[client]}: leave out --http")
+    program: dict[str, Any] = {"command": command[0], "args": list(command[1:])} | ({"env": dict(env)} if env else {})
+    headers = {"Authorization": f"Bearer {TOKENS[client]}"} if address else {}
+    match client:
+        case "claude-code":
+            server = {"type": "http", "url": address, "headers": headers} if address else {"type": "stdio", **program}
+        case "vscode":
+            server = {"type": "http", "url": address, "headers": headers} if address else {"type": "stdio", **program}
+            return {"inputs": [TOKEN_INPUT] if address else [], "servers": {NAME: server}}
+        case "codex":
+            server = {"url": address, "bearer_token_env_var": TOKENS[client]} if address else program
+            return {"mcp_servers": {NAME: server}}
+        case "gemini":
+            server = {"httpUrl": address, "headers": headers} if address else program
+        case "windsurf":
+            server = {"serverUrl": address, "headers": headers} if address else program
+        case "opencode":
+            local = {"type": "local", "command": list(command)} | ({"environment": dict(env)} if env else {})
+            server = {"type": "remote", "url": address, "headers": headers} if address else local
+            return {"$schema": "https://opencode.ai/config.json", "mcp": {NAME: server}}
+        case "goose":
+            about = {"name": NAME, "description": "Notes in Markdown", "enabled": True, "timeout": 300}
+            local = {"type": "stdio", "cmd": command[0], "args": list(command[1:]), "envs": dict(env or {})}
+            remote = {"type": "streamable_http", "uri": address, "headers": headers, "env_keys": [TOKEN_VARIABLE]}
+            return {"extensions": {NAME: about | (remote if address else local)}}
+        case "zed":
+            return {"context_servers": {NAME: program}}
+        case _:
+            server = {"url": address, "headers": headers} if address else program
     return {"mcpServers": {NAME: server}}
+
+
+def config_text(client: str, config: dict[str, Any]) -> str | None:
+    """The configuration as the client's file has it, where that is not JSON."""
+    if client == "codex":
+        ((table, servers),) = config.items()
+        server = servers[NAME]
+        lines = [f"[{table}.{NAME}]", *(f"{key} = {_toml(value)}" for key, value in server.items())]
+        return "\n".join(lines)
+    if client == "goose":
+        import yaml  # 30 ms
+
+        return yaml.safe_dump(config, sort_keys=False, allow_unicode=True).rstrip()
+    return None
+
+
+def _toml(value: str | list[str] | dict[str, str]) -> str:
+    """TOML's strings are JSON's, without escapes for halves of characters."""
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{key} = {_toml(one)}" for key, one in value.items()) + " }"
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def add_command(
     command: Sequence[str], address: str = "", token: str = "", env: Mapping[str, str] | None = None
 ) -> str:
-    """The command that adds the server to Claude Code. Without a token, the shell reads it from the variable."""
+    """The command that adds the server to Claude Code. Without a token, Claude Code reads it from the variable."""
     words = ["claude", "mcp", "add", "--scope", "user"]
     if not address:
         variables = [word for name, value in (env or {}).items() for word in ("--env", f"{name}={value}")]
         return shlex.join([*words, NAME, *variables, "--", *command])
-    connect = shlex.join([*words, "--transport", "http", NAME, address])
-    return f'{connect} --header "Authorization: Bearer {token or "$" + TOKEN_VARIABLE}"'
+    header = f"Authorization: Bearer {token or TOKENS['claude-code']}"
+    return shlex.join([*words, "--transport", "http", NAME, address, "--header", header])

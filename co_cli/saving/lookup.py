@@ -38,7 +38,7 @@ from co_cli.values import moment_text, to_utf8
 from co_cli.vault import Vault
 
 MIN_SIMILARITY, MIN_PART = 66, 75
-"""For the name as a whole, and for the best part of a longer name."""
+"""For the name as a whole, and for a name that is asked for by a part: `ana` is not near to `anatomy`."""
 SHORTEST_GUESS = 3
 """Letters of a ref that is compared with others: one or two letters are part of nearly every name."""
 MAX_SUGGESTIONS = 3
@@ -396,11 +396,16 @@ def _closest(asked: str, refs: Iterable[str]) -> list[str]:
     names = {ref: ref.rsplit(":" if "/" in name else "/", 1)[-1].rsplit(":", 1)[-1] for ref in refs}
     from rapidfuzz import fuzz, process  # 40 ms, only for a ref that no note has
 
-    found = process.extract(
-        name, names, scorer=fuzz.WRatio, limit=MAX_SUGGESTIONS, score_cutoff=MIN_SIMILARITY, processor=str.casefold
+    scored = process.extract(
+        name, names, scorer=fuzz.WRatio, limit=None, score_cutoff=MIN_SIMILARITY, processor=str.casefold
     )
-    return [
+    near = [
         ref
-        for known, score, ref in found
-        if ref != asked and (score >= MIN_PART or fuzz.ratio(name, known, processor=str.casefold) >= MIN_SIMILARITY)
+        for known, score, ref in scored
+        if ref != asked
+        and (
+            (score >= MIN_PART and len(known) > len(name))
+            or fuzz.ratio(name, known, processor=str.casefold) >= MIN_SIMILARITY
+        )
     ]
+    return near[:MAX_SUGGESTIONS]

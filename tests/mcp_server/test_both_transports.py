@@ -129,6 +129,31 @@ def test_an_unknown_resource_is_a_protocol_error_that_names_the_closest(served: 
         assert raised.value.code == -32602, uri
 
 
+def test_a_suggestion_for_an_unknown_ref_is_near_to_it(served: Served) -> None:
+    _, talk = served
+    for title in ("Ana", "A", "Staging is refreshed on Monday", "Sleeping otters dream"):
+        talk.call_tool("save_memory", {"content": f"About this: {title}.", "title": title})
+
+    def asked(ref: str) -> str:
+        return text_of(talk.call_tool("read_note", {"ref": ref}))
+
+    assert "did you mean memory:staging-is-refreshed-on-monday?" in asked("memory:staging")
+    assert "did you mean memory:staging-is-refreshed-on-monday?" in asked("memory:staging-was-refreshed-on-monday")
+    for far in ("memory:anatomy", "memory:data", "memory:ana-and-the-tea", "memory:preferences"):
+        assert "did you mean" not in asked(far), far
+
+
+def test_a_note_keeps_its_name_when_its_title_changes(served: Served) -> None:
+    place, talk = served
+    talk.call_tool("save_memory", {"content": "The mole is 400 m long.", "title": "Long mole"})
+
+    changed = text_of(talk.call_tool("update_memory", {"ref": "memory:long-mole", "title": "Short mole"}))
+
+    assert "memory:long-mole" in changed
+    assert "title: Short mole" in place.vault.read("memories/long-mole.md")
+    assert "memories/short-mole.md" not in place.vault.notes()
+
+
 def test_prompts_name_the_tool_and_contain_notes_as_data(served: Served) -> None:
     _, talk = served
     talk.call_tool("save_memory", {"content": f"The kiln cracked in May. {POISON}", "title": "Kiln crack"})

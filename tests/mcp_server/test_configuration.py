@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from mcp import Client, StdioServerParameters
 
 from co_cli import __version__
@@ -67,6 +69,52 @@ def test_over_http_the_token_is_named_and_never_written(co: Co, monkeypatch: pyt
         assert "only-tests-know" not in ran.out + ran.err
         if client == "vscode":
             assert (ran.json["inputs"][0]["id"], ran.json["inputs"][0]["password"]) == ("co-token", True)
+
+
+NAMED = {
+    "codex": "CO_MCP_TOKEN",
+    "gemini": "Bearer $CO_MCP_TOKEN",
+    "goose": "Bearer ${CO_MCP_TOKEN}",
+    "opencode": "Bearer {env:CO_MCP_TOKEN}",
+    "windsurf": "Bearer ${env:CO_MCP_TOKEN}",
+}
+"""How each client reads the token from a variable."""
+
+
+@pytest.mark.parametrize("client", [*NAMED, "zed"])
+def test_each_client_gets_the_format_of_its_file_and_the_token_by_name(
+    co: Co, vault: Vault, client: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CO_MCP_TOKEN", "a-token-that-only-tests-know")
+    monkeypatch.setenv("CO_KNOWLEDGE_EXCLUDE", 'drafts/**,"odd"')
+    read = {"codex": tomllib.loads, "goose": yaml.safe_load}.get(client, json.loads)
+    local = co("mcp", "--print-config", client)
+
+    config = read(local.out)
+
+    assert "config" in local.err or "settings" in local.err
+    (servers,) = (value for value in config.values() if isinstance(value, dict))
+    server = servers["co"]
+    program = server.get("command", server.get("cmd"))
+    words = program if isinstance(program, list) else [program, *server["args"]]
+    variables = next(server[name] for name in ("env", "envs", "environment") if name in server)
+    assert words[-5:-3] == ["mcp", "--vault"]
+    assert words[-3] == str(vault.root)
+    assert variables["CO_KNOWLEDGE_EXCLUDE"] == 'drafts/**,"odd"'
+    over_http = co("mcp", "--print-config", client, "--http", "--port", "9000")
+    assert "only-tests-know" not in over_http.out + over_http.err
+    if client == "zed":
+        assert (over_http.code, "leave out --http" in over_http.err) == (2, True)
+        return
+    (server,) = (value["co"] for value in read(over_http.out).values() if isinstance(value, dict))
+    assert "http://127.0.0.1:9000/mcp" in server.values()
+    assert NAMED[client] in (server.get("bearer_token_env_var"), server.get("headers", {}).get("Authorization"))
+
+
+def test_the_command_for_claude_code_leaves_the_token_to_its_variable(co: Co) -> None:
+    command = shlex.split(co("mcp", "--print-config", "claude-code", "--http").out)
+
+    assert command[-1] == "Authorization: Bearer ${CO_MCP_TOKEN}"
 
 
 def test_the_configurations_in_the_guide_are_valid() -> None:

@@ -95,7 +95,7 @@ def test_a_generated_token_is_printed_and_works_until_a_signal(place: Place) -> 
     with http_server(place, CO_MCP_TOKEN="") as (process, address):
         assert process.stderr is not None
         printed = [process.stderr.readline() for _ in range(2)]
-        token = printed[1].split("Bearer ")[1].strip().rstrip('"')
+        token = printed[1].split("Bearer ")[1].strip().rstrip("'")
         assert post(address, **{**GOOD, "Authorization": f"Bearer {token}"}).status_code == 200
         assert post(address, **GOOD).status_code == 401
         with connect(address, b"\x00 no request\r\n\r\n") as stranger:
@@ -107,6 +107,19 @@ def test_a_generated_token_is_printed_and_works_until_a_signal(place: Place) -> 
     assert "claude mcp add" in printed[1]
     assert address in printed[1]
     assert token not in str(process.args)
+
+
+@pytest.mark.parametrize("half", [b"\\ud83e", b"\xed\xa0\xbe"], ids=["escaped", "as bytes"])
+def test_half_an_emoji_is_answered_with_the_id_of_the_request(address: str, half: bytes) -> None:
+    arguments = b'{"content": "Half an otter %s swims.", "title": "Half"}' % half
+    call = b'{"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "save_memory", "arguments": %s}}'
+
+    answer = post(address, call % arguments, **GOOD)
+    wrong = post(address, b'{"jsonrpc": "2.0", "id": 8, "method": "tools/%s", "params": {}}' % half, **GOOD)
+
+    assert (answer.status_code, answer.json()["id"]) == (200, 7)
+    assert "memory:half" in answer.json()["result"]["content"][0]["text"]
+    assert (wrong.json()["id"], "error" in wrong.json()) == (8, True)
 
 
 def test_connections_without_the_token_lock_nobody_out(address: str) -> None:
