@@ -68,6 +68,11 @@ select documents.path from versions join documents on documents.id = document_id
 where root = :root and before = :path order by at desc, versions.id desc limit 1
 """
 
+CHANGED = """
+select documents.id, at, what, path, documents.title, before, gone from versions
+join documents on documents.id = document_id join vaults on vaults.id = vault_id
+where root = :root and at >= :since and what <> 'seen' order by at desc, versions.id desc
+"""
 GONE = """
 select path, title from documents join vaults on vaults.id = vault_id
 where root = :root and gone is not null order by gone desc
@@ -125,6 +130,19 @@ class Version(NamedTuple):
     before: str | None
     front_end: str | None
     """That saved it; None if the file was changed outside of co."""
+
+
+class Changed(NamedTuple):
+    """What happened to a document since a moment."""
+
+    at: float
+    """The last time."""
+    what: str
+    """created, updated, moved, removed or restored"""
+    path: str
+    title: str
+    before: str | None
+    """The path that it had, if it was moved last."""
 
 
 def vault_id(connection: apsw.Connection, root: str) -> int:
@@ -233,6 +251,17 @@ def gone_named(connection: apsw.Connection, root: str, name: str) -> str | None:
 def versions(connection: apsw.Connection, document: int, limit: int) -> list[Version]:
     """Newest first."""
     return [Version._make(row) for row in fetch(connection, HISTORY, {"id": document, "limit": limit})]
+
+
+def changed_since(connection: apsw.Connection, root: str, since: float) -> list[Changed]:
+    """The documents that changed, each once, newest first."""
+    found: dict[int, Changed] = {}
+    for number, at, what, path, title, before, gone in fetch(connection, CHANGED, {"root": root, "since": since}):
+        if number not in found:
+            found[number] = Changed(at, "removed" if gone is not None else what, path, title, before)
+        elif what == "created" and gone is None:
+            found[number] = found[number]._replace(what=what, before=None)
+    return list(found.values())
 
 
 def known_roots(connection: apsw.Connection) -> list[str]:

@@ -6,17 +6,23 @@ A vault may be somebody else's clone, so git starts nothing that its configurati
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 from co_cli.activity import Activity, heads_of
 from co_cli.activity.events import Indexed
-from co_cli.activity.versions import Known, gone_named, known, moved_to, versions
-from co_cli.errors import GitError, KnowledgeError
+from co_cli.activity.versions import Changed, Known, changed_since, gone_named, known, moved_to, versions
+from co_cli.errors import ActivityUnavailableError, GitError, KnowledgeError
 from co_cli.git import Repository
+from co_cli.hits import Filters
 from co_cli.knowledge_index import KnowledgeIndex
+from co_cli.notes.refs import kind_in, source_ref
 from co_cli.saves import SaveReceipt
+from co_cli.saving.lookup import Lookup
+from co_cli.summaries import NoteSummary
 from co_cli.values import moment_text
+from co_cli.vault import Vault
 
 MOST = 200
 SECONDS = 5.0
@@ -58,6 +64,52 @@ class History(NamedTuple):
     """Newest first."""
     problems: list[str]
     """What was left out, and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedNote:
+    """A note that changed since a moment, and what happened to it. Of one that was removed little is known."""
+
+    note: NoteSummary
+    what: str
+    """created, updated, moved, removed or restored"""
+    at: str
+    before: str | None = None
+    """The ref that it had, if it was moved last."""
+
+
+def changed_notes(vault: Vault, filters: Filters) -> tuple[list[ChangedNote], list[str]]:
+    """The notes that changed since `filters.since`, newest first, and why some may be missing.
+
+    A note that says itself that it was created since then counts, also if its file is older than this index.
+    """
+    since, problems = filters.since or 0.0, list[str]()
+    changes: dict[str, tuple[str, Changed]] = {}
+    for root, tier in ((vault.root, ""), *((origin.root, f"{origin.tier}:") for origin in vault.linked if origin.tier)):
+        try:
+            with vault.activity.written().reading() as connection:
+                found = changed_since(connection, root, since)
+        except ActivityUnavailableError as error:
+            problems, found = [f"only new notes are listed, not what was updated or removed: {error}"], []
+        changes |= {os.path.join(root, *change.path.split("/")): (tier, change) for change in found}
+    order = {file: -place for place, file in enumerate(changes)}  # moments are written without fractions of a second
+    listed: list[ChangedNote] = []
+    start = moment_text(since)
+    for note in Lookup(vault).summaries(filters._replace(since=None)):
+        tier, change = changes.pop(note.path, ("", None))
+        if change and change.what != "removed":
+            what = "created" if note.created >= start else change.what
+            before = tier + source_ref(change.before) if change.before and what == "moved" else None
+            listed.append(ChangedNote(note, what, moment_text(change.at), before))
+        elif note.created >= start:
+            listed.append(ChangedNote(note, "created", note.created))
+    for file, (tier, change) in changes.items():
+        kind, at = kind_in(change.path), moment_text(change.at)
+        if change.what == "removed" and not filters.tags and (not filters.sources or kind in filters.sources):
+            gone = NoteSummary(tier + source_ref(change.path), kind, file, change.title, (), None, "")
+            listed.append(ChangedNote(gone, "removed", at))
+    listed.sort(key=lambda changed: (changed.at, order.get(changed.note.path, -len(order))), reverse=True)
+    return listed, problems
 
 
 def history_of(activity: Activity, index: KnowledgeIndex, path: str, limit: int = MOST) -> History:

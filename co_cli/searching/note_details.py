@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import difflib
+import posixpath
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from co_cli.activity.query_log import LoggedQuestion, questions_about
@@ -14,16 +16,19 @@ from co_cli.errors import (
     GitError,
     IndexUnavailableError,
     InvalidInputError,
+    KnowledgeError,
     UnknownRefError,
 )
-from co_cli.hits import Hit
-from co_cli.index.links import Backlink, Link
+from co_cli.hits import Filters, Hit
+from co_cli.index.engine import StoredNote
+from co_cli.index.links import Backlink, Link, aliases_of
+from co_cli.index.tokens import tokens
 from co_cli.notes.excerpts import excerpt
 from co_cli.notes.markdown import Heading
 from co_cli.notes.note import Note, decode
 from co_cli.notes.refs import ENDINGS, lines_of, path_of, source_ref, without_lines
 from co_cli.notes.store import NoteStore
-from co_cli.notes.wikilinks import Attachments
+from co_cli.notes.wikilinks import Attachments, find_links, link_key
 from co_cli.saving.history import SECONDS, NoteChange, history_of, repository_of
 from co_cli.saving.lookup import Lookup, file_of, outdated
 from co_cli.searching.answers import search
@@ -37,7 +42,8 @@ if TYPE_CHECKING:
     from co_cli.vault import Vault
 
 MOST_MENTIONS = 20
-
+NEARBY = 10
+"""Notes of each group around a note that are named."""
 
 DONE = {"create": "created", "change": "updated", "remove": "removed"}
 
@@ -81,6 +87,36 @@ class NoteView:
     linked_from: list[Backlink]
     mentions: list[Hit]
     """Of an entity: the notes that name it, with what they say there."""
+
+
+@dataclass(frozen=True, slots=True)
+class NearbyNote:
+    """A note near another."""
+
+    ref: str
+    title: str
+    line: str = ""
+    """Of a note that links to it: the line with the link."""
+
+
+@dataclass(frozen=True, slots=True)
+class NearbyNotes:
+    """The first of them, and how many more there are."""
+
+    notes: list[NearbyNote]
+    more: int
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """The notes around one."""
+
+    links: NearbyNotes
+    linked_from: NearbyNotes
+    entities: NearbyNotes
+    """That it names and does not link to."""
+    folder: NearbyNotes
+    """Of its folder, newest first, that are not among the others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +174,62 @@ def mentions_of(vault: Vault, note: Note, sources: Sequence[str] = OWN_SOURCES) 
         for hit in named.hits:
             found.setdefault(without_lines(hit.ref), hit)
     return [hit for ref, hit in found.items() if ref != note.ref]
+
+
+def notes_around(vault: Vault, ref: str, note: Note) -> Surroundings:
+    """What a note links to and what links to it, the entities that it names, and the notes of its folder.
+
+    Raises IndexUnavailableError.
+    """
+    lookup = Lookup(vault)
+    origin, path = lookup.locate(ref)
+    index = vault.index.of(origin).notes
+    own = (origin.root, path)
+    links, linked_from = lookup.links(ref, note.links)
+    prefix = f"{origin.tier}:" if origin.tier else ""
+    linked = [link.ref.removeprefix(prefix) for link in links if link.ref]
+    titles = {found.ref: found.title for found in index.find("ref", *linked) if found.path != path}
+    known = [NearbyNote(prefix + name, titles[name]) for name in dict.fromkeys(linked) if name in titles]
+    linking = [NearbyNote(link.ref, link.title) for link in linked_from]
+    said = f" {' '.join(tokens(f'{note.title} {note.body}'))} "
+    everyone = vault.index.notes.docs(Filters(sources=("entity",)))
+    named = [_nearby(entity) for entity in everyone if (entity.root, entity.path) != own and _is_named(entity, said)]
+    folder = posixpath.dirname(path)
+    below = index.docs(Filters(roots=(origin.root,), paths=(f"{folder}/",) if folder else ()))
+    beside = [_nearby(other) for other in below if posixpath.dirname(other.path) == folder and other.path != path]
+    named = [entity for entity in named if entity not in known]
+    elsewhere = {other.ref for other in (*known, *linking, *named)}
+    shown, more = linking[:NEARBY], max(len(linking) - NEARBY, 0)
+    return Surroundings(
+        _first(known),
+        NearbyNotes([replace(other, line=_linking_line(lookup, other.ref, note)) for other in shown], more),
+        _first(named),
+        _first([other for other in beside if other.ref not in elsewhere]),
+    )
+
+
+def _first(notes: list[NearbyNote]) -> NearbyNotes:
+    return NearbyNotes(notes[:NEARBY], max(len(notes) - NEARBY, 0))
+
+
+def _nearby(note: StoredNote) -> NearbyNote:
+    return NearbyNote(note.ref, note.title)
+
+
+def _is_named(entity: StoredNote, said: str) -> bool:
+    """Whether these words, each between spaces, have the title or an alias of an entity."""
+    names = (" ".join(tokens(name)) for name in (entity.title, *aliases_of(entity)))
+    return any(name and f" {name} " in said for name in names)
+
+
+def _linking_line(lookup: Lookup, ref: str, note: Note) -> str:
+    """The first line of a note with a link that may mean another note."""
+    keys = {link_key(name) for name in (note.path, note.title, *note.aliases)}
+    with suppress(KnowledgeError):  # its file is gone, or cannot be read
+        for line in lookup.open(ref)[1].body.split("\n"):
+            if any(link_key(target) in keys for target in find_links(line)):
+                return line.strip()
+    return ""
 
 
 def links_of(vault: Vault, ref: str, note: Note) -> tuple[list[NoteLink], list[Backlink]]:

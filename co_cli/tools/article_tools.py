@@ -8,13 +8,15 @@ from typing import Annotated, Any, Unpack
 from pydantic import Field
 from pydantic_core import to_jsonable_python
 
+from co_cli.errors import IndexUnavailableError
 from co_cli.notes.excerpts import Excerpt, excerpt, marked_ref
+from co_cli.notes.note import Note
 from co_cli.notes.refs import lines_of, without_lines
-from co_cli.searching.note_details import mentions_of
+from co_cli.searching.note_details import NearbyNotes, Surroundings, mentions_of, notes_around
 from co_cli.tools.budget import estimate_tokens, whole_lines
 from co_cli.tools.fencing import fence_note, one_line, plain_ref
-from co_cli.tools.knowledge import DOCUMENTS, Found, FoundNote, Limit, Narrowing, Ranking, fitting, recall
-from co_cli.tools.memory import Receipt, Ref, saved_receipt
+from co_cli.tools.knowledge import DOCUMENTS, MIN_TOKENS, Found, FoundNote, Limit, Narrowing, Ranking, fitting, recall
+from co_cli.tools.memory import Receipt, Ref, saved_receipt, says_title, short
 from co_cli.tools.tool import ToolContext, ToolResult, tool
 from co_cli.values import moment_text
 
@@ -39,6 +41,7 @@ class OpenedNote:
     problem: str | None
     moved: Annotated[str | None, Field(description="What happened to these lines since the ref was given.")]
     mentions: Annotated[list[FoundNote], Field(description="Of an entity: what other notes say about it.")]
+    around: Annotated[Surroundings | None, Field(description="Other notes near it, if they were asked for.")]
 
 
 @tool("Recall articles", read_only=True)
@@ -63,14 +66,19 @@ def save_article(
 
 
 @tool("Read a note", read_only=True)
-def read_note(ctx: ToolContext, ref: Ref) -> ToolResult[OpenedNote]:
-    """Read a note, or the lines that its ref names. Use it after a search, and before update_memory. A long note comes
-    in parts; the answer gives the ref of the next."""
+def read_note(
+    ctx: ToolContext,
+    ref: Ref,
+    around: Annotated[bool, Field(description="Also links, backlinks, entities, folder")] = False,
+) -> ToolResult[OpenedNote]:
+    """Read a note, or the lines that its ref names, after a search and before update_memory. A long note comes in
+    parts."""
     ref = plain_ref(ref)
     note = ctx.kb.note(ref, track=True)
     found = excerpt(ref, note)
+    nearby, near = _around(ctx, ref, note) if around else (None, "")
     first, whole = found.first, "\n".join(found.lines)
-    kept, torn = whole_lines(whole, ctx.budget)
+    kept, torn = whole_lines(whole, max(ctx.budget - estimate_tokens(near), MIN_TOKENS))
     last = first + kept.count("\n")
     rest = _rest(note.ref, found, last)
     cut = f"\n({one_line(found.remark)}.)" if found.remark else ""
@@ -98,11 +106,38 @@ def read_note(ctx: ToolContext, ref: Ref) -> ToolResult[OpenedNote]:
     )
     about = (note.ref, note.title, note.source, kept, list(note.tags), note.category, created, updated)
     fields = json_fields(note.metadata)
-    mentions, said, _ = fitting(ctx, mentions_of(ctx.kb.vault, note), 0, ctx.budget - estimate_tokens(text))
+    room = ctx.budget - estimate_tokens(text) - estimate_tokens(near)
+    mentions, said, _ = fitting(ctx, mentions_of(ctx.kb.vault, note), 0, room)
     state = (note.provenance, note.version, fields, [first, last], rest, note.problem, found.remark or None)
-    data = OpenedNote(*about, *state, mentions)
+    data = OpenedNote(*about, *state, mentions, nearby)
     known = "\n".join(("\nNamed in other notes:", *said)) if said else ""
-    return ToolResult(text + cut + known, data)
+    return ToolResult(text + cut + known + near, data)
+
+
+def _around(ctx: ToolContext, ref: str, note: Note) -> tuple[Surroundings | None, str]:
+    """The notes around one, and the same as text for a model: a line for each that links to it, one for each group."""
+    try:
+        found = notes_around(ctx.kb.vault, ref, note)
+    except IndexUnavailableError as error:
+        return None, f"\n(What is around it is not known: {one_line(str(error))}.)"
+    folder = note.path.rpartition("/")[0]
+    groups = {"Links to": found.links, "Linked from": found.linked_from, "Names": found.entities}
+    groups[f"In {one_line(folder)}" if folder else "In its folder"] = found.folder
+    lines = [f"{name}: {_listed(group)}" for name, group in groups.items() if group.notes]
+    whole = "\n".join(lines)
+    text, _ = whole_lines(whole, ctx.budget // 2)
+    text += "\n…" if len(text) < len(whole) else ""
+    return found, f"\n<notes>\n{text}\n</notes>" if text else "\nNo links, entities or other notes are around it."
+
+
+def _listed(group: NearbyNotes) -> str:
+    named = [
+        one_line(other.ref)
+        + ("" if not other.title or says_title(other.ref, other.title) else f" ({short(other.title)})")
+        + (f': "{short(other.line)}"' if other.line else "")
+        for other in group.notes
+    ]
+    return "; ".join(named) + (f"; and {group.more} more" if group.more else "")
 
 
 def _rest(ref: str, found: Excerpt, last: int) -> str | None:

@@ -20,20 +20,22 @@ from co_cli.notes.refs import FOLDERS, lines_of, slugify, without_lines
 from co_cli.notes.secrets import redact
 from co_cli.notes.similarity import words_of
 from co_cli.saves import Saved, masked_text
-from co_cli.searching.requests import close_tags, unused_tags
+from co_cli.saving.history import ChangedNote, changed_notes
+from co_cli.searching.requests import Options, close_tags, parse_filters, unused_tags
+from co_cli.summaries import NoteSummary
 from co_cli.tools.budget import estimate_tokens
 from co_cli.tools.fencing import one_line, plain_ref
 from co_cli.tools.knowledge import ABOUT, Found, Limit, Ranking, recall
 from co_cli.tools.tool import ToolContext, ToolResult, tool
 from co_cli.upkeep.feedback import judge
-from co_cli.values import OwnSource, fields_of, to_utf8
+from co_cli.values import OWN_SOURCES, OwnSource, fields_of, to_utf8
 
 PROOF_WORDS, CLOSE_ENOUGH = 12, 20
 """A receipt searches for a note by its longest words; it must be among the first 20 hits."""
 WORD = re.compile(r"\w{1,40}")
 LONGEST_TITLE = 120
 """Characters of a title, or of all tags, in a list or receipt."""
-_short = partial(one_line, longest=LONGEST_TITLE)
+short = partial(one_line, longest=LONGEST_TITLE)
 MOST_TAGS = 10
 """Tags that are suggested when none is similar to the one asked for."""
 
@@ -164,7 +166,7 @@ def update_memory(
 
 
 @tool("Forget a memory", destructive=True, idempotent=False)
-def forget_memory(ctx: ToolContext, ref: Ref) -> ToolResult[dict[str, Any]]:
+def forget_memory(ctx: ToolContext, ref: str) -> ToolResult[dict[str, Any]]:
     """Move a note to the trash, because it is wrong or the user wants it forgotten."""
     gone = ctx.kb.forget(without_lines(plain_ref(ref)))
     shown = one_line(gone.ref)
@@ -180,24 +182,19 @@ def list_memories(
     ctx: ToolContext,
     tags: list[str] | None = None,
     limit: Annotated[int, Field(ge=1, le=200)] = 20,
-    kind: OwnSource = "memory",
+    kind: OwnSource | None = None,
     since: str | None = None,
     offset: Annotated[int, Field(ge=0, le=1_000_000)] = 0,
 ) -> ToolResult[dict[str, Any]]:
-    """List memories, or notes of another kind, by title, newest first."""
-    notes = ctx.kb.notes(kind, tags=tags, since=since)
+    """List memories, or notes of another kind, by title, newest first. since=7d: those of any kind that were created,
+    updated, moved or forgotten."""
+    changed, problems = _changed(ctx.kb, kind, tags, since) if since else ([], [])
+    notes = [change.note for change in changed] if since else ctx.kb.notes(kind or "memory", tags=tags)
+    news = {change.note.ref: change for change in changed}
     lines: list[str] = []
     room = ctx.budget
     for note in notes[offset : offset + limit]:
-        about = _short(" ".join(f"#{tag}" for tag in note.tags))
-        parts = [
-            one_line(note.ref),
-            _short(note.title),
-            note.created[:10],
-            about,
-            "missing" if note.missing else _short(note.outdated or ""),
-        ]
-        line = " · ".join(filter(None, parts))
+        line = _line(note, news.get(note.ref))
         room -= estimate_tokens(line)
         if room < 0 and lines:
             break
@@ -206,20 +203,10 @@ def list_memories(
     following = shown if shown < len(notes) else None
     head = _list_head(kind, (offset, shown, len(notes)), since)
     if tags and not notes and not since:
-        head = _none_tagged(FOLDERS[kind], tags, list(ctx.kb.tags(kind)))
-    text = [*(f"({one_line(problem)})" for problem in ctx.degraded), f"{head}."]
+        head = _none_tagged(FOLDERS[kind or "memory"], tags, list(ctx.kb.tags(kind or "memory")))
+    text = [*(f"({one_line(problem)})" for problem in (*ctx.degraded, *problems)), f"{head}."]
     text += ["<notes>", *lines, "</notes>"] if lines else []
-    listed = [
-        {
-            "ref": note.ref,
-            "title": note.title,
-            "tags": list(note.tags),
-            "created": note.created,
-            "category": note.category,
-        }
-        | {"outdated": note.outdated}
-        for note in notes[offset:shown]
-    ]
+    listed = [_listed(note, news.get(note.ref)) for note in notes[offset:shown]]
     more = following is not None
     return ToolResult("\n".join(text), {"notes": listed, "more": more, "total": len(notes), "next_offset": following})
 
@@ -250,7 +237,7 @@ def receipt(kb: LocalKnowledgeBase, saved: Saved, note: Note, read_back: bool) -
     found_again, outdated = _found_again(kb, note), kb.outdated(note)
     done = "known already, nothing written:" if saved.outcome == "duplicate" else saved.outcome
     proofs = [
-        *([] if _says_title(saved.ref, note.title) else [_short(note.title)]),
+        *([] if says_title(saved.ref, note.title) else [short(note.title)]),
         *([f"{masked_text(saved.masked)} before it was written"] if saved.masked else []),
         "read back" if read_back else "BUT the file does not hold all of this: somebody changed it since",
         "found by search"
@@ -265,7 +252,7 @@ def receipt(kb: LocalKnowledgeBase, saved: Saved, note: Note, read_back: bool) -
     text += f" ({detail}.)" if detail else ""
     if saved.related:
         refs = ", ".join(f'"{one_line(other.ref)}"' for other in saved.related)
-        titles = [_short(other.title) for other in saved.related if not _says_title(other.ref, other.title)]
+        titles = [short(other.title) for other in saved.related if not says_title(other.ref, other.title)]
         named = f" ({'; '.join(titles)})" if titles else ""
         text += f" About the same subject{named}: if this replaces "
         text += "it" if len(saved.related) == 1 else "any of them"
@@ -275,7 +262,7 @@ def receipt(kb: LocalKnowledgeBase, saved: Saved, note: Note, read_back: bool) -
     return ToolResult(text, Receipt(*about, read_back, found_again, related, saved.masked))
 
 
-def _says_title(ref: str, title: str) -> bool:
+def says_title(ref: str, title: str) -> bool:
     """Whether a ref has the words of a title, so that both would say the same."""
     return ref.rpartition(":")[2].rpartition("/")[2] == slugify(title)
 
@@ -324,10 +311,42 @@ def _says(note: Note, content: str) -> bool:
     return note.body.split() == to_utf8(content).replace("\0", "").split()
 
 
-def _list_head(kind: OwnSource, place: tuple[int, int, int], since: str | None) -> str:
+def _changed(
+    kb: LocalKnowledgeBase, kind: OwnSource | None, tags: list[str] | None, since: str
+) -> tuple[list[ChangedNote], list[str]]:
+    filters = parse_filters(
+        kb.vault.linked, Options(sources=kind or OWN_SOURCES, filters={"tags": tags, "since": since})
+    )
+    return changed_notes(kb.vault, filters)
+
+
+def _line(note: NoteSummary, change: ChangedNote | None) -> str:
+    """A note in a list, with what happened to it if changes are listed."""
+    what = ""
+    if change:
+        moved = f" from {one_line(change.before)}" if change.before else ""
+        what = f"{'forgotten' if change.what == 'removed' else change.what}{moved} {change.at[:10]}"
+    parts = [
+        one_line(note.ref),
+        short(note.title),
+        what or note.created[:10],
+        short(" ".join(f"#{tag}" for tag in note.tags)),
+        "missing" if note.missing else short(note.outdated or ""),
+    ]
+    return " · ".join(filter(None, parts))
+
+
+def _listed(note: NoteSummary, change: ChangedNote | None) -> dict[str, Any]:
+    names = ("ref", "title", "created", "category", "outdated")
+    news = {"change": change.what, "changed": change.at, "before": change.before} if change else {}
+    return {name: getattr(note, name) for name in names} | {"tags": list(note.tags)} | news
+
+
+def _list_head(kind: OwnSource | None, place: tuple[int, int, int], since: str | None) -> str:
     """Which notes are listed: `place` is the offset, where the list ends, and how many notes there are."""
     offset, shown, total = place
-    what = f"{kind if total == 1 else FOLDERS[kind]}{f' since {_short(since)}' if since else ''}"
+    one, many = (kind, FOLDERS[kind]) if kind else ("note", "notes") if since else ("memory", "memories")
+    what = f"{one if total == 1 else many}{f' changed since {short(since)}' if since else ''}"
     if total and offset >= total:
         return f"0 of {total} {what}: offset={offset} is past the last one"
     which = f"{offset + 1}-{shown}" if offset else f"{shown}"
@@ -337,5 +356,5 @@ def _list_head(kind: OwnSource, place: tuple[int, int, int], since: str | None) 
 
 def _none_tagged(what: str, tags: list[str], known: list[str]) -> str:
     close = [tag for unused in unused_tags(tags, known) for tag in close_tags(unused, known)] or known[:MOST_TAGS]
-    there = f"; known tags: {', '.join(map(_short, close))}" if close else ""
-    return f"0 {what} have {'the tag' if len(tags) == 1 else 'all of the tags'} {_short(', '.join(tags))}{there}"
+    there = f"; known tags: {', '.join(map(short, close))}" if close else ""
+    return f"0 {what} have {'the tag' if len(tags) == 1 else 'all of the tags'} {short(', '.join(tags))}{there}"

@@ -197,3 +197,18 @@ def test_an_agent_comes_from_a_spec(vault: Vault, data_dir: Path, tmp_path: Path
         assert reports.found.pop()["budget"] == 300
     for spec in ("Knowledge", {"Knowledge": str(vault.root)}):
         Agent.from_spec({"capabilities": [spec]}, custom_capability_types=[Knowledge], model="test")
+
+
+def test_an_agent_asks_for_what_is_around_a_note_and_for_what_changed(knowledge: Knowledge, vault: Vault) -> None:
+    vault.write("memories/oak.md", "Oaks live long, says Mara Lind.")
+    vault.write("memories/age.md", "Old trees: [[oak]].")
+    vault.write("entities/mara.md", "---\ntitle: Mara Lind\n---\nPlants trees.")
+    calls = [("read_note", {"ref": "memory:oak", "around": True}), ("forget_memory", {"ref": "memory:age"})]
+    script = Script(*([call] for call in calls), [("list_memories", {"since": "1d"})], "Done.")
+
+    Agent(script.model, capabilities=[knowledge]).run_sync("What is known about oaks?")
+
+    assert 'Linked from: memory:age: "Old trees: [[oak]]."' in script.everything
+    assert "Names: entity:mara (Mara Lind)" in script.everything
+    assert "<notes>\nmemory:age · Age · forgotten " in script.told
+    assert "entity:mara · Mara Lind · created " in script.told

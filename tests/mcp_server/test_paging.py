@@ -68,12 +68,11 @@ def test_memories_are_listed_from_an_offset_and_since_a_day(full: Served) -> Non
 
     assert len(set(titles)) == 4
     assert "; offset=2 lists more." in newest
-    assert later.startswith("3-4 of ")
+    assert "3-4 of " in later
     assert "; offset=4 lists more." in later
     assert "offset=10000 is past the last one" in last
     talk.call_tool("save_memory", {"content": "A heron came today."})
     recent = listed(since="1d")
     assert "A heron came today" in recent
-    assert "Swan" not in recent
-    assert " since 1d, newest first." in recent
+    assert " changed since 1d, newest first" in recent
     assert talk.call_tool("list_memories", {"since": "whenever"}).is_error
