@@ -43,7 +43,7 @@ COST = {
 }
 QUALITY = {
     "year": Bench("a year of facts that change and expire: is the valid one first?"),
-    "hooks": Bench("a month of a coder's prompts: who gets notes, and are they right?"),
+    "hooks": Bench("a month of a coder's prompts: who gets notes, and are they right?", 2_000),
     "feedback": Bench("what ratings of half the questions do for the other half"),
     "long_texts": Bench("do questions find the right part of a long text?", sets=True),
     "turns": Bench("are turns of conversations found as well as notes?", sets=True),

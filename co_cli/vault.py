@@ -116,6 +116,15 @@ class Vault:
         self.engine.close()
 
 
+def embedders_of(settings: Settings) -> Embedders:
+    return Embedders(
+        settings.knowledge_embedding_provider,
+        settings.knowledge_embedding_model,
+        settings.knowledge_embedding_host,
+        settings.data_dir,
+    )
+
+
 def open_vault(settings: Settings, opening: Opening | None = None) -> Vault:
     """Open the vault of these settings. Raises VaultError if its folder does not exist."""
     opening = opening or Opening()
@@ -130,12 +139,7 @@ def open_vault(settings: Settings, opening: Opening | None = None) -> Vault:
     activity = Activity(settings, root, opening.front_end, opening.short_lived, opening.on_set_aside)
     settings_of = partial(_settings_of, settings, root, {})
     sources = _linked_sources(settings, root, settings_of)
-    embedders = Embedders(
-        settings.knowledge_embedding_provider,
-        settings.knowledge_embedding_model,
-        settings.knowledge_embedding_host,
-        settings.data_dir,
-    )
+    embedders = embedders_of(settings)
     ranking = RankingSettings(settings, root, embedders.space)
     context = IndexContext(
         linked=sources.origins,

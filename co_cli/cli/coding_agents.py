@@ -20,6 +20,7 @@ from co_cli.mcp.clients import environment, program
 from co_cli.paths import user_settings_file
 from co_cli.settings import Settings
 from co_cli.upkeep.doctor import Finding
+from co_cli.vault import embedders_of
 from co_cli.vaults import vaults_for_prompts, why_trusted, why_untrusted
 
 
@@ -66,8 +67,11 @@ def run_setup(options: argparse.Namespace) -> int:
         done += plan(client, started)
     keep_environment(settings)
     install(client, started, done.append)
+    embedders = embedders_of(settings)
+    problem = None if embedders.ready else embedders.problem()  # unpacks the model, for which no prompt waits
     lines = [
         *done,
+        *([f"notes are compared by words: {problem}"] if problem else []),
         f"co is set up in {client.title}: start a new session there. `co setup {client.name} --undo` ends it.",
     ]
     lines += [client.remark] if client.remark else []

@@ -10,7 +10,7 @@ import os
 import threading
 
 from co_cli.embedding import static
-from co_cli.embedding.encoder_file import is_installed
+from co_cli.embedding.encoder_file import is_converted, is_installed
 from co_cli.embedding.minilm import MiniLMEmbedder
 from co_cli.embedding.multilingual import MultilingualEmbedder
 from co_cli.embedding.reader import MODELS, CrossEncoder
@@ -74,6 +74,11 @@ class Embedders:
         """Of the server that makes new vectors."""
         self._lock = threading.Lock()
         self._open: dict[str, Embedder | None] = {}
+
+    @property
+    def ready(self) -> bool:
+        """False if the first text has to wait until the weights of `languages` are unpacked, for some seconds."""
+        return self.space is not LANGUAGES or is_converted(self._data_dir)
 
     def of(self, space: VectorSpace) -> Embedder | None:
         """The embedder of a space; None if this version or these settings have none any more."""

@@ -48,6 +48,11 @@ def is_installed() -> bool:
     return all(importlib.util.find_spec(name) is not None for name in (PACKAGE, TOKENIZER))
 
 
+def is_converted(data_dir: str) -> bool:
+    """Whether the weights can be mapped at once."""
+    return os.path.exists(os.path.join(data_dir, CONVERTED))
+
+
 def converted(data_dir: str) -> str:
     """The path of the converted weights, which are made if they are not there yet: once, in about two seconds."""
     path = os.path.join(data_dir, CONVERTED)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
+from dataclasses import replace
 
 from co_cli.errors import KnowledgeError
 from co_cli.hooks.environment import MARKER, restore_environment
@@ -19,7 +20,7 @@ from co_cli.settings import load_settings
 from co_cli.tools.budget import estimate_tokens
 from co_cli.tools.fencing import one_line, quoted
 from co_cli.tools.prompt_notes import QUOTED, render_notes
-from co_cli.vault import Opening
+from co_cli.vault import Opening, embedders_of
 from co_cli.vaults import vaults_for_prompts
 
 START_TOKENS, PROMPT_TOKENS, MOST_NOTES = 500, 600, 3
@@ -44,6 +45,8 @@ def answer(client: str, data: bytes, vault: str | None = None, data_dir: str | N
 
                 start_capture(event, data, settings, vault)
             return ""
+        if not embedders_of(settings).ready:
+            settings = replace(settings, knowledge_search_backend="fts5")  # by words: unpacking takes too long here
         with LocalKnowledgeBase(settings, Opening(client, short_lived=True)) as kb:
             return reply(event, text_for(kb, event))
     except KnowledgeError as error:
@@ -100,7 +103,7 @@ def _sync(kb: LocalKnowledgeBase) -> None:
 
     def sync() -> None:
         try:
-            kb.sync(seconds=SYNC_SECONDS)
+            kb.sync(seconds=SYNC_SECONDS if kb.settings.knowledge_search_backend == "hybrid" else 0)
         except KnowledgeError:
             pass  # the search that follows gets the same error
         except Exception as error:

