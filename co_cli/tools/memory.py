@@ -122,7 +122,7 @@ def update_memory(
     append: Annotated[str | None, Field(description="Goes to its end, or that of section.")] = None,
     section: Annotated[str | None, Field(description="A heading in it.")] = None,
     title: str | None = None,
-    tags: Annotated[list[str] | None, Field(description="All its tags; [] removes them.")] = None,
+    tags: Annotated[list[str] | None, Field(description="All its tags.")] = None,
     category: str | None = None,
     importance: Annotated[float | None, Field(ge=0, le=1)] = None,
     type: str | None = None,
@@ -141,7 +141,8 @@ def update_memory(
         fields["importance"] = importance
     if not fields and all(value is None for value in (content, old, append, title, tags, category, path)):
         known = ", ".join(name for name in update_memory.parameters["properties"] if name not in ("ref", "version"))
-        raise InvalidInputError(f"update_memory: say what changes of {ref}: {known}")
+        clearing = f"an empty value changes nothing, and `co edit {ref}` removes a field"
+        raise InvalidInputError(f"update_memory: say what changes of {ref}: {known}; {clearing}")
     before = ctx.kb.note(ref)
     if old is not None or append is not None or section is not None:
         content, version = (

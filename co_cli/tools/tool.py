@@ -175,7 +175,7 @@ def _correct(value: Any, schema: dict[str, Any]) -> Any:
         items = [
             to_utf8(part).strip("\"' ") if isinstance(part, str) else part for part in parts if not _is_empty(part)
         ]
-        return None if parts and not items else items  # an empty list removes tags, a list of nothing does not
+        return items or None  # in OpenAI's strict mode a model must send every list, also those that it leaves as is
     if kind == "integer" and isinstance(value, int | float) and value == value:
         return min(max(value, schema["minimum"]), schema["maximum"])  # 10,000 means as many as possible
     return value

@@ -98,3 +98,19 @@ def test_an_argument_that_a_tool_does_not_know_is_named(served: Served) -> None:
     assert "say what changes of memory:heron: content, old, new, append, section" in nothing.content[0].text
     assert "Not arguments of update_memory, ignored: expires" in nothing.content[0].text
     assert "update_memory needs ref, and has no argument 'id'" in missing.content[0].text
+
+
+def test_empty_values_change_nothing(served: Served) -> None:
+    place, talk = served
+    text = "---\ntitle: Teal\ntags: [bird]\naliases: [Duck]\n---\nTeals are small.\n"
+    place.vault.write("memories/teal.md", text)
+
+    empty: dict[str, Any] = {"ref": "memory:teal", "tags": [], "aliases": [], "category": "", "url": ""}
+    nothing = talk.call_tool("update_memory", empty)
+    call(talk, "update_memory", **empty, append="They dabble.")
+
+    assert nothing.is_error
+    assert "an empty value changes nothing, and `co edit memory:teal` removes a field" in nothing.content[0].text
+    changed = place.vault.read("memories/teal.md")
+    assert "tags: [bird]\naliases: [Duck]\n" in changed
+    assert changed.endswith("Teals are small.\n\nThey dabble.\n")

@@ -166,7 +166,7 @@ class Meddled:
 def test_a_receipt_says_if_the_file_no_longer_has_what_was_written(vault: Vault, kb: KnowledgeBase) -> None:
     before = "---\ntitle: Rule\ntags: [a]\n---\nWe never deploy on Fridays.\n"
     undone = Toolbox(Meddled(kb, lambda: vault.write("memories/rule.md", before)))  # type: ignore[arg-type]
-    for change in ({"content": "We deploy on Fridays."}, {"title": "Another"}, {"tags": []}, {"importance": 0.9}):
+    for change in ({"content": "We deploy on Fridays."}, {"title": "Another"}, {"tags": ["b"]}, {"importance": 0.9}):
         vault.write("memories/rule.md", before)
         answer = undone.call("update_memory", {"ref": "memory:rule", **change})
         assert answer.data["read_back"] is False
