@@ -13,8 +13,8 @@ from statistics import fmean
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from co_cli.embedding.multilingual import is_english
 from co_cli.errors import KnowledgeError
+from co_cli.notes.language import guess_language
 from co_cli.retrieval.score import Scored, best_first
 
 if TYPE_CHECKING:
@@ -48,6 +48,11 @@ class Reading(NamedTuple):
     """That of the signal `reader`, beside 1 for all others; 0: there is none."""
 
 
+def may_be_english(text: str) -> bool:
+    """Whether the reader can read it. Names, commands and a few nouns, which are in no language, it can."""
+    return guess_language(text) in ("en", "")
+
+
 def read(
     reader: CrossEncoder,
     query: str,
@@ -64,7 +69,7 @@ def read(
     behind all before them.
     """
     first = dict(zip((candidate.passage for candidate in ranked), texts, strict=False))
-    english = {passage: text for passage, text in first.items() if is_english(text)}
+    english = {passage: text for passage, text in first.items() if may_be_english(text)}
     try:
         found = reader.scores(query, list(english.values()), seconds) if english else []
     except KnowledgeError as error:
