@@ -20,6 +20,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from co_cli.errors import EmbeddingError, ModelMissingError
+from co_cli.notes.files import locked
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -60,17 +61,25 @@ def converted(data_dir: str) -> str:
         raise ModelMissingError(f"the embedding provider languages needs its model: {INSTALL}")
     if not os.path.exists(path):
         os.makedirs(data_dir, exist_ok=True)
-        new = f"{path}.{os.getpid()}.new"
         try:
-            with open(new, "wb") as file:
-                convert(_resource("weights.npz"), _resource("sp.model"), file)
-            os.replace(new, path)
+            with locked(f"{path}.lock"):
+                if not os.path.exists(path):  # else another process was faster
+                    _convert_to(path)
         except OSError as error:
             raise EmbeddingError(f"{path} cannot be written ({error.strerror}): make room for 90 MB there") from error
-        finally:
-            with suppress(FileNotFoundError):
-                os.unlink(new)
     return path
+
+
+def _convert_to(path: str) -> None:
+    """One name for what is not complete: a process that is killed leaves one file, which the next one replaces."""
+    new = f"{path}.new"
+    try:
+        with open(new, "wb") as file:
+            convert(_resource("weights.npz"), _resource("sp.model"), file)
+        os.replace(new, path)
+    finally:
+        with suppress(FileNotFoundError):
+            os.unlink(new)
 
 
 def convert(weights: bytes, model: bytes, file: BinaryIO) -> None:

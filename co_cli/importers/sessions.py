@@ -27,6 +27,7 @@ WHOLE = ("gemini", "opencode")
 """Clients that also have sessions as one JSON object."""
 ADDED = re.compile(
     r"<(system-reminder|task-notification|(?:local-command|command|bash)-\w+|ide_\w+|hook_context|session_context"
+    r"|qwen:[\w-]+"
     r"|state_snapshot|user_instructions|environment_context|INSTRUCTIONS)>.*?(?:</\1>|\Z)"
     r"|^# AGENTS\.md instructions for .*\Z",
     re.S,

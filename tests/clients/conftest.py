@@ -37,4 +37,5 @@ def agent(request: pytest.FixtureRequest, tmp_path: Path, model: ModelServer, no
     agent = Agent(client, tmp_path, model)
     agent.co("config", "set", "vault", str(notes.root))
     agent.co("config", "set", "capture", "keep")
+    agent.co("config", "set", "knowledge_embedding_provider", "static")
     return agent

@@ -10,6 +10,7 @@ which clients name sessions and the like, take no turn of the script. When it is
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Sequence
 from http.server import BaseHTTPRequestHandler
 from typing import Any
@@ -80,7 +81,8 @@ def _full_name(name: str, request: Event) -> str:
     """What the client calls one of our tools, which it may put a prefix before."""
     tools = [inner for tool in request["tools"] for inner in tool.get("functionDeclarations", [tool])]
     named = [str(tool.get("name") or tool.get("function", {}).get("name", "")) for tool in tools]
-    return next((full for full in named if full.endswith(name)), name)
+    hidden = re.findall(rf"mcp__[\w-]+__{name}", json.dumps(request))  # to be found with a tool of the client
+    return next((full for full in (*named, *hidden) if full.endswith(name)), name)
 
 
 def _said(turn: Turn) -> str:

@@ -142,6 +142,9 @@ def test_a_session_of_qwen_is_what_was_said(import_data: ImportData, vault: Vaul
         return {**about, "type": kind, "provenance": by, "message": {"role": kind, "parts": list(parts)}}
 
     session = lines(
+        said(
+            "user", "real_user", {"text": "<qwen:user-prompt-submit-context>SECRET</qwen:user-prompt-submit-context>"}
+        ),
         said("user", "real_user", {"text": "Which harbour?"}),
         said("user", "hook", {"text": "SECRET of a hook"}),
         said("system", "system", {"text": "SECRET"}),
