@@ -40,7 +40,7 @@ def answer(client: str, data: bytes, vault: str | None = None, data_dir: str | N
             os.chdir(event.folder)
         settings = load_settings({"vault": vault, "data_dir": data_dir})
         if event.kind == "pause":
-            if event.transcript and settings.capture != "off":
+            if (event.transcript or event.conversation) and settings.capture != "off":
                 from co_cli.hooks.capturing import start_capture  # no prompt needs it
 
                 start_capture(event, data, settings, vault)

@@ -13,7 +13,7 @@ import time
 
 from co_cli.hooks.environment import MARKER
 from co_cli.hooks.events import HookEvent, read_event
-from co_cli.importers.capturing import capture_transcript, state_file
+from co_cli.importers.capturing import capture_session, capture_transcript, state_file
 from co_cli.local import LocalKnowledgeBase
 from co_cli.logbook import logger
 from co_cli.notes.files import locked
@@ -55,13 +55,17 @@ def capture(client: str, data: bytes, vault: str | None, data_dir: str | None) -
         os.chdir(event.folder)
     settings = load_settings({"vault": vault, "data_dir": data_dir})
     try:
-        with locked(f"{state_file(settings.data_dir, event.transcript)}.waiting", wait=False):
+        with locked(f"{state_file(settings.data_dir, event.transcript or event.session)}.waiting", wait=False):
             time.sleep(PAUSE)
     except BlockingIOError:
         return  # another one is about to read the same lines
     with LocalKnowledgeBase(settings, Opening(client, short_lived=True)) as kb:
         allowed, _ = vaults_for_prompts(settings, kb.root, kb.vault.linked)
         if kb.root in allowed:
-            kept = capture_transcript(kb.vault, client, event.transcript, event.session, event.folder)
+            about = kb.vault, client, event.session, event.folder
+            if event.transcript:
+                kept = capture_transcript(*about, event.transcript)
+            else:
+                kept = capture_session(*about, event.conversation)
             if kept:
                 logger("capture").info("%s: kept %d turns in %s", client, kept.added, kept.ref)

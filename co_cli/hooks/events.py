@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, cast
 
 CLIENTS = ("claude-code", "codex", "gemini", "qwen", "opencode")
@@ -51,6 +53,8 @@ class HookEvent(NamedTuple):
     """The file with the conversation so far."""
     fresh: bool
     """Whether the model has nothing of what it was given before."""
+    conversation: Mapping[str, Any] = MappingProxyType({})
+    """What was said so far, from a client without such a file."""
 
 
 def read_event(client: str, data: bytes) -> HookEvent | None:
@@ -69,7 +73,9 @@ def read_event(client: str, data: bytes) -> HookEvent | None:
     kind = KINDS.get(name)
     if kind is None or (kind == "start" and source not in STARTS):
         return None
-    return HookEvent(client, name, kind, session, folder, typed(prompt), transcript, kind == "start")
+    said = fields.get("conversation")
+    spoken = cast("dict[str, Any]", said) if isinstance(said, dict) else {}
+    return HookEvent(client, name, kind, session, folder, typed(prompt), transcript, kind == "start", spoken)
 
 
 def typed(prompt: str) -> str:

@@ -66,7 +66,17 @@ function ask(event) {
   })
 }
 
-export const CoMemory = async ({ directory }) => {
+// what was said in a session so far, as `opencode export` has it
+async function conversation(client, session) {
+  const { id, title, parentID } = (await client.session.get({ path: { id: session } })).data
+  const found = (await client.session.messages({ path: { id: session } })).data
+  const messages = found.map(({ info, parts }) => ({
+    info: { role: info.role, time: info.time }, parts: parts.filter((part) => part.type === "text"),
+  }))
+  return { info: { id, title, parentID }, messages }
+}
+
+export const CoMemory = async ({ client, directory }) => {
   const started = new Set()
   const event = (name, session, fields) => ({ hook_event_name: name, session_id: session, cwd: directory, ...fields })
   return {
@@ -90,7 +100,10 @@ export const CoMemory = async ({ directory }) => {
     event: async ({ event: seen }) => {
       const session = seen?.properties?.sessionID
       if (seen?.type === "session.compacted" && session) started.delete(session)
-      if (seen?.type === "session.idle" && session) ask(event("Stop", session, {})).catch(() => {})
+      if (seen?.type !== "session.idle" || !session) return
+      try {
+        await ask(event("Stop", session, { conversation: await conversation(client, session) }))
+      } catch {}
     },
   }
 }

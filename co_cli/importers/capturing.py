@@ -9,12 +9,12 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from co_cli.conversations.capture import KeptSession, KeptTurns, keep_turns
-from co_cli.errors import InvalidInputError
 from co_cli.importers.items import as_object
-from co_cli.importers.sessions import CLIENTS
+from co_cli.importers.sessions import CLIENTS, Transcript
 from co_cli.notes.files import locked, make_folders, read_json, replace
 from co_cli.notes.transcripts import merged
 from co_cli.paths import open_regular
@@ -37,10 +37,8 @@ class TranscriptPosition(NamedTuple):
     """Whether the conversation has exactly that, for sure: a process that is killed leaves False."""
 
 
-def capture_transcript(vault: Vault, client: str, path: str, session: str = "", cwd: str = "") -> KeptTurns | None:
+def capture_transcript(vault: Vault, client: str, session: str, cwd: str, path: str) -> KeptTurns | None:
     """Append what was said since the last time. None if nothing was, or if `capture` is off."""
-    if client not in CLIENTS:
-        raise InvalidInputError(f"the client must be one of {', '.join(CLIENTS)}, not {client!r}")
     if vault.settings.capture == "off":
         return None
     state = state_file(vault.settings.data_dir, path)
@@ -48,17 +46,32 @@ def capture_transcript(vault: Vault, client: str, path: str, session: str = "", 
         before = _read_state(state)
         data, after = _new_lines(path, before)
         found = CLIENTS[client].read([as_object(value) for line in data.splitlines() if (value := _json(line))])
-        identity = session or found.id or before.session or os.path.splitext(os.path.basename(path))[0]
-        project = os.path.basename((cwd or found.cwd).rstrip("/\\"))
-        after = after._replace(session=identity)
-        added = None
-        if said := merged(found.turns):
-            _write_state(state, before._replace(session=identity, kept=False))
-            about = KeptSession(identity, CLIENTS[client].name, found.title, project=project, provenance="import")
-            # who says "yes" twice has said it twice: turns are compared only if they may be known
-            added = keep_turns(vault, about, said, repeated=not after.kept)
-        _write_state(state, after._replace(kept=True))
-    return added if added and added.added else None
+        session = session or found.id or before.session or os.path.splitext(os.path.basename(path))[0]
+        _write_state(state, before._replace(session=session, kept=False))
+        # who says "yes" twice has said it twice: turns are compared only if they may be known
+        kept = _keep(vault, client, session, cwd, found, repeated=not after.kept)
+        _write_state(state, after._replace(session=session, kept=True))
+    return kept
+
+
+def capture_session(
+    vault: Vault, client: str, session: str, cwd: str, exported: Mapping[str, object]
+) -> KeptTurns | None:
+    """The same for a client that hands over the whole conversation every time."""
+    if vault.settings.capture == "off":
+        return None
+    found = CLIENTS[client].read([dict(exported)])
+    return _keep(vault, client, session or found.id, cwd, found, repeated=True)
+
+
+def _keep(vault: Vault, client: str, session: str, cwd: str, found: Transcript, repeated: bool) -> KeptTurns | None:
+    said = merged(found.turns)
+    if not said:
+        return None
+    project = os.path.basename((cwd or found.cwd).rstrip("/\\"))
+    about = KeptSession(session, CLIENTS[client].name, found.title, project=project, provenance="import")
+    kept = keep_turns(vault, about, said, repeated)
+    return kept if kept.added else None
 
 
 def state_file(data_dir: str, path: str) -> str:

@@ -75,7 +75,8 @@ def _command(client: str, prompt: str) -> list[str]:
         case "claude-code":
             return ["-p", prompt, "--allowedTools", "mcp__plugin_co-memory_co"]
         case "codex":
-            return ["exec", "--skip-git-repo-check", prompt]
+            trusted = ["--dangerously-bypass-hook-trust", "--dangerously-bypass-approvals-and-sandbox"]
+            return ["exec", "--skip-git-repo-check", *trusted, prompt]
         case "opencode":
             return ["run", prompt]
         case _:
