@@ -33,14 +33,18 @@ def test_a_prompt_brings_the_note_that_answers_it_and_small_talk_brings_none(age
             break
 
     assert HARBOUR not in small_talk
-    assert "recall_memory" in small_talk, "the client has our tools"
+    assert "recall_memory" in small_talk, "its model knows our tools"
     assert HARBOUR in model.asked()
     assert "green tea" not in model.asked()
 
 
 def test_what_the_model_saves_is_a_file(agent: Agent, model: ModelServer, notes: Vault) -> None:
     agent.co("setup", agent.client)
-    model.play(calls(("save_memory", {"content": "The pilot of Sol is called Odalys."})), text("Saved."))
+    save = {"content": "The pilot of Sol is called Odalys."}
+    if agent.client == "codex":  # it asks its model before our server has started, and shows it no tools of servers
+        model.play(calls(("exec_command", {"cmd": "sleep 10"})), calls(("mcp__co::save_memory", save)), text("Saved."))
+    else:
+        model.play(calls(("save_memory", save)), text("Saved."))
 
     agent.ask("Remember that the pilot of Sol is called Odalys.")
 
