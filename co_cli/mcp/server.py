@@ -27,7 +27,7 @@ from co_cli.notes.note import decode
 from co_cli.notes.refs import lines_of, without_lines
 from co_cli.notes.store import NoteStore
 from co_cli.summaries import NoteSummary
-from co_cli.tools import Toolbox
+from co_cli.tools import Toolbox, ToolResult
 from co_cli.tools.fencing import GUIDE, clean, one_line, plain_ref
 from co_cli.tools.guidance import instructions, vault_name
 from co_cli.tools.prompt_notes import render_notes
@@ -40,6 +40,7 @@ MARKDOWN = "text/markdown"
 LISTED = 200
 """Notes in one page of `resources/list`."""
 THREADS = 8
+PROGRESS_SECONDS = 0.5
 NAMES = ("ref", "rest", "cut", "path", "trash", "files", "valid_again")
 """Keys of structured output whose values open something: they are encoded, not escaped."""
 GIVEN_NAMES = ("ref", "supersedes", "path", "target")
@@ -160,14 +161,29 @@ class VaultServer(Server[Any]):
     async def call_tool(self, request: Request, params: types.CallToolRequestParams) -> types.CallToolResult:
         arguments = params.arguments or {}
         given = {key: decode_names(value) if key in GIVEN_NAMES else value for key, value in arguments.items()}
-        try:
-            text, data = await self.ask(self.toolbox.call, params.name, given if self._structured else arguments)
-        except MCPError as error:  # for the model to read and correct
-            return types.CallToolResult(content=[types.TextContent(text=error.message)], is_error=True)
+        answer: ToolResult[dict[str, Any]] | MCPError = MCPError(types.INTERNAL_ERROR, "the call was cancelled")
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._tell_progress, request, params.name)
+            try:
+                answer = await self.ask(self.toolbox.call, params.name, given if self._structured else arguments)
+            except MCPError as error:  # for the model to read and correct
+                answer = error
+            tasks.cancel_scope.cancel()
+        if isinstance(answer, MCPError):
+            return types.CallToolResult(content=[types.TextContent(text=answer.message)], is_error=True)
+        text, data = answer
         if params.name == "save_conversation":
             background.notice(self.kb.local, data["added"])
         structured = escape_texts(data) if self._structured else None
         return types.CallToolResult(content=[types.TextContent(text=text)], structured_content=structured)
+
+    async def _tell_progress(self, request: Request, tool: str) -> None:
+        """Say now and then that a call goes on, to a client that asked for it: its patience may be short."""
+        began = anyio.current_time()
+        while True:
+            await anyio.sleep(PROGRESS_SECONDS)
+            seconds = anyio.current_time() - began
+            await request.session.report_progress(seconds, message=f"{tool}: {seconds:.1f} s so far")
 
     async def list_resources(self, request: Request, page: Page) -> types.ListResourcesResult:
         notes, cursor = await self.ask(self._page_of_notes, page.cursor if page else None)

@@ -78,7 +78,8 @@ class NewNote:
             return
         content, self.content = self.content, without_secrets(self.content, policy)
         self.title = without_secrets(self.title, policy, place="the title")
-        if reveals_secret(self.title, content):  # the title was cut from the text in the middle of a secret
+        # the title may have been cut from the text in the middle of a secret
+        if content != self.content and reveals_secret(self.title, content):
             self.title = title_from(self.content)
         self.tags = [without_secrets(tag, policy, place="a tag") for tag in self.tags]
         if self.category:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from watchfiles import Change
 
 QUICK, EVERY = 0.5, 2.0
-"""Seconds: after a sync that took longer than the first, searches start no other one for as long as the second."""
+"""Seconds: where a sync that finds no change takes longer than the first, searches start one only every so often."""
 EMBEDDING = 10.0
 """Seconds that one sync may spend with a slow embedding provider; the next one continues."""
 BEHIND = "files changed and are still being indexed: the newest ones may be missing"
@@ -114,14 +114,14 @@ class Freshener:
     def _sync(self, done: threading.Event | None) -> None:
         while done is not None:
             problem: BaseException | None = None
-            began = self._clock()
+            began, took = self._clock(), self._took
             try:
-                self._kb.sync(seconds=EMBEDDING)
+                if not self._kb.sync(seconds=EMBEDDING).touched:
+                    took = self._clock() - began  # to find out that nothing changed
             except BaseException as error:  # raised again in the threads that wait for this sync
                 problem = error
             with self._lock:
-                self._problem, self._ended = problem, self._clock()
-                self._took = self._ended - began
+                self._problem, self._ended, self._took = problem, self._clock(), took
                 self._running, self._next = self._next, None
                 done, ended = self._running, done
             ended.set()

@@ -14,7 +14,7 @@ from benchmarks.mcp import INITIALIZE, cpu_until_answered
 from co_cli.knowledge_base import KnowledgeBase
 from tests.cli.screen import terminal
 from tests.command import Co
-from tests.mcp_server.talking import CO, MODERN, Place, over_stdio
+from tests.mcp_server.talking import CO, LEGACY, MODERN, Place, over_stdio
 
 
 @pytest.mark.slow
@@ -132,6 +132,27 @@ def test_only_the_chosen_tools_are_offered(place: Place) -> None:
     assert prompts == {"what_do_you_know", "context"}
     assert "recall_article" not in instructions
     assert "save_memory" not in instructions
+
+
+@pytest.mark.slow
+def test_a_long_save_reports_progress_to_a_client_that_asks_for_it(place: Place) -> None:
+    article = "".join(f"## Part {number}\n\nFerry {number} leaves the pier at noon.\n\n" for number in range(20_000))
+    told: list[float] = []
+
+    async def note(progress: float, total: float | None, message: str | None) -> None:
+        assert message is not None
+        assert message.startswith("save_article: ")
+        told.append(progress)
+
+    for mode in (LEGACY, MODERN):
+        with over_stdio(place, mode=mode) as talk:
+            saved = talk.call_tool(
+                "save_article", {"content": f"{mode}\n\n{article}", "title": mode}, progress_callback=note
+            )
+        assert not saved.is_error, saved
+        assert told == sorted(told)
+        assert told, "it takes longer than half a second"
+        told.clear()
 
 
 def test_wrong_usage_is_one_line_and_exit_code_2(co: Co) -> None:
