@@ -1,4 +1,8 @@
-"""Make docs/terminal.svg from the real output of `co demo`: `python -m benchmarks.terminal_picture`."""
+"""Make the pictures of terminals in docs/ from real output: `python -m benchmarks.terminal_picture`.
+
+terminal.svg is `co demo`. coding-agent.svg is Claude Code with co set up in it, if `.ci/clients` installed it: its
+prompt and hook are real, its model says what tests/clients has it say.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +17,15 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
+from tests.chat_server import text
+from tests.clients.agents import Agent, program
+from tests.clients.model_server import ModelServer
+
 QUESTION = "who decides what ships"
-PICTURE = Path(__file__).resolve().parents[1] / "docs" / "terminal.svg"
+NOTE = "Deploys go to the blue pool first. Blue takes traffic for ten quiet minutes, then green follows."
+PROMPT = "how do the deploys to the blue pool work?"
+ANSWER = "Blue first. It takes traffic for ten quiet minutes, then green follows."
+DOCS = Path(__file__).resolve().parents[1] / "docs"
 
 
 def main() -> None:
@@ -24,13 +35,44 @@ def main() -> None:
         shown = subprocess.run(
             ["script", "-qec", command, "/dev/null"], env=surroundings, capture_output=True, check=True
         ).stdout.decode()
-    console = Console(record=True, width=82, file=io.StringIO(), force_terminal=True)
     # without the progress bar, which the terminal erases
     answer = "\n".join(line.rpartition("\r")[2] for line in shown.replace("\r\n", "\n").split("\n"))
-    console.print(Text.from_ansi(f'$ co demo "{QUESTION}"\n{answer}'))
+    _draw("terminal.svg", f'$ co demo "{QUESTION}"\n{answer}')
+    if program("claude-code").exists():
+        _draw("coding-agent.svg", _coding_agent())
+
+
+def _coding_agent() -> str:
+    """A note is saved, co is set up, Claude Code is asked, and what it was given is counted."""
+    with tempfile.TemporaryDirectory() as folder, ModelServer([text(ANSWER)]) as server:
+        agent = Agent("claude-code", Path(folder), server, CO_KNOWLEDGE_EMBEDDING_PROVIDER="static", COLUMNS="80")
+        shown = [_co(agent, "remember", NOTE), _co(agent, "setup", "claude-code")]
+        shown.append(f'$ claude -p "{PROMPT}"\n{agent.ask(PROMPT)}')
+        if NOTE not in server.asked():
+            raise SystemExit("the hook was late, and the model was not given the note: try again")
+        return "\n".join([*shown, _co(agent, "feedback", "stats")]).replace(str(agent.home), "~")
+
+
+def _co(agent: Agent, *words: str) -> str:
+    ran = subprocess.run(
+        [sys.executable, "-m", "co_cli", *words],
+        cwd=agent.project,
+        env=agent.environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,  # 1 means that nobody searched yet
+    )
+    typed = " ".join(f'"{word}"' if " " in word else word for word in words)
+    return f"$ co {typed}\n{ran.stdout}"
+
+
+def _draw(name: str, shown: str) -> None:
+    console = Console(record=True, width=82, file=io.StringIO(), force_terminal=True)
+    console.print(Text.from_ansi(shown))
     picture = console.export_svg(title="co")
     # rich's picture loads its font from elsewhere; any monospaced one will do
-    PICTURE.write_text(re.sub(r"@font-face \{.*?\}\s*", "", picture, flags=re.S), "utf-8")
+    (DOCS / name).write_text(re.sub(r"@font-face \{.*?\}\s*", "", picture, flags=re.S), "utf-8")
 
 
 if __name__ == "__main__":

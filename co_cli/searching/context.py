@@ -39,8 +39,9 @@ RELATED = 0.55
 RATED = 0.1
 """What ratings of a note add to its evidence at most, or take from it."""
 NEARLY = 0.8
-"""The share of the strongest evidence that a further unmarked memory needs. Of 160 prompts of a coder, kept aside, .84
-instead of .75 of the notes are right, and no prompt loses its note (`python -m benchmarks hooks`)."""
+"""The share of the strongest evidence that a further unmarked memory needs. Chosen on 80 prompts of a coder,
+where .84 instead of .75 of the notes are right and no prompt loses its note; of 80 that were written afterwards, .94
+are right (`python -m benchmarks hooks`)."""
 MAX_RECALLED, MAX_CONTEXTUAL, MAX_ALWAYS = 2, 3, 50
 MIN_WORDS, MIN_WORDS_OF_LESSER = 2, 3
 """Content words of a sentence, and of one that is the smaller part of a prompt: greetings match too many notes."""
