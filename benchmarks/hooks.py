@@ -108,7 +108,9 @@ def _times(work: str, prompts: list[str], progress: Bar) -> list[BenchRow]:
             asked = [prompt] if name == "co search" else []
             command = [sys.executable, *(["-m", "co_cli", *words, *asked] if words else ["-c", ""])]
             started = time.perf_counter()
-            subprocess.run(command, input=_event(prompt, str(number)), env=env, capture_output=True, check=False)
+            ran = subprocess.run(command, input=_event(prompt, str(number)), env=env, capture_output=True, check=False)
+            if ran.returncode > 1:  # 1: nothing was found
+                raise SystemExit(f"{name} ended with {ran.returncode}: {ran.stderr.decode()[-300:]}")
             seconds[name].append(time.perf_counter() - started)
     bare = median(seconds.pop("python"))
     return [
