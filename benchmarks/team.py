@@ -17,11 +17,12 @@ from benchmarks.vaults import Bar, questions
 from co_cli.embedding.embedders import Embedders
 from co_cli.embedding.space import Vector
 from co_cli.embedding.static import SPACE
-from co_cli.index.engine import Engine, IndexedFile, Scope, StoredSpace, WaitingPassage, WordQuery
+from co_cli.index.engine import Engine, IndexedFile, Scope, StoredSpace, WaitingPassage
 from co_cli.index.postgres.postgres_engine import PostgresEngine
 from co_cli.index.sqlite.sqlite_engine import SqliteEngine
 from co_cli.index.sync import BATCH
 from co_cli.index.tokens import is_stop_word, tokens
+from co_cli.index.word_query import WordQuery
 from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.notes.note import read_note
 from co_cli.notes.store import content_hash

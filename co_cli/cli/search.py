@@ -30,6 +30,7 @@ from co_cli.errors import InvalidInputError, UnknownRefError
 from co_cli.hits import Hit, SearchResult, without_weak, worth_showing
 from co_cli.index.tokens import tokens
 from co_cli.knowledge_base import KnowledgeBase
+from co_cli.notes.language import guess_language
 from co_cli.notes.refs import without_lines
 from co_cli.ranking import learned_in_use
 from co_cli.retrieval.profiles import PROFILES
@@ -299,10 +300,12 @@ def _about(hit: Hit, asked: Query, now: float, explain: bool) -> str:
 
 def _reasons(hit: Hit, asked: Query) -> list[str]:
     """Why it was found: `matches: deploy, tuesday` and `similar meaning`."""
-    named = make_snippet(" ".join((hit.title, hit.heading, *hit.tags)), asked.words, asked.condition)
+    language = guess_language(f"{hit.title}\n{hit.snippet}")
+    words = asked.in_languages([language]).words
+    named = make_snippet(" ".join((hit.title, hit.heading, *hit.tags)), words, asked.condition, language)
     marked = [text[first:last].lower() for text, marks in (named, (hit.snippet, hit.marks)) for first, last in marks]
-    words = list({" ".join(tokens(word)): word for word in reversed(marked)}.values())[::-1][:MOST_WORDS]
-    found = [f"matches: {', '.join(words)}"] if words and not hit.part_of else []
+    shown = list({" ".join(tokens(word)): word for word in reversed(marked)}.values())[::-1][:MOST_WORDS]
+    found = [f"matches: {', '.join(shown)}"] if shown and not hit.part_of else []
     found += [f"a part of: {', '.join(hit.part_of)}"] if hit.part_of else []
     shares = {name: part / hit.score for name, part in hit.signals.items() if hit.score > 0}
     least = {"reader": READER_SHARE}

@@ -14,6 +14,8 @@ from co_cli.errors import EmbeddingError
 
 EmbedKind = Literal["query", "document"]
 Vector = bytes
+ENGLISH_MODELS = ("static", "minilm")
+"""Providers that know English only: what they make of other text is noise, and worse than words alone."""
 VOCABULARY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "model", "minilm-vocab.txt")
 """The word pieces of MiniLM and of the reader, one a line."""
 
@@ -32,6 +34,10 @@ class VectorSpace(NamedTuple):
     certainty: tuple[float, float, float, float] | None = None
     """How sure a search is that something answers: a logistic in the best cosine, the share of the question's words and
     the logarithm of the vault's passages, and its constant. Fitted by `python -m benchmarks absence`."""
+
+    def knows(self, language: str) -> bool:
+        """Whether a passage in this language may have a vector: of models for English, only if it may be English."""
+        return self.provider not in ENGLISH_MODELS or language in ("", "en")
 
     @property
     def key(self) -> str:

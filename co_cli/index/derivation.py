@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 from co_cli.hits import Passage
 from co_cli.index.names import fold_name, names_of
 from co_cli.index.tokens import fold, spaceless_run, tokens
+from co_cli.notes.language import guess_language
 from co_cli.notes.properties import properties_of, properties_text
 from co_cli.notes.refs import FOLDERS, without_ending
 from co_cli.notes.similarity import fingerprint
@@ -40,7 +41,9 @@ LONGEST_WORD = 40
 ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str)
 
 Row = dict[str, Any]
-FilteredColumn = Literal["tags", "fields", "path_key", "file_key"]
+FilteredColumn = Literal["tags", "fields", "path_key", "file_key", "language"]
+OF_PASSAGES = ("language",)
+"""Those that each passage has; the others are the note's."""
 
 
 class DerivedNote(NamedTuple):
@@ -90,9 +93,20 @@ def unlinked(value: str) -> str:
     return fold(without_ending(link[1].split("#")[0]).rpartition("/")[2].strip() if link else value)
 
 
-def filtered_column(note: Note, column: FilteredColumn) -> str:
-    """A column in which filters look for texts."""
+def languages_of(note: Note, passages: Sequence[Passage]) -> list[str]:
+    """The language of each passage, as its note says, or as its text shows, or else the note's; empty if none does."""
+    if note.language:
+        return [note.language] * len(passages)
+    guessed = [guess_language(passage.text) for passage in passages]
+    around = "" if all(guessed) else guess_language(f"{note.title}\n{note.body}")
+    return [language or around for language in guessed]
+
+
+def filtered_column(note: Note, column: FilteredColumn, passages: Sequence[Passage]) -> str:
+    """A column in which filters look for texts, of a note with these passages."""
     match column:
+        case "language":
+            return " ".join(languages_of(note, passages))
         case "tags":
             return stored_json(note.tags)
         case "fields":
@@ -127,8 +141,8 @@ def _note_columns(file: IndexedFile, note: Note) -> Row:
     return {
         "source": note.source,
         "path": note.path,
-        "path_key": filtered_column(note, "path_key"),
-        "file_key": filtered_column(note, "file_key"),
+        "path_key": filtered_column(note, "path_key", ()),
+        "file_key": filtered_column(note, "file_key", ()),
         "ref": note.ref,
         "title": stored_text(note.title),
         "description": stored_text(note.description),
@@ -136,9 +150,9 @@ def _note_columns(file: IndexedFile, note: Note) -> Row:
         "fingerprint": fingerprint(note.body),
         "mtime": file.mtime,
         "created": note.created if note.created is not None else file.mtime,
-        "tags": filtered_column(note, "tags"),
+        "tags": filtered_column(note, "tags", ()),
         "aliases": stored_text(note.also_known_as),
-        "fields": filtered_column(note, "fields"),
+        "fields": filtered_column(note, "fields", ()),
         "properties": stored_text(properties_text(note.metadata)),
         "category": note.category and stored_text(note.category),
         "frontmatter": stored_json(note.metadata),
@@ -150,30 +164,35 @@ def _note_columns(file: IndexedFile, note: Note) -> Row:
 
 
 def _passages(note: Note, passages: Sequence[Passage]) -> Iterator[tuple[Row, dict[str, list[str]]]]:
-    title = tokens(note.title)
-    around = stored_text(note.context)
-    of_note = {
-        "title": title,
-        "tags": _tokens(" ".join(note.tags)),
-        "aliases": _tokens(note.also_known_as),
-        "path": [token for token in tokens(spoken_path(note.path)) if token not in title],
-        "fields": _tokens(" ".join(searched_fields(note.metadata))),
-    }
+    around, languages = stored_text(note.context), languages_of(note, passages)
+    of_note = {language: _note_tokens(note, language) for language in {*languages}}
     spoken = note.source == "conversation"
     began = stored_text(note.title) if spoken else ""
-    for passage in passages:
+    for passage, language in zip(passages, languages, strict=True):
         context = "\n".join(part for part in (began, stored_text(passage.context), around) if part)
         heading, body = stored_text(passage.heading), stored_text(passage.text)
-        row: Row = {"heading": heading, "body": body, "context": context}
+        row: Row = {"heading": heading, "body": body, "context": context, "language": language}
         row |= {"first_line": passage.first_line, "last_line": passage.last_line, "said": passage.said}
-        columns = {**of_note, "heading": _tokens(heading), "body": _tokens(body), "context": _tokens(context)}
+        own = {"heading": heading, "body": body, "context": context}
+        columns = of_note[language] | {name: _tokens(text, language) for name, text in own.items()}
         if spoken:  # who says it when tells more about a turn than what the conversation began with
             columns |= {"title": columns["heading"], "heading": []}
         yield row, columns
 
 
-def _tokens(text: str) -> list[str]:
-    return tokens(text) if text else []
+def _note_tokens(note: Note, language: str) -> dict[str, list[str]]:
+    title = tokens(note.title, language)
+    return {
+        "title": title,
+        "tags": _tokens(" ".join(note.tags), language),
+        "aliases": _tokens(note.also_known_as, language),
+        "path": [token for token in tokens(spoken_path(note.path), language) if token not in title],
+        "fields": _tokens(" ".join(searched_fields(note.metadata)), language),
+    }
+
+
+def _tokens(text: str, language: str) -> list[str]:
+    return tokens(text, language) if text else []
 
 
 def spoken_path(path: str) -> str:

@@ -138,7 +138,8 @@ class VaultEmbedding:
         left, waiting = self._waiting(space, size)
         total = left
         while waiting and done < total and (deadline is None or time.monotonic() < deadline):
-            batch = {text_hash(passage.text): passage.text for passage in waiting}
+            known = [passage for passage in waiting if space.space.knows(passage.language)]
+            batch = {text_hash(passage.text): passage.text for passage in known}
             with self.engine.reading() as reader:
                 cached = reader.cached(space.space, list(batch))
             missing = {key: text for key, text in batch.items() if key not in cached}
@@ -150,10 +151,13 @@ class VaultEmbedding:
             except EmbeddingError as error:
                 # one that answered before is only slow: the rest waits for the next call
                 problem = None if done and isinstance(error, OutOfTimeError) else str(error)
-            known = {**cached, **made}
+            vectors_of = {**cached, **made}
             ready = [
-                (passage, known[text_hash(passage.text)]) for passage in waiting if text_hash(passage.text) in known
+                (passage, vectors_of[text_hash(passage.text)])
+                for passage in known
+                if text_hash(passage.text) in vectors_of
             ]
+            ready += [(passage, None) for passage in waiting if not space.space.knows(passage.language)]
             with self.engine.writing() as writer:
                 stored = writer.put_vectors(writer.add_vault(self.origin), space, ready)
                 if stored or made:

@@ -17,33 +17,15 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 from co_cli.embedding.space import LANGUAGES, Vector, VectorSpace
 from co_cli.embedding.static import SPACE as STATIC
 from co_cli.hits import Filters, Passage
+from co_cli.index.word_query import Term, WordQuery
 from co_cli.notes.dates import edge_for
 from co_cli.sources.origin import Origin
 
 if TYPE_CHECKING:
     from co_cli.notes.note import Note
 
-Term = str
-Needle = tuple[Term, ...]
-"""Tokens that must follow each other."""
 NoteKey = Literal["id", "ref", "path", "path_key", "fingerprint", "name", "link"]
 """What notes can be looked up by: `path_key` and `name` are folded, `link` is the key of a link target."""
-
-
-@dataclass(frozen=True, slots=True)
-class WordQuery:
-    """The words of a query as tokens: any of `terms`, all of `phrases`."""
-
-    terms: tuple[Term, ...] = ()
-    phrases: tuple[Needle, ...] = ()
-    prefixes: tuple[Term, ...] = ()
-    """Beginnings of words that count like terms: for completion as you type."""
-    hints: tuple[Term, ...] = ()
-    """Words that nobody typed but an answer is likely to have. They count like terms."""
-
-    @property
-    def empty(self) -> bool:
-        return not (self.terms or self.phrases or self.prefixes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +53,7 @@ class Match(NamedTuple):
     score: float
 
 
-DERIVATION = 20
+DERIVATION = 21
 """Raise it when the same files would give other rows."""
 
 
@@ -108,6 +90,8 @@ class StoredPassage(NamedTuple):
     context: str
     properties: str = ""
     """The fields of its note's frontmatter, a line for each, with the name before the value."""
+    language: str = ""
+    """The code of its language; empty if nobody knows."""
 
 
 class StoredNote(NamedTuple):
@@ -272,6 +256,7 @@ class WaitingPassage(NamedTuple):
     source: str
     text: str
     state: tuple[str, str, int]
+    language: str = ""
 
 
 def text_hash(text: str) -> bytes:
@@ -347,6 +332,10 @@ class ReadTransaction(Protocol):
 
     def terms_in(self, passages: Sequence[int], terms: Iterable[Term]) -> dict[int, set[Term]]:
         """Which of these terms each passage has, not counting its context."""
+        ...
+
+    def languages(self, vaults: Iterable[int]) -> list[str]:
+        """The languages that passages are in, most of them first, besides English and those of which nobody knows."""
         ...
 
     # notes

@@ -16,6 +16,7 @@ from co_cli.hits import Filters
 from co_cli.index.derivation import FilteredColumn, field_text, quoted, unlinked
 from co_cli.index.tokens import fold
 from co_cli.notes.dates import read_moment, read_when
+from co_cli.notes.language import read_language, unknown_language
 
 FAR_AWAY = 6e10
 """Seconds: 1,900 years."""
@@ -29,7 +30,7 @@ Comparison = Literal[">=", "<="]
 
 
 class Requirement(NamedTuple):
-    """One of these texts must occur in a column of the note, or none of them."""
+    """One of these texts must occur in a column of the note or its passages, or none of them."""
 
     column: FilteredColumn
     texts: tuple[str, ...]
@@ -97,6 +98,10 @@ def _in_file_name(texts: Iterable[str], filters: Filters) -> Iterator[Requiremen
     return (Requirement("file_key", (fold(text),)) for text in texts)
 
 
+def _in_languages(languages: Iterable[str], filters: Filters) -> Iterator[Requirement]:
+    yield Requirement("language", tuple(languages))
+
+
 def _without(required: Requires) -> Requires:
     def requires(values: Any, filters: Filters) -> Iterator[Requirement]:
         every = filters._replace(any_tag=False)
@@ -150,6 +155,15 @@ class FilterOptions(TypedDict, total=False):
         Mapping[str, str] | None,
         Filter("pairs", ("--where",), "any other frontmatter key (repeatable)", requires=_has_fields),
     ]
+    languages: Annotated[
+        Sequence[str] | str | None,
+        Filter(
+            "texts",
+            ("--lang",),
+            "is in this language: de, en, zh, ... (repeatable: one of them)",
+            requires=_in_languages,
+        ),
+    ]
     as_of: Annotated[
         str | float | None,
         Filter(
@@ -178,6 +192,7 @@ FILTERS = OPTIONS | {
     "without_tags": Filter("texts", requires=_without(_has_tags)),
     "without_paths": Filter("texts", requires=_without(_in_path)),
     "without_files": Filter("texts", requires=_without(_in_file_name)),
+    "without_languages": Filter("texts", requires=_without(_in_languages)),
     "without_fields": Filter("texts", requires=_without(_has_fields)),
     "without_keys": Filter("texts", requires=_without(_has_keys)),
 }
@@ -219,7 +234,15 @@ def _value_of(filters: Filters, name: str) -> Any:
 
 
 def _parse_texts(name: str, value: Sequence[str] | str) -> tuple[str, ...]:
-    return (value,) if isinstance(value, str) else tuple(value)
+    texts = (value,) if isinstance(value, str) else tuple(value)
+    return tuple(map(_language, texts)) if name == "languages" else texts
+
+
+def _language(text: str) -> str:
+    code = read_language(text)
+    if not code:
+        raise InvalidInputError(unknown_language(text))
+    return code
 
 
 def _parse_text(name: str, value: str) -> str:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from co_cli.errors import VaultError
 from co_cli.hits import Filters, Passage
 from co_cli.index.changes import hides_text
-from co_cli.index.derivation import filtered_column
+from co_cli.index.derivation import OF_PASSAGES, filtered_column
 from co_cli.index.engine import Validity
 from co_cli.index.filter_table import Comparison, Requirement, compared_moments, requirements
 from co_cli.index.indexed_notes import name_in
@@ -138,7 +138,10 @@ def grep(
 
     Places are origins, each with the patterns to exclude and the size of the largest note.
     """
-    required, moments = requirements(filters), compared_moments(filters)
+    required = requirements(filters)
+    of_notes = [requirement for requirement in required if requirement.column not in OF_PASSAGES]
+    others = [requirement for requirement in required if requirement.column in OF_PASSAGES]
+    of_passages = _OfPassages(others, compared_moments(filters))
     found: list[GrepMatch] = []
     succession = Succession()
     read, own, unsearched = set[str](), places[0][0], list[str]()
@@ -152,8 +155,8 @@ def grep(
             read.add(file)
             created = note.created if note.created is not None else mtime
             succession.add(origin.root, note, created)
-            if note.source in wanted and meets(note, required):
-                match = _best(origin, note, created, needles, moments)
+            if note.source in wanted and meets(note, of_notes, ()):
+                match = _best(origin, note, created, needles, of_passages)
                 found += [match] if match else []
         unsearched += [name_in(origin, path, own) for path in left]
     return sorted(found, key=lambda match: (-match.share, -match.created)), len(read), succession, unsearched
@@ -164,7 +167,7 @@ def _best(
     note: Note,
     created: float,
     needles: Needles,
-    moments: Sequence[tuple[str, Comparison, float]],
+    filters: _OfPassages,
 ) -> GrepMatch | None:
     words = [word.casefold() for word in needles.words if word]
     properties = properties_of(note.metadata).values()
@@ -174,7 +177,7 @@ def _best(
     chosen = range(len(passages)) if needles.choose is None else needles.choose(note, passages)
     for passage in (passages[place] for place in chosen):
         said = created if passage.said is None else passage.said
-        if not _in_time(moments, said):
+        if not filters.passes(note, passage, said):
             continue
         text = f"{passage.heading}\n{passage.text}".casefold()
         has = [word in text or word in around for word in words] + [True] * (needles.exact or not words)
@@ -182,6 +185,17 @@ def _best(
         if share > (best.share if best else 0):
             best = GrepMatch(origin, note, passage, share, said)
     return best
+
+
+class _OfPassages(NamedTuple):
+    """What filters require of each passage."""
+
+    required: Sequence[Requirement]
+    moments: Sequence[tuple[str, Comparison, float]]
+
+    def passes(self, note: Note, passage: Passage, said: float) -> bool:
+        in_time = all(COMPARE[comparison](said, edge_for(said, moment)) for _, comparison, moment in self.moments)
+        return in_time and meets(note, self.required, [passage])
 
 
 def _is_wanted(source: str, origin: Origin, filters: Filters) -> bool:
@@ -201,12 +215,9 @@ def _notes(
         unsearched.append("")  # it may be on a drive that is not mounted
 
 
-def _in_time(moments: Sequence[tuple[str, Comparison, float]], said: float) -> bool:
-    return all(COMPARE[comparison](said, edge_for(said, moment)) for _, comparison, moment in moments)
-
-
-def meets(note: Note, required: Sequence[Requirement]) -> bool:
-    """Whether a note passes the filters, except those on times: with the texts and columns of an engine."""
+def meets(note: Note, required: Sequence[Requirement], passages: Sequence[Passage] | None = None) -> bool:
+    """Whether a note, or these passages of it, pass the filters, except those on times: as an engine compares them."""
+    own = passages_of(note) if passages is None else passages
     return all(
-        any(map(filtered_column(note, column).__contains__, texts)) != absent for column, texts, absent in required
+        any(map(filtered_column(note, column, own).__contains__, texts)) != absent for column, texts, absent in required
     )

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from co_cli.index.engine import ReadTransaction, Scope, StoredNote, WordQuery
+from co_cli.index.engine import ReadTransaction, Scope, StoredNote
 from co_cli.index.names import fold_name
-from co_cli.index.tokens import tokens
+from co_cli.index.word_query import WordQuery, needles_of
 from co_cli.notes.wikilinks import LinkTargets, link_key
 from co_cli.values import OWN_SOURCES, members_of, to_utf8
 
@@ -87,7 +87,7 @@ def links_to(reader: ReadTransaction, vault: int, path: str) -> list[Backlink]:
 def naming(reader: ReadTransaction, entity: StoredNote) -> set[int]:
     """The other notes of its vault that have the title or an alias of an entity."""
     scope = Scope(tuple((entity.vault, source) for source in OWN_SOURCES))
-    phrases = {tuple(tokens(name)) for name in (entity.title, *aliases_of(entity))} - {()}
+    phrases = needles_of((entity.title, *aliases_of(entity)), reader.languages([entity.vault]))
     found = (reader.words(scope, WordQuery(phrases=(phrase,)), MOST_NAMING) for phrase in phrases)
     return {match.note for matches in found for match in matches} - {entity.id}
 

@@ -1,8 +1,9 @@
 """Text into the tokens that are indexed and searched for. One function for every engine.
 
-Words are lower-cased, stripped of accents and stemmed (Porter), by SQLite's own tokenizer. Scripts written without
-spaces (Chinese, Japanese, Korean, Thai, Lao, Khmer, Burmese) become overlapping pairs of letters: `東京都` is
-`東京 京都 都`, so that any part of it can be found.
+Words are lower-cased, stripped of accents and stemmed: English, and text of which nobody knows the language, by
+SQLite's own tokenizer (Porter), other languages by their Snowball stemmers. Scripts written without spaces (Chinese,
+Japanese, Korean, Thai, Lao, Khmer, Burmese) become overlapping pairs of letters: `東京都` is `東京 京都 都`, so that
+any part of it can be found.
 """
 
 from __future__ import annotations
@@ -10,10 +11,13 @@ from __future__ import annotations
 import re
 import threading
 import unicodedata
+from collections.abc import Callable
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import apsw
+
+from co_cli.notes.language import common_words
 
 SPACELESS = (
     "\u0e00-\u0eff"  # Thai, Lao
@@ -24,7 +28,42 @@ SPACELESS = (
     "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"  # Chinese
 )
 # combining marks count as letters, or Hindi and Thai words would break apart
-TOKENIZER = ["unicode61", "remove_diacritics", "2", "categories", "L* N* Co Mn Mc"]
+CATEGORIES = ["categories", "L* N* Co Mn Mc"]
+PORTER = ["porter", "unicode61", "remove_diacritics", "2", *CATEGORIES]
+UNSTEMMED = ["unicode61", "remove_diacritics", "0", *CATEGORIES]
+"""Stemmers need the accents."""
+SNOWBALL = {
+    "ar": "arabic",
+    "ca": "catalan",
+    "cs": "czech",
+    "da": "danish",
+    "de": "german",
+    "el": "greek",
+    "es": "spanish",
+    "et": "estonian",
+    "fa": "persian",
+    "fi": "finnish",
+    "fr": "french",
+    "hi": "hindi",
+    "hu": "hungarian",
+    "hy": "armenian",
+    "id": "indonesian",
+    "it": "italian",
+    "lt": "lithuanian",
+    "nl": "dutch",
+    "no": "norwegian",
+    "pl": "polish",
+    "pt": "portuguese",
+    "ro": "romanian",
+    "ru": "russian",
+    "sr": "serbian",
+    "sv": "swedish",
+    "ta": "tamil",
+    "tr": "turkish",
+}
+"""Languages with a stemmer of their own, by their codes."""
+ACCENTS = range(0x300, 0x370)
+MOST_CACHED = 200_000
 STOP_WORDS = frozenset(
     """
     a about above after again against all am an and any are aren't as at be because been before being below between
@@ -53,28 +92,37 @@ def spaceless_run() -> re.Pattern[str]:
     return re.compile(f"[{SPACELESS}]+")
 
 
-def tokens(text: str) -> list[str]:
-    """The tokens of a text, in order."""
-    if text.isascii():
-        return _stems(text)
-    return [span.token for span in spans(text)]
+def tokens(text: str, language: str = "") -> list[str]:
+    """The tokens of a text in a language, in order."""
+    if text.isascii() or (language in SNOWBALL and not spaceless_run().search(text)):
+        words: Any = _tokenizer(language)(
+            text.encode("utf-8", "replace"),
+            apsw.FTS5_TOKENIZE_DOCUMENT,
+            None,
+            include_offsets=False,
+            include_colocated=False,
+        )
+        return list(map(_stems(language).__getitem__, words)) if language in SNOWBALL else list(words)
+    return [span.token for span in spans(text, language)]
 
 
-def spans(text: str) -> list[Span]:
+def spans(text: str, language: str = "") -> list[Span]:
     """The tokens of a text with their places."""
     if text.isascii():
-        return _spans(text, 0)
+        return _spans(text, 0, language)
     found: list[Span] = []
     at = 0
     for run in spaceless_run().finditer(text):
-        found += _spans(text[at : run.start()], at)
+        found += _spans(text[at : run.start()], at, language)
         found += _pairs(run[0], run.start())
         at = run.end()
-    return found + _spans(text[at:], at)
+    return found + _spans(text[at:], at, language)
 
 
-def is_stop_word(word: str) -> bool:
-    return word.lower().replace("\u2019", "'") in STOP_WORDS
+def is_stop_word(word: str, language: str = "") -> bool:
+    """Whether a word of a text in this language is one; those of English are in every text."""
+    plain = word.lower().replace("\u2019", "'")
+    return plain in STOP_WORDS or (language != "en" and plain in common_words(language))
 
 
 def fold(text: str) -> str:
@@ -90,16 +138,12 @@ def _pairs(run: str, at: int) -> list[Span]:
     return [Span(at + place, at + min(place + 2, len(run)), letters[place : place + 2]) for place in range(len(run))]
 
 
-def _stems(text: str) -> list[str]:
-    found: Any = _tokenizer()(
-        text.encode(), apsw.FTS5_TOKENIZE_DOCUMENT, None, include_offsets=False, include_colocated=False
-    )
-    return list(found)
-
-
-def _spans(text: str, at: int) -> list[Span]:
+def _spans(text: str, at: int, language: str) -> list[Span]:
     raw = text.encode("utf-8", "replace")
-    found: Any = _tokenizer()(raw, apsw.FTS5_TOKENIZE_DOCUMENT, None)
+    found: Any = _tokenizer(language)(raw, apsw.FTS5_TOKENIZE_DOCUMENT, None)
+    if language in SNOWBALL:
+        stems = _stems(language)
+        found = [(start, end, stems[word]) for start, end, word, *_ in found]
     if len(raw) == len(text):
         return [Span(at + start, at + end, token) for start, end, token, *_ in found]
     spans: list[Span] = []
@@ -112,12 +156,39 @@ def _spans(text: str, at: int) -> list[Span]:
     return spans
 
 
+class _Stems(dict[str, str]):
+    """The stem of each word of one language, without accents: people leave them out."""
+
+    def __init__(self, language: str) -> None:
+        import Stemmer  # only where there is text that is not English
+
+        super().__init__()
+        stemmer: Any = cast("Any", Stemmer).Stemmer(SNOWBALL[language], 0)
+        self._stem: Callable[[str], str] = stemmer.stemWord
+
+    def __missing__(self, word: str) -> str:
+        if len(self) >= MOST_CACHED:
+            self.clear()
+        stem = self._stem(word) or word
+        if not stem.isascii():
+            apart = unicodedata.normalize("NFD", stem)
+            stem = unicodedata.normalize("NFC", "".join(sign for sign in apart if ord(sign) not in ACCENTS))
+        self[word] = stem
+        return stem
+
+
+@cache
+def _stems(language: str) -> _Stems:
+    return _Stems(language)
+
+
 _local = threading.local()
 
 
-def _tokenizer() -> apsw.FTS5Tokenizer:
-    """One tokenizer for each thread: SQLite's connections belong to one."""
-    if not hasattr(_local, "tokenizer"):
-        _local.connection = apsw.Connection(":memory:")
-        _local.tokenizer = _local.connection.fts5_tokenizer("porter", TOKENIZER)
-    return _local.tokenizer
+def _tokenizer(language: str) -> apsw.FTS5Tokenizer:
+    """Two tokenizers for each thread: SQLite's connections belong to one."""
+    if not hasattr(_local, "porter"):
+        connection = _local.connection = apsw.Connection(":memory:")
+        _local.porter = connection.fts5_tokenizer(PORTER[0], PORTER[1:])
+        _local.unstemmed = connection.fts5_tokenizer(UNSTEMMED[0], UNSTEMMED[1:])
+    return _local.unstemmed if language in SNOWBALL else _local.porter

@@ -72,6 +72,8 @@ LETTERS = {
 """Letters that few other languages have."""
 LETTER_WORTH, LEAST = 0.5, 0.3
 """What a word with such a letter is worth, where a word that one language has is worth 1; and what tells nothing."""
+MANY, FEWEST = 12, 2
+"""A text with so many different words needs so many common ones that are no single letters, as `o` in code is."""
 WORDS = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
 MARKED = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`|https?://\S+|\]\([^)\s]*\)", re.DOTALL)
 """Code and addresses, which are in no language."""
@@ -98,7 +100,31 @@ def guess_language(text: str) -> str:
     told.sort(reverse=True)
     if not told or told[0][0] < LEAST or (len(told) > 1 and told[0][0] == told[1][0]):
         return script
-    return told[0][1]
+    language = told[0][1]
+    own = sum(len(word) > 1 for word in words.keys() & common_words(language))
+    return language if own >= FEWEST or len(words) < MANY else script
+
+
+def common_words(language: str) -> frozenset[str]:
+    """Words of a language that hardly say what a text is about; none for one that has no list."""
+    return _words_of().get(language, frozenset())
+
+
+def read_language(value: object) -> str:
+    """The code of a language that somebody wrote, such as `de` or `pt-BR`; empty if it is none that we know."""
+    code = re.split("[-_]", str(value).strip().lower())[0] if isinstance(value, str) else ""
+    return code if code in known_languages() else ""
+
+
+def unknown_language(text: str) -> str:
+    """What is wrong with a language that nobody knows, and the fix."""
+    return f"{text!r} is no language that co can tell: use one of {', '.join(known_languages())}"
+
+
+@cache
+def known_languages() -> tuple[str, ...]:
+    """The codes of the languages that can be told apart."""
+    return tuple(sorted({*_words_of(), *SCRIPTS, *LETTERS}))
 
 
 def _script(text: str) -> str:
@@ -121,14 +147,19 @@ def _is_written(language: str, script: str) -> bool:
 
 
 @cache
+def _words_of() -> dict[str, frozenset[str]]:
+    with open(COMMON_WORDS, encoding="utf-8") as lines:
+        named = [line.split() for line in lines if not line.startswith("#")]
+    return {language: frozenset(words) for language, *words in named}
+
+
+@cache
 def _common() -> dict[str, list[tuple[str, float]]]:
     """The languages of each common word, and what the word is worth for each: less, the more have it."""
     languages: dict[str, list[str]] = {}
-    with open(COMMON_WORDS, encoding="utf-8") as lines:
-        for line in lines:
-            language, *words = line.split()
-            for word in words if language != "#" else ():
-                languages.setdefault(word, []).append(language)
+    for language, words in _words_of().items():
+        for word in words:
+            languages.setdefault(word, []).append(language)
     return {word: [(language, 1 / len(found)) for language in found] for word, found in languages.items()}
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from co_cli.notes.dates import read_moment
+from co_cli.notes.language import read_language
 from co_cli.notes.markdown import Heading, headings, inline_tags, plain_text
 from co_cli.notes.refs import kind_in, ref_of, stem_of
 from co_cli.notes.store import content_hash
@@ -74,6 +75,11 @@ class Note:
     def valid(self) -> tuple[float | None, float | None]:
         """From when until when it is valid, if it says so. An end that is a day includes that day."""
         return _first_moment(self.metadata, "valid_from"), _end_of(self.metadata.get("valid_until"))
+
+    @property
+    def language(self) -> str:
+        """The code of the language that it says it is in; empty if it says none that we know."""
+        return read_language(self.metadata.get("language"))
 
     @property
     def limit(self) -> int | None:

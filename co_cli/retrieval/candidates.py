@@ -8,9 +8,10 @@ from dataclasses import dataclass, field, replace
 from math import fsum, log
 
 from co_cli.embedding.space import Vector
-from co_cli.index.engine import Match, Named, ReadTransaction, Scope, StoredSpace, Term, WordQuery
+from co_cli.index.engine import Match, Named, ReadTransaction, Scope, StoredSpace
 from co_cli.index.names import fold_name, numbers_of
 from co_cli.index.tokens import fold
+from co_cli.index.word_query import Term, WordQuery
 from co_cli.retrieval.query import Query
 
 DEPTH = 100
@@ -47,6 +48,8 @@ class Candidates:
     """Which words of the question each of the matches has."""
     unknown: frozenset[Term] = frozenset()
     """Words of the question that no passage has."""
+    words: WordQuery = field(default_factory=WordQuery)
+    """The words of the question in the languages of these vaults."""
 
     def share(self, terms: Iterable[Term]) -> float:
         """How much of the question these words are, rare words counting more, 0 to 1."""
@@ -75,14 +78,15 @@ def gather(reader: ReadTransaction, ask: Ask, space: StoredSpace | None, vector:
     """Everything that is proposed, each with its cosine if there are vectors."""
     query, scope = ask.query, ask.scope
     terms = _counted(query.words)
-    matches = _find_words(reader, ask, query.words, terms) if ask.words else []
+    variants = {term: query.words.variants(term) for term in terms}
+    stems = list(dict.fromkeys(stem for found in variants.values() for stem in found))
+    matches = _find_words(reader, ask, query.words, stems) if ask.words else []
     near: list[Match] = []
     if space is not None and vector is not None:
         near = reader.nearest(scope, space, vector, ask.depth)
     elif query.plain and matches and len(terms) > 1:  # words answer alone: no match with all of them may be missing
-        complete = _find_words(reader, ask, WordQuery(phrases=tuple((term,) for term in terms)), terms)
-        proposed = {match.passage for match in matches}
-        matches += [match for match in complete if match.passage not in proposed]
+        proposed = {match.passage: match for match in _with_every_word(reader, ask, terms)}
+        matches += [proposed[passage] for passage in proposed.keys() - {match.passage for match in matches}]
     named = _named(reader, ask) if query.plain else []
     notes = {match.passage: match.note for match in matches} | {neighbour.passage: neighbour.note for neighbour in near}
     proposed = set(notes.values())
@@ -90,11 +94,38 @@ def gather(reader: ReadTransaction, ask: Ask, space: StoredSpace | None, vector:
     cosines = {neighbour.passage: neighbour.score for neighbour in near}
     if space is not None and vector is not None:
         cosines |= reader.cosines(space, vector, [passage for passage in notes if passage not in cosines])
-    total, counts = reader.term_counts(scope.vaults, terms)
+    total, counted = reader.term_counts(scope.vaults, stems)
+    # a passage has words in one language
+    counts = {term: min(total, sum(counted[stem] for stem in found)) for term, found in variants.items()}
     idf = {term: log(1 + (total - count + 0.5) / (count + 0.5)) for term, count in counts.items()}
-    having = reader.terms_in([match.passage for match in matches], terms)
+    having = terms_having(reader, query.words, terms, [match.passage for match in matches])
     unknown = frozenset(term for term, count in counts.items() if not count)
-    return Candidates(matches, near, named, notes, cosines, idf, having, unknown)
+    return Candidates(matches, near, named, notes, cosines, idf, having, unknown, query.words)
+
+
+def terms_having(
+    reader: ReadTransaction, words: WordQuery, terms: Sequence[Term], passages: Sequence[int]
+) -> dict[int, set[Term]]:
+    """Which of these terms of a question each passage has, in its language."""
+    variants = {term: words.variants(term) for term in terms}
+    found = reader.terms_in(passages, {stem for stems in variants.values() for stem in stems})
+    stored = reader.passages(passages) if words.stems else {}
+    spoken = {passage: kept.language for passage, kept in stored.items()}
+    return {
+        passage: {term for term in terms if words.stem(term, spoken.get(passage, "")) in had}
+        for passage, had in found.items()
+    }
+
+
+def _with_every_word(reader: ReadTransaction, ask: Ask, terms: Sequence[Term]) -> list[Match]:
+    """Passages with all of these terms, in one language or another."""
+    words = ask.query.words
+    readings = [{term: term for term in terms}, *words.stems.values()]
+    every = dict.fromkeys(tuple((stems.get(term, term),) for term in terms) for stems in readings)
+    found: list[Match] = []
+    for phrases in every:
+        found += _find_words(reader, ask, WordQuery(phrases=phrases), [stem for (stem,) in phrases])
+    return found
 
 
 def _find_words(reader: ReadTransaction, ask: Ask, words: WordQuery, terms: Sequence[Term]) -> list[Match]:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from co_cli.hits import Filters
 from co_cli.index.indexed_notes import IndexedNotes
 from co_cli.index.tokens import tokens
+from co_cli.retrieval.candidates import terms_having
 from co_cli.retrieval.pipeline import search
 from co_cli.retrieval.request import SearchRequest
 from co_cli.retrieval.results import best_of_each_note
@@ -93,7 +94,8 @@ def _subject(index: IndexedNotes, trace: Trace, ref: str) -> Subject | None:
             ids = list(reader.passages(notes=notes)) if ref.startswith(prefix) else []
             if not ids:
                 continue
-            found = {term for terms in reader.terms_in(ids, query.words.terms).values() for term in terms}
+            having = terms_having(reader, query.words, query.words.terms, ids)
+            found = {term for terms in having.values() for term in terms}
             spelled = {word for word in query.spelled if set(tokens(word)) & found}
             near = reader.cosines(view.space, prepared.vector, ids) if view.space and prepared.vector else {}
             scope = select(reader, view.scope, query.condition).scope if query.condition else view.scope

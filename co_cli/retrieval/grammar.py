@@ -4,6 +4,7 @@
     -x                         must not: a word of two letters or more, or any other term
     a OR b, (a b)              one of them; parentheses group, if there is an operator in them
     tag:x #x path:x file:x     narrow; the value may be quoted, or a group
+    lang:x                     narrows to a language, by its code
     [property] [property:x]    a field of the frontmatter
     /regex/                    a regular expression
     line:x section:x           one line, or one section, that has all of it: `line:(a b)`
@@ -11,7 +12,7 @@
 
 Everything else is a word. A broken operator is a problem where somebody meant one: at the start of the query, beside
 other operators, or with no words beside it. Elsewhere it is text, and so are all but the oldest operators (quotes,
-exclusions, `tag:`, `path:`, `file:`) in a text that was pasted.
+exclusions, `tag:`, `path:`, `file:`, `lang:`) in a text that was pasted.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal, NamedTuple
 
+from co_cli.notes.language import read_language, unknown_language
 from co_cli.notes.markdown import is_colour
 from co_cli.values import SOURCES
 
@@ -31,13 +33,13 @@ DEEPEST = 20
 """Groups in groups."""
 Kind = Literal[
     "word", "phrase", "regex",  # a word whatever its ending; words exactly as they are
-    "tag", "path", "file",
+    "tag", "path", "file", "lang",
     "property", "key",  # a field of the frontmatter with a value, or with any
     "line", "section", "task", "task-todo", "task-done",  # of which one has what is in it; any task if there is nothing
     "not", "and", "or",
 ]  # fmt: skip
 TEXTS = ("word", "phrase", "regex")
-NARROWING = ("tag", "path", "file", "property", "key")
+NARROWING = ("tag", "path", "file", "lang", "property", "key")
 SCOPES = ("line", "section", "task", "task-todo", "task-done")
 
 
@@ -61,7 +63,7 @@ class Node(NamedTuple):
                 return f"[{self.name}:{self.text}]"
             case "key":
                 return f"[{self.name}]"
-            case "tag" | "path" | "file":
+            case "tag" | "path" | "file" | "lang":
                 return f"{self.kind}:{self.text}"
             case _:
                 return self.text
@@ -79,23 +81,23 @@ class Parsed(NamedTuple):
 
 # patterns are compiled when they are first used
 TERM = r"""(?ix)
-    (?P<no_field>-?)(?P<field>tag|path|file):(?!//)(?:"(?P<quoted>[^"]*)"|"?(?P<value>[^\s"]+))
+    (?P<no_field>-?)(?P<field>tag|path|file|lang):(?!//)(?:"(?P<quoted>[^"]*)"|"?(?P<value>[^\s"]+))
     | (?P<no_tag>-?)\#(?P<tag>[^\s"#,;:()]*[^\W\d_][^\s"#,;:()]*)
     | (?P<no_phrase>-?)"(?P<phrase>[^"]*)"
     | -"?(?P<refused>[^\W\d_]{2}\S*)
     | \S+
 """
 SCOPED = r"(?i)-?(?P<name>line|section|task(?:-todo|-done)?):(?=\S)(?!(?<=line:)\d)"
-GROUPED = r"(?i)-?(?P<name>tag|path|file):(?=\()"
-EMPTY = r"(?i)-?(?P<name>tag|path|file|line|section|task(?:-todo|-done)?):(?!\S)"
+GROUPED = r"(?i)-?(?P<name>tag|path|file|lang):(?=\()"
+EMPTY = r"(?i)-?(?P<name>tag|path|file|lang|line|section|task(?:-todo|-done)?):(?!\S)"
 PROPERTY = r"""(?x)
     -?\[(?P<key>"[^"\[\]]+"|[^\W\d_][^\[\]:"\n]*?)\s*
     (?::\s*(?P<value>\[\[[^\[\]\n]*\]\]|[^\[\]\n]*?)\s*)?\](?=[\s.,;!?)]|$)
 """
 REGEX = r"-?/(?P<pattern>[^\s/](?:\\.|[^/\\\n])*)/(?=[\s)]|$)"
-UNCLOSED = r"-?(?:(?:(?:tag|path|file|line|section|task(?:-todo|-done)?):)?\((?=[\w\"\[#/(-])|\[(?=[^\W\d_\[]))"
+UNCLOSED = r"-?(?:(?:(?:tag|path|file|lang|line|section|task(?:-todo|-done)?):)?\((?=[\w\"\[#/(-])|\[(?=[^\W\d_\[]))"
 FOREIGN = r"-?(?P<name>[a-z][a-z-]{2,20}):(?=[^\W\d_]|[\"(])"
-NAMES = ("tag", "path", "file", "line", "section", "task")
+NAMES = ("tag", "path", "file", "lang", "line", "section", "task")
 NOT_OPERATORS = frozenset((*NAMES, *SOURCES, "mailto"))
 """Refs begin like this, too, and addresses."""
 COMPARISONS = ("<", ">")
@@ -109,6 +111,9 @@ def parse_terms(text: str) -> Parsed:
     loose = [term.text for term in terms if term.kind == "word" and term.text not in empty]
     words = any(any(map(str.isalnum, text)) for text in loose)
     operators = any(map(_is_operator, terms))
+    languages = [leaf.text for term in terms for leaf, _ in leaves(term) if leaf.kind == "lang"]
+    if unknown := [language for language in languages if not read_language(language)]:
+        return Parsed(terms, problem=unknown_language(unknown[0]))
     start = len(text) - len(text.lstrip())
     for broken in reading.broken:
         meant = not words or (not broken.text and (operators or broken.place == start))
@@ -327,8 +332,8 @@ def _of_field(node: Node, name: str) -> Node:
     return node._replace(nodes=tuple(_of_field(member, name) for member in node.nodes))
 
 
-def _field(name: str) -> Literal["tag", "path", "file"]:
-    return "tag" if name == "tag" else "path" if name == "path" else "file"
+def _field(name: str) -> Kind:
+    return next(kind for kind in NARROWING if kind == name)
 
 
 def _scope(name: str) -> Kind:

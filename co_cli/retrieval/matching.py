@@ -56,7 +56,9 @@ class NoteText(NamedTuple):
     """Title, aliases, description, tags, path, and the values of its frontmatter."""
     passages: Sequence[PassageText]
     meets: Callable[[Node], bool]
-    """Whether it has a tag, path, file name or property."""
+    """Whether it has a tag, path, file name, property or language."""
+    language: str = ""
+    """In which words are compared whatever their endings."""
 
 
 class Condition(NamedTuple):
@@ -77,7 +79,9 @@ class Condition(NamedTuple):
         own = [
             passage.id
             for passage in note.passages
-            if any(self._in_text(leaf, text) for leaf in wanted for text in (passage.body, passage.heading))
+            if any(
+                self._in_text(leaf, text, note.language) for leaf in wanted for text in (passage.body, passage.heading)
+            )
         ]
         return own or [passage.id for passage in note.passages]
 
@@ -118,8 +122,9 @@ class Condition(NamedTuple):
             case "not":
                 return not self._has(node.nodes[0], note, text)
             case "word" | "phrase" | "regex":
-                return any(self._in_text(node, part) for part in (_texts(note) if text is None else (text,)))
-            case "tag" | "path" | "file" | "property" | "key":
+                parts = _texts(note) if text is None else (text,)
+                return any(self._in_text(node, part, note.language) for part in parts)
+            case "tag" | "path" | "file" | "lang" | "property" | "key":
                 return note.meets(node)
             case "line":
                 parts = _lines(note)
@@ -130,14 +135,14 @@ class Condition(NamedTuple):
                 parts = (re.sub(TASK, "", line, count=1) for line in _lines(note) if _is_task(line, state))
         return any(all(self._has(inner, note, part) for inner in node.nodes) for part in parts)
 
-    def _in_text(self, leaf: Node, text: str) -> bool:
+    def _in_text(self, leaf: Node, text: str, language: str) -> bool:
         if leaf.kind == "regex":
             return next(_regex_matches(leaf.text, text, self.case), None) is not None
         if leaf.kind == "phrase":
             return next(_occurrences(leaf.text, _folded(text, self.case), self.case), None) is not None
         if self.substrings:
             return _folded(leaf.text, False) in _folded(text, False)
-        needle, had = tokens(leaf.text), tokens(text)
+        needle, had = tokens(leaf.text, language), tokens(text, language)
         return bool(needle) and any(had[place : place + len(needle)] == needle for place in range(len(had)))
 
 

@@ -9,6 +9,7 @@ import re
 import time
 from dataclasses import replace
 
+from co_cli.embedding.multilingual import is_english
 from co_cli.embedding.space import Vector, VectorSpace
 from co_cli.errors import EmbeddingError, SettingsError
 from co_cli.hits import SearchResult
@@ -105,11 +106,15 @@ def _answer(index: IndexedNotes, request: SearchRequest, attempt: Attempt) -> tu
         embedded = _query_vector(index, request, attempt, space)
         with index.engine.reading() as reader:
             view = index.view(reader, attempt.filters)
+            languages = reader.languages(view.scope.vaults)
+            attempt = replace(attempt, query=attempt.query.in_languages(languages))
             condition, unchecked = attempt.query.condition, None
             answering = view.space.space if view.space else None
             if request.wants_meaning and answering is not None and (space is None or space.key != answering.key):
                 space = index.seen.space = answering
                 continue  # the first search, or another model took over
+            if answering and not all(map(answering.knows, languages)) and not is_english(attempt.query.text):
+                embedded = None, None  # only words compare English notes with those in other languages
             if condition is not None:
                 selected = select(reader, view.scope, condition)
                 view, unchecked = view._replace(scope=selected.scope), selected.problem

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 from co_cli.hits import Filters
-from co_cli.index.engine import Needle, WordQuery
-from co_cli.index.tokens import is_stop_word, spaceless_run, tokens
+from co_cli.index.tokens import is_stop_word, spaceless_run, spans, tokens
+from co_cli.index.word_query import Needle, WordQuery
+from co_cli.notes.language import guess_language, read_language
 from co_cli.retrieval.grammar import NARROWING, Node, Parsed, leaves, parse_terms
 from co_cli.retrieval.matching import Condition
 from co_cli.values import to_utf8
@@ -28,6 +29,8 @@ WENT_WRONG = re.compile(r"\bwhat went wrong (?=with|in|at|on|during|when)", re.I
 ASKS_WHY = re.compile(r"\s*why\b", re.IGNORECASE)
 CAUSES = ("why", "because", "cause", "reason", "wrong")
 """Words that are likely in the answer to a question that begins with "why"."""
+ELIDING = ("fr", "it", "ca")
+"""Languages that write an article and its word together: `l'eau`."""
 POSSESSIVE = re.compile(r"['\u2019]s$", re.IGNORECASE)
 
 
@@ -97,6 +100,10 @@ class Query:
         node = self.condition.node if self.condition else None
         return node is not None and node.kind == "or" and all(leaf.kind == "word" for leaf, _ in leaves(node))
 
+    def in_languages(self, languages: Sequence[str]) -> Query:
+        """The same with its words as passages in these languages have them, too."""
+        return replace(self, words=self.words.in_languages(languages)) if languages else self
+
     def narrow(self, filters: Filters) -> Filters:
         """The filters with what the query adds to them."""
         any_of = filters.any_tag and filters.tags  # one of those is enough: these would be one more of them
@@ -129,6 +136,8 @@ def _filter_of(node: Node) -> tuple[str, str | tuple[str, str]]:
             return "fields", (node.name, node.text)
         case "key":
             return "keys", node.name
+        case "lang":
+            return "languages", read_language(node.text)
         case _:
             return f"{node.kind}s", node.text
 
@@ -140,21 +149,30 @@ def parse(text: str, prefix: bool = False, case: bool = False, operators: bool =
     terms = tuple(dict.fromkeys(parsed.terms))
     if terms and all(_refuses(term) == "phrase" for term in terms):
         return parse(re.sub(r"(?<!\S)-", " ", text), prefix, case)  # nothing is wanted: it is no exclusion
+    language = guess_language(text)
     loose = [term.text for term in parsed.terms if term.kind == "word"]
-    spelled = _wanted(loose)
+    spelled = _wanted(loose, language)
     narrowing = [term for term in terms if term.kind in NARROWING or _refuses(term) in NARROWING]
     rest = [term for term in terms if term.kind != "word" and term not in narrowing]
     exact = [node for term in rest if (node := _compared(term)) is not None]
     exact += [Node("phrase", word) for word in spelled if case]
     wanted = [leaf for node in exact for leaf, positive in leaves(node) if positive]
     quoted = [leaf.text for leaf in wanted if leaf.kind == "phrase"][:MOST_TERMS]
-    counted = _terms([*loose, *(leaf.text for leaf in wanted if leaf.kind == "word")])
-    counted += tuple(token for needle in _needles(quoted) for token in needle)
+    words = _wanted([*loose, *(leaf.text for leaf in wanted if leaf.kind == "word")], language)
+    needles = [(word, _needle(word)) for word in words] + [(text, _phrase(text)) for text in quoted]
+    typed = {
+        span.token: part[span.start : span.end]
+        for part, needle in needles
+        for span in spans(part)
+        if span.token in needle
+    }
+    counted = dict(list(typed.items())[:MOST_TERMS])
     asked = [leaf for term in parsed.terms for leaf, positive in leaves(term) if positive]
     return Query(
         text=" ".join(leaf.text for leaf in asked if leaf.kind in ("word", "phrase")),
         words=WordQuery(
-            terms=tuple(dict.fromkeys(counted))[:MOST_TERMS],
+            terms=tuple(counted),
+            typed=tuple(counted.values()),
             prefixes=_prefixes(loose, prefix and not text[-1:].isspace()),
             hints=tuple(token for word in CAUSES for token in tokens(word)) if ASKS_WHY.match(text) else (),
         ),
@@ -182,7 +200,7 @@ def _condition(nodes: Sequence[Node], case: bool) -> Condition | None:
 def _compared(node: Node) -> Node | None:
     """A term without punctuation; None if that is all."""
     if node.kind == "word":
-        word = next(iter(_wanted([node.text])), "")
+        word = next(iter(_wanted([node.text], "")), "")
         return Node("word", word) if _needle(word) else None
     members = map(_telling, node.nodes) if node.kind == "or" else node.nodes
     kept = tuple(compared for member in members if (compared := _compared(member)) is not None)
@@ -197,33 +215,30 @@ def _telling(node: Node) -> Node:
     return node._replace(nodes=kept) if node.kind == "and" and kept else node
 
 
-def needle_of(leaf: Node) -> Needle:
-    """The tokens by which an index finds what has a word or phrase; none if it has no letters or digits."""
-    return _needle(leaf.text) if leaf.kind == "word" else _phrase(leaf.text)
+def needles_in(leaf: Node, languages: Iterable[str]) -> set[Needle]:
+    """The tokens by which an index finds what has a word or phrase, in English and other languages; none if it has no
+    letters or digits."""
+    needle = _needle if leaf.kind == "word" else _phrase
+    return {found for language in ("", *languages) if (found := needle(leaf.text, language))}
 
 
-def _wanted(parts: list[str]) -> list[str]:
+def _wanted(parts: list[str], language: str) -> list[str]:
     """The words of what is wanted, without stop words unless there is nothing else."""
     bare = [POSSESSIVE.sub("", part.strip(EDGES)) for part in parts]
-    return [word for word in bare if word and not is_stop_word(word) and _needle(word)] or list(filter(None, bare))
+    if language in ELIDING:
+        bare = [word for part in bare for word in re.split("['\u2019]", part)]
+    telling = [word for word in bare if word and not is_stop_word(word, language) and _needle(word)]
+    return telling or list(filter(None, bare))
 
 
-def _terms(parts: list[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(token for word in _wanted(parts) for token in _needle(word)))[:MOST_TERMS]
-
-
-def _needles(texts: list[str]) -> tuple[Needle, ...]:
-    return tuple(dict.fromkeys(needle for text in texts if (needle := _phrase(text))))[:MOST_TERMS]
-
-
-def _needle(text: str) -> Needle:
+def _needle(text: str, language: str = "") -> Needle:
     """The tokens of a text that is looked for: of a run without spaces, every pair of letters."""
-    return tuple(token for token in tokens(text) if not _is_lone(token))
+    return tuple(token for token in tokens(text, language) if not _is_lone(token))
 
 
-def _phrase(text: str) -> Needle:
+def _phrase(text: str, language: str = "") -> Needle:
     """The same of a phrase: only its end may be the middle of a longer run."""
-    found = tokens(text)
+    found = tokens(text, language)
     return tuple(found[:-1] if found and _is_lone(found[-1]) else found)
 
 

@@ -10,9 +10,10 @@ from math import exp, log
 from typing import NamedTuple
 
 from co_cli.hits import Hit, Searched, SearchResult
-from co_cli.index.engine import EXPIRED, StoredPassage, WordQuery
+from co_cli.index.engine import EXPIRED, StoredPassage
 from co_cli.index.indexed_notes import IndexedNotes
 from co_cli.index.tokens import spans, tokens
+from co_cli.index.word_query import WordQuery
 from co_cli.notes.markdown import plain_text
 from co_cli.notes.refs import ENDINGS
 from co_cli.retrieval.candidates import Candidates
@@ -184,7 +185,8 @@ def _hit(trace: Trace, candidate: Scored) -> Hit:
 def make_hit(candidate: Scored, passage: StoredPassage, query: Query, prefix: str, weak: bool) -> Hit:
     """`prefix` comes before the refs of other people's vaults."""
     properties = matched_properties(passage, query.words)
-    snippet = show_properties(properties, make_snippet(passage.body, query.words, query.condition))
+    snippet = make_snippet(passage.body, query.words, query.condition, passage.language)
+    snippet = show_properties(properties, snippet)
     lines = (passage.first_line, passage.last_line)
     # a memory is opened whole, anything longer at its lines
     ref = passage.ref if passage.source == "memory" else f"{passage.ref}#L{lines[0]}-{lines[1]}"
@@ -217,13 +219,17 @@ def shown_heading(heading: str, title: str, source: str, path: str) -> str:
     return shown.removeprefix(title).removeprefix(" > ") if f"{shown} > ".startswith(f"{title} > ") else shown
 
 
-def make_snippet(body: str, words: WordQuery, condition: Condition | None = None) -> Snippet:
+def make_snippet(body: str, words: WordQuery, condition: Condition | None = None, language: str = "") -> Snippet:
     """The stretch of a text with most of what was matched; its beginning if nothing of it occurs."""
     text = _flat(body[:LONGEST_MARKED])
     exact = condition.spans(text) if condition else []
-    wanted = {*words.terms} - ({*tokens(condition.quoted)} if condition else set())
+    wanted = {words.stem(term, language) for term in words.terms} - (
+        {*tokens(condition.quoted, language)} if condition else set()
+    )
     found = [
-        (start, end, token) for start, end, token in spans(text) if token in wanted or token.startswith(words.prefixes)
+        (start, end, token)
+        for start, end, token in spans(text, language)
+        if token in wanted or token.startswith(words.prefixes)
     ]
     found = sorted([*found, *((start, end, text[start:end]) for start, end in exact)])
     start = _best_start(text, found)
@@ -237,19 +243,19 @@ def make_snippet(body: str, words: WordQuery, condition: Condition | None = None
 
 def matched_properties(passage: StoredPassage, words: WordQuery) -> dict[str, Snippet]:
     """The properties with words of the query that neither the title nor the text has."""
-    return find_properties(passage.properties, f"{passage.title}\n{passage.body}", words)
+    return find_properties(passage.properties, f"{passage.title}\n{passage.body}", words, passage.language)
 
 
-def find_properties(properties: str, text: str, words: WordQuery) -> dict[str, Snippet]:
+def find_properties(properties: str, text: str, words: WordQuery, language: str = "") -> dict[str, Snippet]:
     """Those of the properties, a line for each, with words of the query that are not in a text."""
     found: dict[str, Snippet] = {}
     known: set[str] | None = None
     for line in properties.splitlines():
         key, _, value = line.partition(": ")
-        snippet = make_snippet(value, words)
+        snippet = make_snippet(value, words, language=language)
         if snippet.marks:
-            known = {*tokens(text[:LONGEST_MARKED])} if known is None else known
-            matched = {token for first, last in snippet.marks for token in tokens(snippet.text[first:last])}
+            known = {*tokens(text[:LONGEST_MARKED], language)} if known is None else known
+            matched = {token for first, last in snippet.marks for token in tokens(snippet.text[first:last], language)}
             if matched - known:
                 found[key] = snippet
                 known |= matched
@@ -285,7 +291,8 @@ def is_weak(
         return False
     coverage = 0.0
     if candidate.signals.get("words"):
-        coverage = candidates.share(candidates.idf.keys() & tokens(searched_text(passage)))
+        had, words = {*tokens(searched_text(passage), passage.language)}, candidates.words
+        coverage = candidates.share(term for term in candidates.idf if words.stem(term, passage.language) in had)
     return confidence(fit, cosine, coverage, score) < WEAK
 
 

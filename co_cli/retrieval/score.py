@@ -1,9 +1,10 @@
 """Score: 0.7 · cosine + 0.3 · trust · words, for each candidate. Pure.
 
-The cosine is raw, and 0 where it is negative. Words are bm25 / best bm25, less where a passage has fewer of the
-question's words than another: a title that repeats one word does not outweigh a passage with two. Trust keeps one
-chance word from outweighing meaning: words count in full when some passage has nearly all of the question, or several
-of its words together. Weights are those of the profile, the settings or the caller.
+The cosine is raw, and 0 where it is negative. Of a passage without a vector, because the model does not know its
+language or has not embedded it yet, words count with the weight of both. Words are bm25 / best bm25, less where a
+passage has fewer of the question's words than another: a title that repeats one word does not outweigh a passage with
+two. Trust keeps one chance word from outweighing meaning: words count in full when some passage has nearly all of the
+question, or several of its words together. Weights are those of the profile, the settings or the caller.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from math import sqrt
 
 from co_cli.retrieval.candidates import Candidates
 
-FORMULA_VERSION = 3
+FORMULA_VERSION = 4
 """Raise it when scores change: weights that were learned for another formula are not used."""
 FEW_WORDS = 3
 """A match with more of so many words counts more, whatever its bm25. Of more words, the share of the question counts,
@@ -65,7 +66,7 @@ def hybrid(candidates: Candidates, weights: Mapping[str, float]) -> list[Scored]
     for match in candidates.matches:
         value = match.score / best if best > 0 else 1.0
         words[match.passage] = trusted * _more_words_first(candidates, match.passage, value, alone)
-    return _weighted(candidates, weights, words, candidates.cosines)
+    return _weighted(candidates, weights, words, {**words, **candidates.cosines})
 
 
 def _more_words_first(candidates: Candidates, passage: int, value: float, alone: bool) -> float:

@@ -9,10 +9,11 @@ from functools import partial
 from typing import NamedTuple
 
 from co_cli.index.derivation import searched_fields, spoken_path
-from co_cli.index.engine import ReadTransaction, Scope, StoredNote, StoredPassage, WordQuery
+from co_cli.index.engine import ReadTransaction, Scope, StoredNote, StoredPassage
+from co_cli.index.word_query import WordQuery
 from co_cli.retrieval.grammar import NARROWING, SCOPES, Node
 from co_cli.retrieval.matching import Condition, NoteText, PassageText, TooSlowError, too_slow
-from co_cli.retrieval.query import filters_for, needle_of
+from co_cli.retrieval.query import filters_for, needles_in
 
 SECONDS = 5.0
 """What comparing may take. What was not compared by then counts as different, and the result says so."""
@@ -35,6 +36,7 @@ def select(reader: ReadTransaction, scope: Scope, condition: Condition) -> Selec
 class _Selecting:
     def __init__(self, reader: ReadTransaction, scope: Scope, condition: Condition) -> None:
         self.reader, self.scope, self.condition = reader, scope, condition
+        self.languages = reader.languages(scope.vaults)
         self.members: dict[Node, frozenset[int]] = {}
         """The notes that have each tag, path, file name or property of the condition."""
         self.ended = time.monotonic() + SECONDS
@@ -92,7 +94,8 @@ class _Selecting:
             PassageText(passage.id, passage.heading, passage.body, passage.first_line, passage.last_line)
             for passage in passages
         ]
-        return NoteText((*about, *searched_fields(note.frontmatter)), own, partial(self._has, note.id))
+        about = (*about, *searched_fields(note.frontmatter))
+        return NoteText(about, own, partial(self._has, note.id), passages[0].language)
 
     def _has(self, note: int, leaf: Node) -> bool:
         return note in self._having(leaf)
@@ -122,9 +125,9 @@ class _Selecting:
         return self.members[leaf]
 
     def _with_words(self, leaf: Node) -> frozenset[int] | None:
-        needle = needle_of(leaf)
-        if not needle:
+        needles = needles_in(leaf, self.languages)
+        if not needles:
             return None
         most = self.reader.term_counts(self.scope.vaults, ())[0] + 1
-        found = self.reader.words(self.scope, WordQuery(phrases=(needle,)), most)
-        return frozenset(match.note for match in found)
+        found = [self.reader.words(self.scope, WordQuery(phrases=(needle,)), most) for needle in needles]
+        return frozenset(match.note for matches in found for match in matches)

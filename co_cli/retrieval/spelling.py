@@ -8,8 +8,9 @@ from collections import Counter
 from collections.abc import Sequence
 
 from co_cli.embedding.space import VOCABULARY
-from co_cli.index.engine import ReadTransaction, Scope, Term, WordQuery
+from co_cli.index.engine import ReadTransaction, Scope
 from co_cli.index.tokens import is_stop_word, spans, tokens
+from co_cli.index.word_query import Term, WordQuery
 from co_cli.retrieval.query import EDGES, Query
 from co_cli.retrieval.results import MOST_NAMED, searched_text
 
@@ -126,6 +127,9 @@ def _closest(reader: ReadTransaction, scope: Scope, word: str, term: Term) -> st
 def _spellings(reader: ReadTransaction, scope: Scope, term: Term) -> list[str]:
     """How some passages spell the words of a token."""
     matches = reader.words(scope, WordQuery(terms=(term,)), MOST_PASSAGES)
-    texts = map(searched_text, reader.passages([match.passage for match in matches]).values())
-    spelled = (text[start:end] for text in texts for start, end, token in spans(text) if token == term)
+    passages = reader.passages([match.passage for match in matches]).values()
+    texts = ((searched_text(passage), passage.language) for passage in passages)
+    spelled = (
+        text[start:end] for text, language in texts for start, end, token in spans(text, language) if token == term
+    )
     return list(dict.fromkeys(spelled))

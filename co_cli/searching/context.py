@@ -18,13 +18,13 @@ from typing import Any, Literal
 from co_cli.embedding.space import Embedder, Vector
 from co_cli.errors import EmbeddingError, KnowledgeError, SettingsError
 from co_cli.hits import Filters, UseCount
-from co_cli.index.engine import ReadTransaction, StoredSpace, WordQuery
+from co_cli.index.engine import ReadTransaction, StoredSpace
 from co_cli.index.names import fold_name
-from co_cli.index.tokens import tokens
+from co_cli.index.word_query import WordQuery, needles_of
 from co_cli.notes.excerpts import Excerpt, excerpt, marked_ref
 from co_cli.notes.note import Note
 from co_cli.notes.refs import without_lines
-from co_cli.retrieval.candidates import Ask, gather
+from co_cli.retrieval.candidates import Ask, gather, terms_having
 from co_cli.retrieval.query import Query, parse
 from co_cli.saving.lookup import open_note, outdated
 from co_cli.values import OWN_SOURCES
@@ -208,9 +208,8 @@ class _Matcher:
             named = self._reader.named(scope, fold_name(asked[1]))
             for note in self._add_named([entity.passage for entity in named], MAX_RECALLED, found, seen):
                 names += [note.title, *note.aliases]
-        phrases = [phrase for name in names if (phrase := tuple(tokens(name)))]
         scope = self._vault.index.notes.view(self._reader, memories).scope
-        for phrase in phrases:
+        for phrase in needles_of(names, self._reader.languages(scope.vaults)):
             having = self._reader.words(scope, WordQuery(phrases=(phrase,)), CANDIDATES)
             self._add_named([match.passage for match in having], 2 * MAX_RECALLED, found, seen)
         return list(found.values())
@@ -264,12 +263,13 @@ class _Matcher:
         """Each passage that may be about the prompt, with the evidence of the sentence that fits it best."""
         strongest: dict[int, float] = {}
         scope = self._vault.index.notes.view(self._reader, filters).scope
-        measured = self._comparison.noise
-        for query, vector in self._comparison.sentences:
+        measured, languages = self._comparison.noise, self._reader.languages(scope.vaults)
+        for asked, vector in self._comparison.sentences:
+            query = asked.in_languages(languages)
             depth = CANDIDATES if measured > -1 else NEIGHBOURS
             found = gather(self._reader, Ask(query, scope, depth), self._comparison.space, vector)
             noise = measured if measured > -1 else median([neighbour.score for neighbour in found.near] or [1.0])
-            terms = self._reader.terms_in(list(found.notes), query.words.terms)
+            terms = terms_having(self._reader, query.words, query.words.terms, list(found.notes))
             total = sum(found.idf.values()) or 1.0
             for passage in found.notes:
                 above = max(0.0, found.cosines.get(passage, noise) - noise) / (1 - noise) if noise < 1 else 0.0

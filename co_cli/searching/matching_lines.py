@@ -12,7 +12,8 @@ from co_cli.errors import KnowledgeError
 from co_cli.hits import Hit, Searched, SearchResult, State
 from co_cli.index.tokens import spans, tokens
 from co_cli.notes.files import read_bytes
-from co_cli.notes.note import decode
+from co_cli.notes.language import guess_language
+from co_cli.notes.note import decode, read_note
 from co_cli.notes.refs import ENDINGS, without_lines
 from co_cli.retrieval.query import Query, parse
 from co_cli.saving.lookup import Lookup
@@ -65,12 +66,12 @@ def find_lines(vault: Vault, query: str, options: Options, context: int = 0) -> 
     lookup, files, degraded = Lookup(vault), list[MatchingFile](), list(found.degraded)
     for path, hits in by_path.items():
         try:
-            text, first = _text_of(lookup, hits[0])
+            text, first, language = _text_of(lookup, hits[0])
         except (KnowledgeError, OSError) as error:  # it was removed since it was indexed
             degraded.append(f"{path} could not be read: {error}")
             continue
         inside = [hit.lines for hit in hits] if hits[0].source == "conversation" else []
-        matches = _of_lines(text, asked, _matches(text, asked, hits, substrings))
+        matches = _of_lines(text, asked, _matches(text, asked.in_languages([language]), hits, substrings, language))
         lines = _lines(text, first, matches, inside, context)
         if lines:
             files.append(MatchingFile(without_lines(hits[0].ref), hits[0].title, path, lines))
@@ -80,15 +81,17 @@ def find_lines(vault: Vault, query: str, options: Options, context: int = 0) -> 
     return MatchingLines(query, state, degraded, found.searched, files, found.understood), found
 
 
-def _text_of(lookup: Lookup, hit: Hit) -> tuple[str, int]:
-    """The text of a file, and the number of its first line: Markdown as it is, the text that a document has."""
+def _text_of(lookup: Lookup, hit: Hit) -> tuple[str, int, str]:
+    """The text of a file, Markdown as it is, or the text that a document has; its first line's number, its language."""
     if hit.path.lower().endswith(ENDINGS):
-        return decode(read_bytes(hit.path))[0].replace("\r\n", "\n"), 1
+        data = read_bytes(hit.path)
+        note = read_note(hit.path, data)
+        return decode(data)[0].replace("\r\n", "\n"), 1, note.language or guess_language(note.body)
     _, note = lookup.open(without_lines(hit.ref))
-    return note.body, note.body_line
+    return note.body, note.body_line, guess_language(note.body)
 
 
-def _matches(text: str, asked: Query, hits: Sequence[Hit], substrings: bool) -> list[Span]:
+def _matches(text: str, asked: Query, hits: Sequence[Hit], substrings: bool, language: str) -> list[Span]:
     """Where a text has what is asked for, in order: exact quotes, words whatever their ending, or parts of words."""
     found = asked.condition.spans(text) if asked.condition else []
     if substrings or any(hit.part_of for hit in hits):
@@ -98,10 +101,13 @@ def _matches(text: str, asked: Query, hits: Sequence[Hit], substrings: bool) -> 
         return sorted(found)
     # what is marked in a snippet is a word of the query, or one that was searched for instead
     marked = " ".join(hit.snippet[first:last] for hit in hits for first, last in hit.marks)
-    exact = {*tokens(asked.condition.quoted)} if asked.condition else set[str]()
-    wanted = {*asked.words.terms, *(tokens(marked) if not asked.condition else ())} - exact
+    exact = {*tokens(asked.condition.quoted, language)} if asked.condition else set[str]()
+    typed = {asked.words.stem(term, language) for term in asked.words.terms}
+    wanted = {*typed, *(tokens(marked, language) if not asked.condition else ())} - exact
     prefixes = asked.words.prefixes
-    words = [(start, end) for start, end, token in spans(text) if token in wanted or token.startswith(prefixes)]
+    words = [
+        (start, end) for start, end, token in spans(text, language) if token in wanted or token.startswith(prefixes)
+    ]
     return sorted([*found, *words])
 
 

@@ -27,7 +27,6 @@ from co_cli.index.engine import (
     StoredPassage,
     StoredSpace,
     SyncState,
-    WordQuery,
     WriteTransaction,
 )
 from co_cli.index.postgres.postgres_engine import PostgresEngine
@@ -35,6 +34,7 @@ from co_cli.index.sqlite.connection import vector_extension
 from co_cli.index.sqlite.resident import ResidentVectors
 from co_cli.index.sqlite.sqlite_engine import SqliteEngine
 from co_cli.index.tokens import tokens
+from co_cli.index.word_query import WordQuery
 from co_cli.notes.note import read_note
 from co_cli.notes.store import content_hash
 from co_cli.sources.origin import Origin

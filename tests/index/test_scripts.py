@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from co_cli.index.tokens import spans, tokens
 from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.retrieval.grammar import Node
-from co_cli.retrieval.query import needle_of, parse
+from co_cli.retrieval.query import needles_in, parse
 from tests.vault import Vault
 
 NOTES = {
@@ -76,7 +76,7 @@ def test_pairs_find_exactly_the_substrings(run: str, text: str) -> None:
     """What a query asks for, a phrase of pairs or a prefix, is among a text's pairs if the text contains the run."""
     held, asked = tokens(text), parse(run).words
     if len(run) > 1:
-        wanted = needle_of(Node("phrase", run))
+        [wanted] = needles_in(Node("phrase", run), ())
         matches = any(tuple(held[place : place + len(wanted)]) == wanted for place in range(len(held)))
     else:
         matches = any(token.startswith(asked.prefixes) for token in held)

@@ -41,7 +41,7 @@ def by_passage(scored: list[Scored]) -> dict[int, dict[str, float]]:
 def test_meaning_is_the_raw_cosine_and_words_are_relative_to_the_best_match() -> None:
     found = by_passage(hybrid(candidates({1: 8.0, 2: 2.0}, {2: 0.5, 3: -0.2}), DEFAULT.weights))
 
-    assert found[1] == pytest.approx({"meaning": 0.0, "words": 0.3})
+    assert found[1] == pytest.approx({"meaning": 0.7, "words": 0.3}), "without a vector, words count for both"
     assert found[2] == pytest.approx({"meaning": 0.35, "words": 0.3 * (1 + 0.25) / 2})
     assert found[3] == {"meaning": 0.0, "words": 0.0}, "a negative cosine counts as 0"
 

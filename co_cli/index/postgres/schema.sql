@@ -96,10 +96,11 @@ create table passages (
     doc_id bigint not null, vault_id integer not null,
     first_line integer not null, last_line integer not null,
     heading text not null, body text not null, context text not null,
-    said double precision
+    said double precision, language text not null
 );
 
 create index on passages (doc_id);
+create index on passages (vault_id, language) where language not in ('', 'en');
 
 -- The word index. Each vault has its own numbers for its terms.
 create table terms (

@@ -16,11 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from co_cli.index.derivation import WEIGHTS, Row
-from co_cli.index.engine import Match, Scope, Term, WordQuery
+from co_cli.index.engine import Match, Scope
 from co_cli.index.postgres.postgres_statements import PostgresStatements
 from co_cli.index.tables.filters import conditions, is_narrow
 from co_cli.index.tables.spaces import vault_by_id
 from co_cli.index.tables.statements import LAST, Statements, Tokens
+from co_cli.index.word_query import Term, WordQuery
 
 LONGEST_TERM = 250
 """A longer token, such as a key, is indexed by its beginning: a B-tree refuses more than 2,700 bytes."""
@@ -109,7 +110,7 @@ def find_terms(tx: Statements, passages: Sequence[int], terms: Iterable[Term]) -
 
 
 def find_words(tx: Statements, scope: Scope, vault: int, query: WordQuery, limit: int) -> list[Match]:
-    state, counting = vault_by_id(tx, vault), [_cut(term) for term in (*query.terms, *query.hints)]
+    state, counting = vault_by_id(tx, vault), [_cut(term) for term in query.counting]
     phrased = [_cut(term) for phrase in query.phrases for term in phrase]
     rows = tx.fetch(KNOWN, {"vault": vault, "terms": [*counting, *phrased]})
     known = {term: (having, number) for term, number, having in rows}

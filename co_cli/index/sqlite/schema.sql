@@ -166,7 +166,9 @@ create table passages (
     heading text not null,
     body text not null,
     context text not null,               -- its neighbours' nearest words: searched and embedded, never shown
-    said real                            -- when, in a conversation; null: when its note was created
+    said real,                           -- when, in a conversation; null: when its note was created
+    language text not null               -- a code such as `de`, in whose stems its words are indexed; empty: not known
 ) strict;
 
 create index passages_by_doc on passages (doc_id);
+create index passages_by_language on passages (vault_id, language) where language not in ('', 'en');

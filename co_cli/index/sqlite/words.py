@@ -6,10 +6,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from co_cli.index.derivation import WEIGHTS, Row
-from co_cli.index.engine import Match, Needle, Scope, Term, WordQuery
+from co_cli.index.engine import Match, Scope
 from co_cli.index.tables.filters import conditions, is_narrow
 from co_cli.index.tables.spaces import vault_by_id
 from co_cli.index.tables.statements import LAST, Statements, Tokens, notes_of
+from co_cli.index.word_query import Needle, Term, WordQuery
 
 WEIGHED = ", ".join(map(str, WEIGHTS.values()))
 CREATE = f"""
@@ -108,7 +109,7 @@ def drop_words(tx: Statements, vault: int, passages: Sequence[int]) -> None:
 def match_text(query: WordQuery) -> str:
     """A safe MATCH expression: every token is quoted."""
     phrases = [quoted(phrase) for phrase in query.phrases]
-    wanted = [quoted((term,)) for term in (*query.terms, *query.hints)]
+    wanted = [quoted((term,)) for term in query.counting]
     wanted += [f"{quoted((start,))}*" for start in query.prefixes]
     if phrases:  # phrases must be there; the other words only count
         expression = " AND ".join([*phrases, f"({' OR '.join([phrases[0], *wanted])})"])

@@ -1,17 +1,18 @@
-"""Filters as SQL conditions on `docs`. Values are always parameters; only our own text is put together."""
+"""Filters as SQL conditions on `docs` and `passages`. Values are always parameters; only our own text is joined."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from co_cli.hits import Filters
+from co_cli.index.derivation import OF_PASSAGES
 from co_cli.index.engine import Scope, StoredVault
 from co_cli.index.filter_table import compared_moments, requirements
 from co_cli.index.tables.statements import Dialect
 from co_cli.notes.dates import local_day
 from co_cli.sources.origin import reader_of
 
-OCCURS = "{position}(docs.{column}, %({name})s) > 0"
+OCCURS = "{position}({table}.{column}, %({name})s) > 0"
 # a bare date, stored as its midnight UTC, is compared with the local day of a moment
 EDGE = "case when {date} = cast({date} / 86400 as bigint) * 86400 then %({moment}_day)s else %({moment})s end"
 SAID = "coalesce(passages.said, docs.created)"
@@ -22,12 +23,13 @@ def conditions(dialect: Dialect, scope: Scope, vault: int, of_notes: bool = Fals
     """`and`-joined conditions for one vault, and their parameters: of passages, or of notes that have such passages."""
     wanted = [f"docs.vault_id = {vault:d}", f"docs.source {dialect.among} (%(sources)s)"]
     values: dict[str, Any] = {"sources": [source for number, source in scope.parts if number == vault]}
+    own: list[str] = []
     for number, (column, texts, absent) in enumerate(requirements(scope.filters)):
         names = {f"has_{number}_{place}": text for place, text in enumerate(texts)}
-        occurs = (OCCURS.format(position=dialect.position, column=column, name=name) for name in names)
-        wanted.append(f"{'not ' if absent else ''}({' or '.join(occurs)})")
+        table, where = ("passages", own) if column in OF_PASSAGES else ("docs", wanted)
+        occurs = (OCCURS.format(position=dialect.position, table=table, column=column, name=name) for name in names)
+        where.append(f"{'not ' if absent else ''}({' or '.join(occurs)})")
         values |= names
-    own: list[str] = []
     for name, passages in (("only", scope.only), ("without", scope.without)):
         if passages is not None:
             # with the sign, SQLite looks a passage up in the list; else it would try all of them for each note

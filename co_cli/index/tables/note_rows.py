@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from co_cli.index.derivation import Row, derive
@@ -19,7 +19,6 @@ from co_cli.index.engine import (
     StoredPassage,
     SyncState,
     Validity,
-    WordQuery,
 )
 from co_cli.index.names import fold_name
 from co_cli.index.tables.filters import EDGE, conditions
@@ -32,6 +31,7 @@ from co_cli.index.tables.spaces import (
     stored_origin,
 )
 from co_cli.index.tables.statements import EVERY, LAST, Statements, Tables, Tokens
+from co_cli.index.word_query import WordQuery
 from co_cli.notes.dates import edge_for, local_day
 from co_cli.sources.origin import Origin
 
@@ -46,7 +46,7 @@ on conflict do nothing
 OPEN_PASSAGES = """
 select passages.id, docs.id, docs.vault_id, docs.ref, docs.source, docs.path, vaults.root, docs.title,
     coalesce(passages.said, docs.created), docs.tags, docs.aliases, docs.category, docs.missing, passages.heading,
-    passages.first_line, passages.last_line, passages.body, passages.context, docs.properties
+    passages.first_line, passages.last_line, passages.body, passages.context, docs.properties, passages.language
 from passages join docs on docs.id = passages.doc_id join vaults on vaults.id = docs.vault_id
 where {key} {among} (%(ids)s) order by passages.id
 """
@@ -79,6 +79,10 @@ select min(passages.id), names.doc_id, max(names.kind)
 from names {cross_join} docs on docs.id = names.doc_id {cross_join} passages on passages.doc_id = names.doc_id
 where names.vault_id = %(vault)s and names.name >= %(name)s and names.name <= %(last)s and {filters}
 group by names.doc_id order by names.doc_id limit %(limit)s
+"""
+LANGUAGES = """
+select language from passages where vault_id {among} (%(vaults)s) and language not in ('', 'en')
+group by language order by count(*) desc, language
 """
 CONVERSATIONS = "select id from docs where source = 'conversation' and id {among} (%(ids)s)"
 VAULTS_OF = "select distinct vault_id from docs where id {among} (%(ids)s)"
@@ -205,6 +209,10 @@ def find_miscounts(tx: Tables) -> str | None:
         if lost := count_lost_vectors(tx, vault.id):
             return f"{lost:,} of {passages:,} passages have no vector"
     return None
+
+
+def list_languages(tx: Statements, vaults: Iterable[int]) -> list[str]:
+    return [language for (language,) in tx.fetch(LANGUAGES, {"vaults": list(vaults)})]
 
 
 def find_conversations(tx: Statements, notes: Sequence[int]) -> set[int]:

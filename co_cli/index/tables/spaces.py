@@ -53,7 +53,7 @@ STOP_WAITING = (
 FORGET_WAITING = "delete from waiting where vault_id = %(vault)s and space_id = %(space)s"
 TO_EMBED = """
 select passages.id, docs.source, docs.path, docs.hash, passages.first_line, docs.title, passages.heading,
-    passages.body, docs.tags, docs.aliases, passages.context
+    passages.language, passages.body, docs.tags, docs.aliases, passages.context
 """
 WAITING = f"""
 {TO_EMBED} from waiting join passages on passages.id = waiting.passage_id join docs on docs.id = passages.doc_id
@@ -139,7 +139,8 @@ def count_lost_vectors(tx: Tables, vault: int) -> int:
     if active is None or not tx.has_vectors(active):
         return 0
     rows = tx.fetch(WITHOUT_VECTOR, {"vault": vault, "space": active.id}, table=vectors_table(active.id))
-    hashes = [text_hash(_to_embed(row).text) for row in rows]
+    lost = [passage for passage in map(_to_embed, rows) if active.space.knows(passage.language)]
+    hashes = [text_hash(passage.text) for passage in lost]
     cached = find_cached(tx, active.space, hashes)
     return sum(cached.get(key, b"") is not None for key in hashes)
 
@@ -268,7 +269,7 @@ def _abandon(tx: Tables, vault: int, space: StoredSpace) -> None:
 
 
 def _to_embed(row: Any) -> WaitingPassage:
-    title, heading, body, tags, *rest = row[5:]
+    title, heading, language, body, tags, *rest = row[5:]
     title = "" if row[1] == "conversation" else title  # what was said first is not what this turn is about
     text = embedding_text(title, heading, body, " ".join(json.loads(tags)), *rest)
-    return WaitingPassage(row[0], row[1], text, tuple(row[2:5]))
+    return WaitingPassage(row[0], row[1], text, tuple(row[2:5]), language)

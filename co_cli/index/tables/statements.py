@@ -11,7 +11,8 @@ from typing import Any, NamedTuple, Protocol
 
 from co_cli.embedding.space import Vector
 from co_cli.index.derivation import Row
-from co_cli.index.engine import Match, Scope, StoredSpace, StoredVault, WaitingPassage, WordQuery
+from co_cli.index.engine import Match, Scope, StoredSpace, StoredVault, WaitingPassage
+from co_cli.index.word_query import WordQuery
 
 EVERY = 1 << 62
 """As a limit: all of them."""

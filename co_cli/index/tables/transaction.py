@@ -17,6 +17,7 @@ class TableTransaction:
     list_notes = note_rows.list_notes
     find_notes = note_rows.find_notes
     passages = note_rows.open_passages
+    languages = note_rows.list_languages
     conversations = note_rows.find_conversations
     validities = note_rows.read_validities
     files = note_rows.list_files
