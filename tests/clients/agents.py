@@ -51,9 +51,9 @@ class Agent:
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         return self._start(program(self.client), *arguments)
 
-    def co(self, *arguments: str) -> str:
+    def co(self, *arguments: str, program: Path = CO) -> str:
         """What `co` prints for the person who has this home. It must not fail."""
-        ran = self._start(CO, *arguments)
+        ran = self._start(program, *arguments)
         assert ran.returncode == 0, ran.stdout + ran.stderr
         return ran.stdout
 

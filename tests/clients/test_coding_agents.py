@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from pathlib import Path
 
@@ -68,6 +69,22 @@ def test_a_conversation_is_kept_once_and_without_what_co_added(agent: Agent, mod
 def test_the_prompt_goes_through_where_the_vault_is_gone(agent: Agent, model: ModelServer, notes: Vault) -> None:
     agent.co("setup", agent.client)
     notes.root.rename(notes.root.with_name("elsewhere"))
+    model.play(text("I do not know."))
+
+    assert "I do not know." in agent.ask(QUESTION)
+
+
+@pytest.mark.parametrize("program", ["missing", "of a version without hooks"])
+def test_the_prompt_goes_through_with_a_co(agent: Agent, model: ModelServer, program: str) -> None:
+    own = agent.home / "bin" / "co"
+    own.parent.mkdir()
+    own.write_text(f"#!{sys.executable}\nimport sys\nfrom co_cli.cli.app import main\n\nsys.exit(main())\n")
+    own.chmod(0o755)
+    agent.co("setup", agent.client, program=own)
+    if program == "missing":
+        own.unlink()
+    else:
+        own.write_text("#!/bin/sh\nexit 2\n")
     model.play(text("I do not know."))
 
     assert "I do not know." in agent.ask(QUESTION)
