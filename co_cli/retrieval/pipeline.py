@@ -9,12 +9,12 @@ import re
 import time
 from dataclasses import replace
 
-from co_cli.embedding.multilingual import is_english
 from co_cli.embedding.space import Vector, VectorSpace
 from co_cli.errors import EmbeddingError, SettingsError
 from co_cli.hits import SearchResult
 from co_cli.index.engine import EXPIRED, ReadTransaction, StoredPassage
 from co_cli.index.indexed_notes import IndexedNotes, View
+from co_cli.notes.language import guess_language
 from co_cli.retrieval.candidates import DEPTH, Ask, Candidates, gather
 from co_cli.retrieval.query import LONGEST_EMBEDDED, parse
 from co_cli.retrieval.request import Attempt, SearchRequest, attempts
@@ -113,7 +113,8 @@ def _answer(index: IndexedNotes, request: SearchRequest, attempt: Attempt) -> tu
             if request.wants_meaning and answering is not None and (space is None or space.key != answering.key):
                 space = index.seen.space = answering
                 continue  # the first search, or another model took over
-            if answering and not all(map(answering.knows, languages)) and not is_english(attempt.query.text):
+            asked_in = guess_language(attempt.query.text)
+            if answering and not all(map(answering.knows, languages)) and not answering.knows(asked_in):
                 embedded = None, None  # only words compare English notes with those in other languages
             if condition is not None:
                 selected = select(reader, view.scope, condition)

@@ -37,14 +37,14 @@ def test_a_model_edits_a_block_which_the_next_prompt_has(co: Co, server: ChatSer
 
 
 REFUSED = {
-    "does not occur: read the note": {"old": "Buy paint", "new": "Sell paint"},
+    "old does not occur: read it first": {"old": "Buy paint", "new": "Sell paint"},
     "occurs 2 times: give more of the text around it": {"old": "the", "new": "a"},
     "84 characters, and its limit is 60; nothing was changed": {
         "old": "bridge.",
         "new": "bridge, and then " + "row " * 9,
     },
     "61 characters, and its limit is 60; nothing was changed": {"content": "x" * 61},
-    "give either content, or old and new": {"old": "steel", "new": "iron", "content": "Iron."},
+    "give one of content, append, or old and new": {"old": "steel", "new": "iron", "content": "Iron."},
     "was changed meanwhile": {"old": "steel", "new": "iron", "version": "000000000000"},
 }
 

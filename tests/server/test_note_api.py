@@ -49,7 +49,7 @@ def test_a_note_is_rendered_with_its_links_and_badges(api: TestClient, sample: K
 
 
 def test_lines_of_a_ref_are_lit(api: TestClient) -> None:
-    assert ask(api, "GET", "/rendered/article:people/who-does-what%23L6-8")["lines"] == [6, 8]
+    assert ask(api, "GET", "/rendered/article:people/who-does-what%23L14-16")["lines"] == [14, 16]
 
 
 def test_opening_counts_and_looking_does_not(api: TestClient) -> None:
