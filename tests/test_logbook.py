@@ -66,7 +66,7 @@ def test_a_crash_leaves_one_line_and_the_path_of_the_log_which_has_the_traceback
     [entry] = entries(data_dir)
     assert (entry["level"], entry["error"]) == ("error", "ValueError: no such thing")
     assert entry["trace"][-1].endswith("in broken")
-    assert any("in main" in line for line in entry["trace"])
+    assert any("in _run_reporting" in line for line in entry["trace"])
 
 
 def test_a_crash_without_a_place_for_a_log_is_one_line_all_the_same(co: Co, data_dir: Path) -> None:

@@ -224,7 +224,8 @@ def test_the_tool_is_offered_and_works_only_where_conversations_are_kept(open_va
 
     assert "save_conversation" not in [tool.name for tool in Toolbox(kb).tools]
     with pytest.raises(InvalidInputError, match="the user keeps no conversations"):
-        Toolbox(kb, names=["save_conversation"]).call("save_conversation", {"session": "s", "turns": []})
+        said = {"session": "s", "turns": [{"role": "user", "text": "Which pool?"}]}
+        Toolbox(kb, names=["save_conversation"]).call("save_conversation", said)
     names = [tool.name for tool in Toolbox(open_vault(capture="keep")).tools]
     assert names.count("save_conversation") == 1
 

@@ -152,7 +152,7 @@ def test_what_strangers_send_to_sign_in_is_refused_and_leaves_no_traceback(
     with client(team, "") as asking:
         for body, status in (
             (b'{"code":"\\ud800"}', 403),
-            (b'{"code":"\xed\xa0\x80"}', 400),
+            (b'{"code":"\xed\xa0\x80"}', 403),
             (b"[" * 900, 400),
             (b'{"code":' * 100 + b"1" + b"}" * 100, 400),
             (b"[" * 100_000, 413),
