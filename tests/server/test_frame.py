@@ -51,7 +51,7 @@ def test_the_menu_opens_each_page_without_loading_again(page: Any) -> None:
         page.wait_for_selector("main h1")
     assert page.evaluate("window.kept")
     page.go_back()
-    until(page, "location.pathname === '/health'")
+    until(page, "document.querySelector('nav a[aria-current]').innerText === 'Health'")
     page.keyboard.press("?")
     page.wait_for_selector("dialog dt")
     page.keyboard.press("Escape")
