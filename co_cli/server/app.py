@@ -20,9 +20,8 @@ from starlette.applications import Starlette
 from starlette.convertors import PathConvertor, register_url_convertor
 from starlette.datastructures import MutableHeaders
 from starlette.requests import HTTPConnection, Request
-from starlette.responses import FileResponse, PlainTextResponse, Response
-from starlette.routing import Mount, Route
-from starlette.staticfiles import StaticFiles
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
 
 from co_cli.access import Role, Token
@@ -42,6 +41,7 @@ from co_cli.server import (
     search_api,
 )
 from co_cli.server.events import Events
+from co_cli.server.page_files import send_file, send_frame
 from co_cli.server.routes import API, CALLER, ApiError, ErrorAnswer, error_answer, json_answer, read_body, route
 from co_cli.vault import Opening
 from co_cli.vaults import SAMPLE_QUESTIONS
@@ -51,7 +51,6 @@ MODULES = (activity_api, context_api, health_api, map_api, note_api, review_api,
 """They register their routes when they are imported."""
 OWNER = Token("", "admin", "")
 """The person who started the server."""
-PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "page")
 SIGN_IN = f"{API}/session"
 ABOUT_NOTES = ("/api/", "/mcp")
 """Beginnings of paths whose answers depend on the vault."""
@@ -153,8 +152,8 @@ class Site:
         described.append(Route(SIGN_IN, self.sign_in, methods=["POST"]))
         described.append(Route(f"{API}/events", self.events.stream, methods=["GET"]))
         described.append(Route(f"{API}/{{rest:any}}", self.unknown, methods=["GET", "POST", "PUT", "DELETE"]))
-        files = Mount("/page", StaticFiles(directory=PAGE))
-        page = Route("/{rest:any}", self.page, methods=["GET"])
+        files = Route("/page/{rest:any}", send_file, methods=["GET"])
+        page = Route("/{rest:any}", send_frame, methods=["GET"])
         self.inner = Starlette(
             routes=[*described, files, page], lifespan=self._lifespan, exception_handlers={KnowledgeError: _explain}
         )
@@ -187,7 +186,9 @@ class Site:
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                MutableHeaders(scope=message).update({**HEADERS, "cache-control": cache})
+                headers = MutableHeaders(scope=message)
+                headers.update(HEADERS)
+                headers.setdefault("cache-control", cache)
             await send(message)
 
         app = self._guarded if _is_ours(HTTPConnection(scope)) else ELSEWHERE
@@ -247,9 +248,6 @@ class Site:
 
     async def unknown(self, request: Request) -> Response:
         return json_answer(ErrorAnswer(ApiError("unknown_route", f"no route {request.url.path}")), 404)
-
-    async def page(self, request: Request) -> Response:
-        return FileResponse(os.path.join(PAGE, "index.html"))
 
 
 async def _explain(request: Request, error: Exception) -> Response:

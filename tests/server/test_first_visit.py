@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from co_cli.searching import freshness
-from co_cli.server.app import PAGE
+from co_cli.server.page_files import FOLDER
 from tests.server.browser import inspect, until, wait_for
 from tests.server.conftest import Server
 from tests.vault import Vault
@@ -61,7 +60,24 @@ def test_an_open_page_shows_what_happens_to_files(
     until(page, "document.querySelector('.hits').innerText.includes('Ashes')")
 
 
-def test_the_whole_page_is_small() -> None:
-    files = [file for kind in ("*.js", "*.css") for file in Path(PAGE).rglob(kind)]
+def test_the_first_view_is_small_and_its_files_are_kept(server: Server, page: Any) -> None:
+    page.wait_for_selector("main h1", state="attached")
+    loaded = page.evaluate("performance.getEntriesByType('resource').map((one) => new URL(one.name).pathname)")
+    files = {path for path in loaded if path.startswith("/page/")}
+    with server.client() as client:
+        answers = [client.get(path, headers={"Accept-Encoding": "gzip"}) for path in files]
 
-    assert sum(len(gzip.compress(file.read_bytes())) for file in files) < 46_000
+    assert {one.headers["content-encoding"] for one in answers} == {"gzip"}
+    assert all("immutable" in one.headers["cache-control"] for one in answers)
+    assert sum(int(one.headers["content-length"]) for one in answers) < 45_000
+    whole = [file for kind in ("*.js", "*.css") for file in FOLDER.rglob(kind)]
+    assert sum(len(gzip.compress(file.read_bytes())) for file in whole) < 500_000
+
+
+def test_a_file_under_an_old_hash_is_sent_as_it_is_now(server: Server) -> None:
+    with server.client() as client:
+        answers = [client.get(f"/page/{rest}") for rest in ("0123456789abcdef/api.js", "api.js")]
+
+    for answer in answers:
+        assert answer.text == (FOLDER / "api.js").read_text("utf-8")
+        assert answer.headers["cache-control"] == "no-cache"

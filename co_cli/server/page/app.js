@@ -33,7 +33,7 @@ function theme(next) {
 function menu() {
   const name = sample.on ? "Sample vault" : session.vault.split(/[\\/]/).filter(Boolean).pop();
   render(html`
-    <a class="brand" href="/" title=${session.vault}><img src="/page/icon.svg" alt="" width="28" height="28"><span>${name}</span></a>
+    <a class="brand" href="/" title=${session.vault}><img src=${new URL("icon.svg", import.meta.url)} alt="" width="28" height="28"><span>${name}</span></a>
     <nav aria-label="Pages">${PAGES.filter((one) => one[3]).map(([path, module, title, shape]) => html`
       <a href=${path} aria-current=${module === current ? "page" : nothing}>${icon(shape)}<span>${title}</span></a>`)}</nav>
     <div class="tools">
@@ -80,6 +80,16 @@ function find(path) {
   }
 }
 
+// Loads the style of a page, once.
+const styles = {};
+function style(module) {
+  return styles[module] ??= new Promise((done) => {
+    const href = new URL(`${module}.css`, import.meta.url);
+    const link = Object.assign(document.createElement("link"), { rel: "stylesheet", href, onload: done, onerror: done });
+    document.head.append(link);
+  });
+}
+
 function go(path) {
   history.pushState(null, "", path);
   scrollTo(0, 0);
@@ -98,7 +108,7 @@ async function open() {
   menu();
   if (!found) return show(html`<h1>Not found</h1><p>There is no page ${location.pathname}. <a href="/">Search instead</a></p>`);
   try {
-    const page = await import(`./${found.module}.js`);
+    const [page] = await Promise.all([import(`./${found.module}.js`), style(found.module)]);
     if (signal.aborted) return;
     document.title = `${found.title} · co`;
     await page.open(emptied(found.module), {
