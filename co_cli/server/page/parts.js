@@ -1,9 +1,9 @@
 // Pieces that several pages use.
 
-import { html, nothing, render, svg } from "./vendor/lit-html.js";
+import { html, keyed, nothing, render, repeat, svg } from "./vendor/lit-html.js";
 import { blobUrl, part } from "./api.js";
 
-export { html, nothing, render, svg };
+export { html, keyed, nothing, render, repeat, svg };
 
 // Only HTML of the server's sanitiser comes here; elements that it never lets through are refused once more.
 const NEVER = /<\/?(?:script|style|link|meta|base|iframe|frame|object|embed|form|svg|math|template)\b/i;
