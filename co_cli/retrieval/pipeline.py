@@ -18,7 +18,7 @@ from co_cli.notes.language import guess_language
 from co_cli.retrieval.candidates import DEPTH, Ask, Candidates, gather
 from co_cli.retrieval.query import LONGEST_EMBEDDED, parse
 from co_cli.retrieval.request import Attempt, SearchRequest, attempts
-from co_cli.retrieval.rerank import READ, read, rerank
+from co_cli.retrieval.rerank import READ, is_readable, read, rerank
 from co_cli.retrieval.results import answers, best_of_each_note, make_result, read_text
 from co_cli.retrieval.score import Scored, with_share
 from co_cli.retrieval.selection import select
@@ -286,7 +286,9 @@ def _read_first(trace: Trace) -> Trace:
         assert request.reader is not None
         weight = request.reader.model.weight if given is None else given
         every = trace.candidates.has_every_word
-        reading = read(request.reader, query, ranked, texts, weight, request.read_seconds, every)
+        spoken = [passages[candidate.passage].language for candidate in first]
+        english = [text if is_readable(language) else None for text, language in zip(texts, spoken, strict=True)]
+        reading = read(request.reader, query, ranked, english, weight, request.read_seconds, every)
     weights = with_share(scores.weights, "reader", reading.weight)
     reranked = rank(prepared, weights, reading.ranked, trace.facts)
     ceiling = reranked[-1].score if reranked else 1.0

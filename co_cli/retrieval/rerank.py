@@ -14,7 +14,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from co_cli.errors import KnowledgeError
-from co_cli.notes.language import guess_language
 from co_cli.retrieval.score import Scored, best_first
 
 if TYPE_CHECKING:
@@ -48,28 +47,28 @@ class Reading(NamedTuple):
     """That of the signal `reader`, beside 1 for all others; 0: there is none."""
 
 
-def may_be_english(text: str) -> bool:
-    """Whether the reader can read it. Names, commands and a few nouns, which are in no language, it can."""
-    return guess_language(text) in ("en", "")
+def is_readable(language: str) -> bool:
+    """Whether the reader can read a text in it. Names, commands and a few nouns, which are in no language, it can."""
+    return language in ("en", "")
 
 
 def read(
     reader: CrossEncoder,
     query: str,
     ranked: Sequence[Scored],
-    texts: Sequence[str],
+    texts: Sequence[str | None],
     weight: float,
     seconds: float | None,
     has_every_word: Callable[[int], bool],
 ) -> Reading:
     """Add the signal `reader` to the first candidates, which have these texts: the odds that a passage answers.
 
-    A passage with every word of the question counts as if it had been read best: reading is for other words. One that
-    is not in English is not read, and counts as most of those that were. Other candidates get nothing, and so stay
-    behind all before them.
+    A passage with every word of the question counts as if it had been read best: reading is for other words. One
+    without a text is not in English, is not read, and counts as most of those that were. Other candidates get nothing,
+    and so stay behind all before them.
     """
     first = dict(zip((candidate.passage for candidate in ranked), texts, strict=False))
-    english = {passage: text for passage, text in first.items() if may_be_english(text)}
+    english = {passage: text for passage, text in first.items() if text is not None}
     try:
         found = reader.scores(query, list(english.values()), seconds) if english else []
     except KnowledgeError as error:

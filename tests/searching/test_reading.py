@@ -334,3 +334,18 @@ def test_a_note_in_another_language_is_not_read_and_not_behind_all_that_were(
     german = [signals.pop(f"memory:{name}") for name in GERMAN]
     assert found.meta["read"] == len(signals) >= 2
     assert all(fmean(signals.values()) < signal < max(signals.values()) for signal in german)
+
+
+@pytest.mark.parametrize(("said", "text", "read"), [("de", NOTES["mamma"], False), ("en", GERMAN["mutter"], True)])
+def test_the_frontmatter_decides_whether_a_note_is_read(
+    reading: KnowledgeBase, vault: Vault, said: str, text: str, read: bool
+) -> None:
+    question = "who of us is on apixaban, and for which illness?"
+    before = reading.search(question).meta["read"]
+    vault.write("memories/said.md", f"---\nlanguage: {said}\n---\n{text} Apixaban.")
+    reading.sync()
+
+    found = reading.search(question)
+
+    assert "memory:said" in refs(found)
+    assert found.meta["read"] == before + read
