@@ -54,6 +54,8 @@ SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]")
 """Half an emoji as bytes, which UTF-8 does not have."""
 HALF_CHARACTER = re.compile(rb"\\(?:u[dD][89abAB]\w\w\\u[dD][c-fC-F]\w\w|(u[dD][89a-fA-F]\w\w)|.)")
 """A JSON escape; group 1 is half of a surrogate pair without the other half."""
+HALF = "\ufdd0"
+"""Stands for such a half where it is to be refused: Unicode keeps this one for uses inside of programs."""
 ADDRESSES = 10_000
 """Whose use `Buckets` remember at once."""
 SHORTEST_TOKEN = 16
@@ -128,9 +130,12 @@ class TokenGuard:
 class Bodies:
     """Middleware that gives an app a request whose body is complete, and no JSON that an app cannot use."""
 
-    def __init__(self, app: ASGIApp, largest: int, unread: Collection[str] = ()) -> None:
-        """`largest`: bytes, for a request with a token. `unread`: paths whose bodies the app reads itself."""
-        self._app, self._largest, self._unread = app, largest, unread
+    def __init__(self, app: ASGIApp, largest: int, unread: Collection[str] = (), strict: Collection[str] = ()) -> None:
+        """`largest`: bytes, for a request with a token. `unread`: paths whose bodies the app reads itself.
+
+        `strict`: paths that refuse half a character, which is HALF for them. Others get U+FFFD for it.
+        """
+        self._app, self._largest, self._unread, self._strict = app, largest, unread, strict
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["path"] in self._unread:
@@ -148,17 +153,24 @@ class Bodies:
             body.headers["Connection"] = "close"  # the rest may never come
         if body is None:  # the client is gone
             return
-        if isinstance(body, bytes) and _is_deep(body):
-            body = refusal(400, "invalid_input", f"the JSON has more than {DEEPEST} levels")
+        if isinstance(body, bytes):
+            body = whole_characters(body, HALF if scope["path"] in self._strict else "\ufffd")
+            if _is_deep(body):
+                body = refusal(400, "invalid_input", f"the JSON has more than {DEEPEST} levels")
         if isinstance(body, Response):
             await body(scope, receive, send)
             return
-        whole: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+        await self._app(scope, receive_again(body, receive), send)
 
-        async def receive_again() -> Message:
-            return whole.pop() if whole else await receive()
 
-        await self._app(scope, receive_again, send)
+def receive_again(body: bytes, receive: Receive) -> Receive:
+    """What an app calls for a body that was read already; after it comes what the client sends next."""
+    whole: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def receive_next() -> Message:
+        return whole.pop() if whole else await receive()
+
+    return receive_next
 
 
 class Buckets:
@@ -310,10 +322,10 @@ def token_in(variable: str) -> str:
     return token
 
 
-def whole_characters(data: bytes) -> bytes:
-    r"""JSON with half emoji, which JavaScript writes as `\ud83d` and others as bytes, replaced by U+FFFD."""
-    data = SURROGATE.sub("\ufffd".encode(), data) if b"\xed" in data else data
-    return HALF_CHARACTER.sub(lambda found: rb"\ufffd" if found[1] else found[0], data) if b"\\u" in data else data
+def whole_characters(data: bytes, half: str) -> bytes:
+    r"""JSON with half emoji, which JavaScript writes as `\ud83d` and others as bytes, replaced by `half`."""
+    data = SURROGATE.sub(half.encode(), data) if b"\xed" in data else data
+    return HALF_CHARACTER.sub(lambda found: half.encode() if found[1] else found[0], data) if b"\\u" in data else data
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -358,7 +370,7 @@ async def _read(receive: Receive, largest: int) -> bytes | Response | None:
         more = message.get("more_body", False)
         if len(body) > largest:
             return refusal(413, "too_large", f"a request has at most {largest:,} bytes")
-    return whole_characters(bytes(body))
+    return bytes(body)
 
 
 def _is_deep(body: bytes) -> bool:

@@ -6,6 +6,7 @@ request runs in a worker thread.
 
 from __future__ import annotations
 
+import json
 import re
 from base64 import b64decode, urlsafe_b64encode
 from collections.abc import Callable, Mapping
@@ -16,10 +17,12 @@ import anyio
 import anyio.to_thread
 import mcp_types as types
 from mcp.server import Server, ServerRequestContext
+from mcp.server.context import CallNext, HandlerResult
 from mcp.shared.exceptions import MCPError
 
 from co_cli.agent.facet_model import background
 from co_cli.errors import InvalidInputError, KnowledgeError, UnknownRefError
+from co_cli.http_server import HALF
 from co_cli.logbook import in_log, logger
 from co_cli.notes.dates import read_moment
 from co_cli.notes.excerpts import excerpt
@@ -125,6 +128,7 @@ class VaultServer(Server[Any]):
             on_list_prompts=self.list_prompts,
             on_get_prompt=self.get_prompt,
         )
+        self.middleware.append(refuse_halves)
 
     async def ask(self, function: Callable[..., Answer], *arguments: object) -> Answer:
         """Run a function in a thread, to its end even if the client cancels. Errors are one line."""
@@ -278,6 +282,14 @@ class VaultServer(Server[Any]):
         text, report = render_notes(notes, self.kb.settings.context_tokens)
         self.kb.injected(report["injected"])
         return text or "No note has to be kept in mind."
+
+
+async def refuse_halves(ctx: Request, call_next: CallNext) -> HandlerResult:
+    """Refuse half a character instead of saving something else for it. A notification has nobody to be told."""
+    if ctx.request_id is not None and HALF in json.dumps(ctx.params, ensure_ascii=False, default=str):
+        half = "half of a character (a lone surrogate): send all of it, or leave it out"
+        raise MCPError(types.INVALID_PARAMS, f"{ctx.method}: the text has {half}")
+    return await call_next(ctx)
 
 
 def only_page(page: Page) -> None:

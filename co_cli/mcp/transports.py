@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import ipaddress
 import logging
@@ -12,21 +13,37 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Sequence
-from typing import Any, NamedTuple, cast
+from collections.abc import AsyncGenerator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import anyio
 from mcp.server.stdio import stdio_server
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.applications import Starlette
+from starlette.requests import Request
 from starlette.routing import Route
 
 from co_cli.errors import InvalidInputError
-from co_cli.http_server import GRACE, Bodies, TokenGuard, bearer, listen, serve, token_in, whole_characters
+from co_cli.http_server import (
+    GRACE,
+    HALF,
+    Bodies,
+    TokenGuard,
+    bearer,
+    listen,
+    receive_again,
+    serve,
+    token_in,
+    whole_characters,
+)
 from co_cli.mcp.clients import PATH, TOKEN_VARIABLE, add_command, authority
 from co_cli.mcp.server import VaultServer
 from co_cli.notes.files import discard_unfinished
 from co_cli.tools import Toolbox
+
+if TYPE_CHECKING:
+    from starlette.types import Receive, Scope, Send
 
 CHECKED_BEFORE = TransportSecuritySettings(enable_dns_rebinding_protection=False)
 """TokenGuard looks at Host and Origin, before the SDK is asked."""
@@ -35,10 +52,10 @@ MOST_BYTES = 4_000_000
 
 
 class RequestReader(io.BufferedReader):
-    """Standard input without half emoji: the SDK drops such a line, and the client waits for ever for an answer."""
+    """Standard input with half emoji marked: the SDK drops such a line, and the client waits for ever for an answer."""
 
     def read1(self, size: int = -1, /) -> bytes:
-        return whole_characters(self.readline())
+        return whole_characters(self.readline(), HALF)
 
 
 def serve_stdio(toolbox: Toolbox, structured: bool) -> None:
@@ -95,13 +112,37 @@ def address_of(listening: socket.socket, host: str, allowed: Sequence[str]) -> A
     return Address(f"http://{authority(host, port)}", ipaddress.ip_address(address).is_loopback, hosts)
 
 
+class HttpAnswers:
+    """Answers MCP over HTTP: as JSON, or as a stream of events to a client that reads one and asks for progress.
+
+    There are no sessions, so a restart loses nothing.
+    """
+
+    def __init__(self, server: VaultServer) -> None:
+        self._as_json, self._as_events = (
+            StreamableHTTPSessionManager(
+                server, json_response=as_json, stateless=True, security_settings=CHECKED_BEFORE
+            )
+            for as_json in (True, False)
+        )
+
+    @contextlib.asynccontextmanager
+    async def run(self, _: Starlette) -> AsyncGenerator[None]:
+        async with self._as_json.run(), self._as_events.run():
+            yield
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive)
+        body = await request.body()
+        has_progress = b'"progressToken"' in body and "text/event-stream" in request.headers.get("accept", "")
+        answers = self._as_events if has_progress else self._as_json
+        await answers.handle_request(scope, receive_again(body, receive), send)
+
+
 def http_app(toolbox: Toolbox, structured: bool = False) -> Starlette:
-    """MCP at /mcp. There are no sessions, so a restart loses nothing. That leaves nothing to stream: only POST."""
-    app = VaultServer(toolbox, structured).streamable_http_app(
-        json_response=True, stateless_http=True, transport_security=CHECKED_BEFORE
-    )
-    cast("Route", app.routes[0]).methods = {"POST"}
-    return app
+    """MCP at /mcp. Nothing is sent that was not asked for, so there is only POST."""
+    answers = HttpAnswers(VaultServer(toolbox, structured))
+    return Starlette(routes=[Route(PATH, answers, methods=["POST"])], lifespan=answers.run)
 
 
 def serve_http(toolbox: Toolbox, structured: bool, host: str, port: int, allowed: Sequence[str]) -> None:
@@ -119,7 +160,7 @@ def serve_http(toolbox: Toolbox, structured: bool, host: str, port: int, allowed
         about += [] if at.is_local else ["this is plain HTTP: put a proxy with TLS in front of it"]
         for line in (*about, add_command((), url, made)):
             print(f"co mcp: {line}", file=sys.stderr, flush=True)
-        app = Bodies(http_app(toolbox, structured), MOST_BYTES)
+        app = Bodies(http_app(toolbox, structured), MOST_BYTES, strict=(PATH,))
         serve(TokenGuard(app, bearer(made or token), at.hosts), listening)
 
 

@@ -139,6 +139,8 @@ class Site:
     """Bytes of a request."""
     unread: Collection[str] = ()
     """Paths that read the body of a request themselves."""
+    strict: Collection[str] = ()
+    """Paths that refuse half a character."""
 
     def __init__(self, kb: LocalKnowledgeBase, access: Access, hosts: Collection[str]) -> None:
         """`hosts` are the names and ports that the page is opened under."""
@@ -157,7 +159,7 @@ class Site:
         self.inner = Starlette(
             routes=[*described, files, page], lifespan=self._lifespan, exception_handlers={KnowledgeError: _explain}
         )
-        self._bodies = Bodies(self.answer, self.largest, self.unread)
+        self._bodies = Bodies(self.answer, self.largest, self.unread, self.strict)
         self._guarded = TokenGuard(self.admit, self._identify, hosts, _is_public)
 
     async def _is_known(self, request: HTTPConnection) -> bool:

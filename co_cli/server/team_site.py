@@ -76,7 +76,7 @@ class TeamAccess(Access):
 class TeamSite(Site):
     """Serves one vault to many."""
 
-    largest, unread = LARGEST, (WEBHOOK,)
+    largest, unread, strict = LARGEST, (WEBHOOK,), (PATH,)
 
     def __init__(self, kb: LocalKnowledgeBase, access: TeamAccess, hosts: Collection[str]) -> None:
         super().__init__(kb, access, hosts)

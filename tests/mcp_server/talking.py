@@ -23,6 +23,7 @@ from tests.vault import Vault
 
 CO = (sys.executable, "-m", "co_cli")
 TOKEN = "a-token-that-only-tests-know"
+HALF_A_CHARACTER = "the text has half of a character (a lone surrogate): send all of it, or leave it out"
 LEGACY, MODERN = "legacy", "auto"
 """Client modes: with the handshake of the 2025 protocol, or the newest protocol without one."""
 

@@ -15,7 +15,7 @@ import pytest
 
 from co_cli.http_server import STRANGERS
 from tests.command import Co
-from tests.mcp_server.talking import TOKEN, Place, http_server
+from tests.mcp_server.talking import HALF_A_CHARACTER, TOKEN, Place, http_server
 
 PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 QUICK: dict[str, Any] = {"timeout": 60, "verify": False}
@@ -110,16 +110,19 @@ def test_a_generated_token_is_printed_and_works_until_a_signal(place: Place) -> 
 
 
 @pytest.mark.parametrize("half", [b"\\ud83e", b"\xed\xa0\xbe"], ids=["escaped", "as bytes"])
-def test_half_an_emoji_is_answered_with_the_id_of_the_request(address: str, half: bytes) -> None:
+def test_half_an_emoji_is_an_error_with_the_id_of_the_request(address: str, half: bytes) -> None:
     arguments = b'{"content": "Half an otter %s swims.", "title": "Half"}' % half
     call = b'{"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "save_memory", "arguments": %s}}'
+    recall = b'{"name": "recall_memory", "arguments": {"query": "otter"}}'
 
     answer = post(address, call % arguments, **GOOD)
     wrong = post(address, b'{"jsonrpc": "2.0", "id": 8, "method": "tools/%s", "params": {}}' % half, **GOOD)
+    found = post(address, b'{"jsonrpc": "2.0", "id": 9, "method": "tools/call", "params": %s}' % recall, **GOOD)
 
-    assert (answer.status_code, answer.json()["id"]) == (200, 7)
-    assert "memory:half" in answer.json()["result"]["content"][0]["text"]
+    error = {"code": -32602, "message": f"tools/call: {HALF_A_CHARACTER}"}
+    assert answer.json() == {"jsonrpc": "2.0", "id": 7, "error": error}
     assert (wrong.json()["id"], "error" in wrong.json()) == (8, True)
+    assert "Half an otter" not in found.text
 
 
 def test_connections_without_the_token_lock_nobody_out(address: str) -> None:

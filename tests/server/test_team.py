@@ -206,6 +206,9 @@ def test_deep_json_in_any_body_or_field_is_bad_input(team: Server, kb: Knowledge
         headers = {"Accept": "application/json, text/event-stream"}
         for body in (deep, deep.encode("utf-16-le"), b'{"jsonrpc": "2.0", "id": 1, "method": "\xed\xa0\x80"}'):
             assert asking.post("/mcp", content=body, headers=headers).status_code == 400, body[:40]
+        half = b'{"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "\\ud83d", "arguments": {}}}'
+        answer = asking.post("/mcp", content=half, headers={**headers, "Content-Type": "application/json"}).json()
+        assert (answer["id"], answer["error"]["code"]) == (7, -32602)
     with mcp(team, token(kb, "write", "agent")) as talk:
         for listed in (deep, some):
             assert talk.call_tool("save_memory", {"content": "Elms.", "tags": listed}).is_error
