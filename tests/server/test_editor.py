@@ -5,11 +5,10 @@ from __future__ import annotations
 import gzip
 import hashlib
 import re
-from pathlib import Path
 
-from co_cli.server.app import PAGE
+from co_cli.server.page_files import FOLDER
 
-VENDOR = Path(PAGE, "vendor")
+VENDOR = FOLDER / "vendor"
 
 
 def test_vendored_files_are_those_that_their_readme_names_with_licence_and_checksum() -> None:

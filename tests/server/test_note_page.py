@@ -122,8 +122,7 @@ def test_an_edit_that_conflicts_shows_both_texts_and_loses_neither(page: Any, se
     page.fill("#text", "Mine is *better*.")
     page.wait_for_selector(".prose em")
     page.reload()  # a draft survives
-    page.wait_for_selector(".prose p")
-    page.keyboard.press("e")
+    page.wait_for_selector("#text:focus")
     assert page.input_value("#text") == "Mine is *better*."
 
     file.write_text(file.read_text() + "\nTheirs came first.\n")

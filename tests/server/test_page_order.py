@@ -266,11 +266,12 @@ def test_a_note_that_is_forgotten_while_its_page_loads_can_be_restored(page: Any
 
 def test_a_note_can_be_edited_before_its_history_is_read(page: Any, server: Server) -> None:
     with held(page, "**/api/v1/history/**"):
-        page.goto(f"{server.url}/note/{REF}?edit=1")
+        page.goto(f"{server.url}/note/{REF}")
+        page.click("button:text-is('Edit')")
         page.wait_for_selector("#text:focus")
-    assert page.url == f"{server.url}/note/{REF}"
     page.click("text=Cancel")
     page.wait_for_selector("h2:has-text('History')")
+    assert page.url == f"{server.url}/note/{REF}"
 
 
 def test_leaving_the_page_does_not_keep_a_note_from_being_saved_or_forgotten(page: Any, server: Server) -> None:
