@@ -194,9 +194,14 @@ class KnowledgeBase(Protocol, metaclass=Entrance):
         ...
 
     def injected(
-        self, notes: Sequence[Mapping[str, Any]], conversation: str | None = None, run: str | None = None
+        self,
+        notes: Sequence[Mapping[str, Any]],
+        conversation: str | None = None,
+        run: str | None = None,
+        prompt: str = "",
+        given: str = "",
     ) -> None:
-        """Record that notes, each with `ref`, `why` and `tokens`, were added to an agent's prompt."""
+        """Record that notes, each with `ref`, `why` and `tokens`, were added to an agent's prompt as `given`."""
         ...
 
     def cited(self, text: str, conversation: str | None = None, run: str | None = None) -> None:

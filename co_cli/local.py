@@ -339,10 +339,15 @@ class LocalKnowledgeBase:
         return untrusted_vaults(self.vault, degraded)
 
     def injected(
-        self, notes: Sequence[Mapping[str, Any]], conversation: str | None = None, run: str | None = None
+        self,
+        notes: Sequence[Mapping[str, Any]],
+        conversation: str | None = None,
+        run: str | None = None,
+        prompt: str = "",
+        given: str = "",
     ) -> None:
-        """Record that notes, each with `ref`, `why` and `tokens`, were added to an agent's prompt."""
-        self.activity.injected(notes, conversation, run)
+        """Record that notes, each with `ref`, `why` and `tokens`, were added to an agent's prompt as `given`."""
+        self.activity.injected(notes, conversation, run, prompt, given)
 
     def cited(self, text: str, conversation: str | None = None, run: str | None = None) -> None:
         """Record the refs in an agent's answer."""

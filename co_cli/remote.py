@@ -276,7 +276,12 @@ class RemoteKnowledgeBase:
         return []
 
     def injected(
-        self, notes: Sequence[Mapping[str, Any]], conversation: str | None = None, run: str | None = None
+        self,
+        notes: Sequence[Mapping[str, Any]],
+        conversation: str | None = None,
+        run: str | None = None,
+        prompt: str = "",
+        given: str = "",
     ) -> None:
         """Recorded only next to the files."""
 

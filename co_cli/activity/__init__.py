@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from co_cli.activity.database import ActivityDatabase
 from co_cli.activity.events import (
     FULL,
+    LONGEST_TEXT,
     SPOOL,
     AgentTurn,
     Cited,
@@ -115,14 +116,22 @@ class Activity:
             self._append(Opened(root, self.clock(), path))
 
     def injected(
-        self, notes: Sequence[Mapping[str, Any]], conversation: str | None = None, run: str | None = None
+        self,
+        notes: Sequence[Mapping[str, Any]],
+        conversation: str | None = None,
+        run: str | None = None,
+        prompt: str = "",
+        given: str = "",
     ) -> None:
-        """Notes, each with `ref`, `why` and `tokens`, were added to an agent's prompt."""
+        """Notes, each with `ref`, `why` and `tokens`, were added to an agent's prompt, as the text `given`."""
         if notes and self.query_log != "off":
             named = tuple((to_utf8(note["ref"]), str(note["why"]), int(note["tokens"])) for note in notes)
             turn = AgentTurn(self.root, self.clock(), self.actor, conversation, run, len(named))
             turn = turn._replace(tokens=sum(tokens for *_, tokens in named))
-            self._append(turn._replace(injected=named) if self.query_log == "on" else turn)
+            if self.query_log == "on":
+                asked = to_utf8(masked(prompt))[:LONGEST_TEXT] or None
+                turn = turn._replace(injected=named, prompt=asked, given=to_utf8(given) or None)
+            self._append(turn)
 
     def cited(self, text: str, conversation: str | None = None, run: str | None = None) -> None:
         """An agent answered. Notes that it names were useful, if a search found them shortly before."""

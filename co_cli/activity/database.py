@@ -31,9 +31,12 @@ from co_cli.notes.files import locked, make_folders
 FILE_NAME = "activity.db"
 APPLICATION = 0x636F6163
 """Marks our files (`coac`)."""
-VERSION = 8
+VERSION = 9
 """Raise it when schema.sql changes, and convert released files: their content exists nowhere else."""
-CONVERSIONS = {7: "alter table uses add column led real"}
+CONVERSIONS = {
+    7: "alter table uses add column led real",
+    8: "alter table turns add column prompt text; alter table turns add column given text",
+}
 """What makes a file of each released version one of the next."""
 SCHEMA_FILE = os.path.join(os.path.dirname(__file__), "schema.sql")
 CACHE_KB = 16_000

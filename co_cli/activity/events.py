@@ -82,6 +82,9 @@ class AgentTurn(NamedTuple):
     injected: tuple[tuple[str, str, int], ...] | None = None
     """The ref, the reason and the tokens of each note; None if the log leaves texts out."""
     cited: tuple[str, ...] = ()
+    prompt: str | None = None
+    given: str | None = None
+    """What the person asked, and exactly what was added to it; None if the log leaves texts out."""
 
 
 class Head(NamedTuple):

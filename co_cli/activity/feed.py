@@ -69,6 +69,9 @@ class Entry(NamedTuple):
     notes: list[EntryNote]
     tokens: int | None = None
     conversation: str | None = None
+    prompt: str | None = None
+    given: str | None = None
+    """What the person asked, and exactly what was added to it."""
 
 
 class FeedQuery(NamedTuple):
@@ -95,21 +98,18 @@ def read_feed(connection: apsw.Connection, root: str, query: FeedQuery) -> FeedP
         rows = fetch(connection, ASKED, window)
         since = min((row[0] for row in rows), default=query.before)
         cited = fetch(connection, CITED, {"root": root, "since": since, "until": query.before + SHORTLY})
-        found += [(row[0], _asked(row, cited)) for row in rows]
+        found += [(row[0], asked_entry(row, cited)) for row in rows]
     if "given" in query.kinds:
-        found += [(row[0], _given(*row)) for row in fetch(connection, GIVEN, window)]
+        found += [(row[0], given_entry(*row)) for row in fetch(connection, GIVEN, window)]
     if "saved" in query.kinds:
-        for at, front_end, what, count, title, paths in fetch(connection, SAVED, window):
-            notes = [EntryNote(source_ref(path)) for path in json.loads(paths)[:NAMED]]
-            text = title if count == 1 else None
-            found.append((at, Entry(moment_text(at), "saved", front_end, text, what, count, notes)))
+        found += [(row[0], saved_entry(*row)) for row in fetch(connection, SAVED, window)]
     found.sort(key=lambda pair: -pair[0])
     last = found[query.limit - 1][0] if len(found) > query.limit else None
     # also those of the same moment as the last
     return FeedPage([entry for at, entry in found if last is None or at >= last], last)
 
 
-def _asked(row: tuple[float, str, str | None, str, int, str | None], citations: list[tuple[float, str]]) -> Entry:
+def asked_entry(row: tuple[float, str, str | None, str, int, str | None], citations: list[tuple[float, str]]) -> Entry:
     at, front_end, text, state, hits, results = row
     cited = {without_lines(ref) for then, refs in citations if at <= then < at + SHORTLY for ref in json.loads(refs)}
     refs = dict.fromkeys(without_lines(ref) for ref, _ in json.loads(results or "[]"))
@@ -117,8 +117,20 @@ def _asked(row: tuple[float, str, str | None, str, int, str | None], citations: 
     return Entry(moment_text(at), "asked", front_end, text, state, hits, notes)
 
 
-def _given(
-    at: float, front_end: str, conversation: str | None, count: int, tokens: int, injected: str | None, refs: str | None
+def saved_entry(at: float, front_end: str, what: str, count: int, title: str, paths: str) -> Entry:
+    notes = [EntryNote(source_ref(path)) for path in json.loads(paths)[:NAMED]]
+    return Entry(moment_text(at), "saved", front_end, title if count == 1 else None, what, count, notes)
+
+
+def given_entry(
+    at: float,
+    front_end: str,
+    conversation: str | None,
+    count: int,
+    tokens: int,
+    injected: str | None,
+    refs: str | None,
+    *said: str | None,
 ) -> Entry:
     cited = dict.fromkeys(without_lines(ref) for ref in json.loads(refs or "[]"))
     given = json.loads(injected or "[]")
@@ -126,4 +138,4 @@ def _given(
     named = {without_lines(note.ref) for note in notes}
     notes += [EntryNote(ref, True) for ref in cited if ref not in named]
     outcome = "given" if count else "cited"
-    return Entry(moment_text(at), "given", front_end, None, outcome, count, notes, tokens, conversation)
+    return Entry(moment_text(at), "given", front_end, None, outcome, count, notes, tokens, conversation, *said)

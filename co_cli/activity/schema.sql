@@ -74,7 +74,9 @@ create table turns (
     notes integer not null,              -- that were added to the prompt
     tokens integer not null,             -- of these notes
     injected text,                       -- JSON: ref, reason and tokens of each; null: the log leaves texts out
-    cited text                           -- JSON: refs; null: none, or not known
+    cited text,                          -- JSON: refs; null: none, or not known
+    prompt text,                         -- what the person asked; null: the log leaves texts out
+    given text                           -- exactly what was added to the prompt; null: the same
 ) strict;
 
 create index turns_by_time on turns (vault_id, at);

@@ -22,7 +22,7 @@ from pydantic_ai.run import AgentRunResult
 
 from co_cli.agent.deps import PathLike
 from co_cli.agent.facet_model import background
-from co_cli.agent.injection import KEY, Seen, skill_for, spoken_turns, user_text
+from co_cli.agent.injection import KEY, Seen, skill_for, spoken_turns, user_text, user_texts
 from co_cli.agent.message_history import load_checkpoint, save_checkpoint
 from co_cli.agent.toolset import VaultAccess, make_toolset
 from co_cli.conversations.capture import KeptSession, keep_turns
@@ -193,7 +193,9 @@ class Knowledge(AbstractCapability[Any]):
             if addition is not None:
                 ctx.enqueue(addition)
         if part is not None:
-            self.access.kb(ctx.deps).injected(report["injected"], ctx.conversation_id, ctx.run_id)
+            given = "\n".join(user_texts([part.content] if isinstance(part.content, str) else part.content))
+            kb = self.access.kb(ctx.deps)
+            kb.injected(report["injected"], ctx.conversation_id, ctx.run_id, prompt=text, given=given)
         await ctx.emit(ContextAddedEvent(report=report))
 
     def find(self, deps: object, text: str, seen: Seen, found: Additions) -> None:

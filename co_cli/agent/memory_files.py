@@ -95,8 +95,9 @@ class MemoryFiles:
         before, after = read_note(path, old or b""), read_note(path, data)
         if after.provenance not in (before.provenance, "agent"):
             raise InvalidInputError("`provenance` says who wrote a note: leave it as it is")
-        if after.metadata.get("loading") not in (None, before.metadata.get("loading")):
-            raise InvalidInputError("`loading` adds a note to prompts, which only the user decides: leave it out")
+        marked = before.metadata.get("loading")
+        if after.metadata.get("loading") not in (marked, None if marked != "never" else marked):
+            raise InvalidInputError("`loading` adds a note to prompts, which only the user decides: leave it as it is")
         if before.limit and (after.limit != before.limit or len(after.body.strip()) > before.limit):
             raise InvalidInputError(
                 f"/{path} has a limit of {before.limit:,} characters: leave it, and shorten the text"

@@ -9,7 +9,6 @@ import sys
 from collections.abc import Iterator
 
 from co_cli.cli.opening import open_knowledge_base, print_result, settings_of
-from co_cli.cli.setup import write_setting
 from co_cli.cli.terminal import ProgressBar, printable, read_key, reads_terminal
 from co_cli.errors import InvalidInputError, SettingsError
 from co_cli.hooks.clients import CLIENTS, Client
@@ -20,6 +19,7 @@ from co_cli.mcp.clients import environment, program
 from co_cli.paths import user_settings_file
 from co_cli.settings import Settings
 from co_cli.upkeep.doctor import Finding
+from co_cli.upkeep.settings_file import write_setting
 from co_cli.vault import embedders_of
 from co_cli.vaults import vaults_for_prompts, why_trusted, why_untrusted
 

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import json
 import os
-import re
 import shlex
 import sys
 import time
-import tomllib
 from collections.abc import Iterator, Sequence
 
 from co_cli.cli.opening import add_limit, open_knowledge_base, print_result, settings_of
@@ -19,19 +16,19 @@ from co_cli.cli.terminal import ProgressBar, Screen, count_of, printable, read_k
 from co_cli.embedding.embedders import Embedders
 from co_cli.errors import SettingsError
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.notes.files import is_empty_folder, locked, make_folders, replace
+from co_cli.notes.files import is_empty_folder
 from co_cli.paths import (
     open_regular,
     project_of,
     project_settings_file,
     project_vault,
     sample_vault,
-    user_settings_file,
 )
 from co_cli.settings import BY_NAME, SETTINGS, Settings, load_settings, read_toml, refuse_unsafe, unknown_setting
 from co_cli.sources.folder import HEAVY
 from co_cli.sources.origin import MARKDOWN
 from co_cli.upkeep.language_advice import advise
+from co_cli.upkeep.settings_file import own_settings_file, read_value, write_setting
 from co_cli.vault import Opening
 from co_cli.vaults import (
     SAMPLE_QUESTIONS,
@@ -203,10 +200,7 @@ def run_set(options: argparse.Namespace) -> int:
     file, project = _file_of(name, loaded)
     value: object = None
     if options.value:
-        try:
-            value = getattr(load_settings({name: options.value}), name)
-        except SettingsError as error:
-            raise SettingsError(str(error).partition(": ")[2]) from None
+        value = read_value(name, options.value)
         if project:
             refuse_unsafe(BY_NAME[name], value, file, project)
     write_setting(file, name, value)
@@ -250,51 +244,7 @@ def _file_of(name: str, loaded: Settings) -> tuple[str, str | None]:
     shared = project_settings_file(project) if project else ""
     if shared and loaded.set_by[name].startswith(f"{shared}:"):
         return shared, project
-    own = user_settings_file(os.environ)
-    if own is None:
-        raise SettingsError("your home folder is not known: set HOME")
-    return own, None
-
-
-def write_setting(file: str, name: str, value: object) -> None:
-    """Change one line of a settings.toml, or add or remove it."""
-    file = os.path.realpath(file)  # it may be a link to a folder of dotfiles
-    make_folders(os.path.dirname(file))
-    with locked(os.path.dirname(file)):  # before it is read, so that no other change is lost
-        replace(file, _edited(file, name, value))
-
-
-def _edited(file: str, name: str, value: object) -> bytes:
-    before = ""
-    if os.path.exists(file):
-        with open(file, encoding="utf-8", newline="") as stream:
-            before = stream.read()
-    listed: object = list(value) if isinstance(value, tuple) else value  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-    found = re.search(rf"^[ \t]*{name}[ \t]*=.*(?:\n|\Z)", before, re.MULTILINE)
-    comment = _comment_of(found[0]) if found else ""
-    line = "" if value is None else f"{name} = {json.dumps(listed, ensure_ascii=False)}{comment}\n"
-    start, end = found.span() if found else (len(before), len(before))
-    gap = "\n" if not found and before and not before.endswith("\n") else ""
-    after = before[:start] + gap + line + before[end:]
-    expected: dict[str, object] = {**tomllib.loads(before), name: listed}
-    if value is None:
-        del expected[name]
-    try:
-        changed = tomllib.loads(after) == expected
-    except tomllib.TOMLDecodeError:  # its value has several lines
-        changed = False
-    if not changed:
-        raise SettingsError(f"{file}: {name} is written in a way that co cannot change: edit the file")
-    return after.encode()
-
-
-def _comment_of(line: str) -> str:
-    """The comment after a value, and the blanks before it: the first # that does not belong to the value."""
-    for mark in re.finditer(r"[ \t]*#", line):
-        with contextlib.suppress(tomllib.TOMLDecodeError):
-            tomllib.loads(line[: mark.start()])
-            return line[mark.start() :].rstrip()
-    return ""
+    return own_settings_file(), None
 
 
 def _text(value: object) -> str:

@@ -31,9 +31,10 @@ def proposals(vault: Vault) -> list[FacetRow]:
     return [facet for facet in found if vault.store.exists(facet.path)]
 
 
-def accept(vault: Vault, id: str) -> Saved:
-    """Save a proposal as a memory, or as the entity of a person who has none."""
-    return _save(vault, _facet(vault, id, "proposed"))
+def accept(vault: Vault, id: str, text: str | None = None) -> Saved:
+    """Save a proposal as a memory, or as the entity of a person who has none; with another `text`, if one is given."""
+    facet = _facet(vault, id, "proposed")
+    return _save(vault, facet._replace(text=text.strip()) if text and text.strip() else facet)
 
 
 def dismiss(vault: Vault, id: str) -> None:

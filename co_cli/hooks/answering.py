@@ -76,9 +76,10 @@ def text_for(kb: LocalKnowledgeBase, event: HookEvent) -> str:
         head, budget = "", PROMPT_TOKENS
         notes = kb.matching_notes(event.prompt, given.refs()).notes[:MOST_NOTES]
     text, report = render_notes(notes, budget, QUOTED)
-    kb.injected(report["injected"], event.session or None)
+    text = "\n".join(filter(None, (head, text)))
+    kb.injected(report["injected"], event.session or None, prompt=event.prompt, given=text)
     given.add([without_lines(note["ref"]) for note in report["injected"]])
-    return "\n".join(filter(None, (head, text)))
+    return text
 
 
 def _introduction(kb: LocalKnowledgeBase, allowed: set[str]) -> str:

@@ -280,7 +280,7 @@ class VaultServer(Server[Any]):
         notes = self.kb.always_notes().notes
         notes += self.kb.matching_notes(task, {note.ref for note in notes}).notes
         text, report = render_notes(notes, self.kb.settings.context_tokens)
-        self.kb.injected(report["injected"])
+        self.kb.injected(report["injected"], prompt=task, given=text)
         return text or "No note has to be kept in mind."
 
 

@@ -1,10 +1,11 @@
 """Choose the notes to add to a prompt before the model asks for any, and say why.
 
 Notes marked `loading: always`; entities that the prompt asks about by name; notes marked `loading: contextual` that are
-about the prompt; and unmarked memories when the evidence is strong. Evidence is absolute: how far the cosine is above
-what unrelated texts reach in this space, plus the share of the sentence's words in the passage, rare words counting
-more, and a little for how the note was rated. It is never a rank, because the best of a bad lot ranks first. Only
-vaults that the user trusts can add notes. Nothing is written or fenced here.
+about the prompt; and unmarked memories when the evidence is strong. What is marked `loading: never` is only found by
+asking. Evidence is absolute: how far the cosine is above what unrelated texts reach in this space, plus the share of
+the sentence's words in the passage, rare words counting more, and a little for how the note was rated. It is never a
+rank, because the best of a bad lot ranks first. Only vaults that the user trusts can add notes. Nothing is written or
+fenced here.
 """
 
 from __future__ import annotations
@@ -48,6 +49,8 @@ MIN_WORDS, MIN_WORDS_OF_LESSER = 2, 3
 MAX_SENTENCES, MAX_SENTENCE_CHARS = 8, 500
 CANDIDATES, NEIGHBOURS = 8, 50
 """Per sentence; with an embedder whose noise was not measured, the median of the neighbours is taken as noise."""
+MARKS = ("always", "contextual", "never")
+"""Values of `loading`: the user decides, not the evidence."""
 OWN_WORDS = ("user", "agent")
 """Provenance that an unmarked memory needs: text from web pages and imports waits until it is recalled."""
 SENTENCE_END = re.compile(r"(?<=[.!?;])\s+|(?<=[\u3002\uff01\uff1f])|\n+")
@@ -301,7 +304,7 @@ def _open(vault: Vault, ref: str) -> Note | None:
 
 
 def _is_own_and_unmarked(note: Note) -> bool:
-    return note.provenance.casefold() in OWN_WORDS and note.metadata.get("loading") not in ("always", "contextual")
+    return note.provenance.casefold() in OWN_WORDS and note.metadata.get("loading") not in MARKS
 
 
 def _importance(note: Note) -> float:

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 from co_cli.embedding.embedders import reader_named
 from co_cli.embedding.reader import CrossEncoder
-from co_cli.errors import VaultError
+from co_cli.errors import InvalidInputError, SettingsError, VaultError
 from co_cli.hits import Backend, SearchResult
 from co_cli.linked.origins import SourceState
 from co_cli.local import LocalKnowledgeBase
@@ -19,10 +19,11 @@ from co_cli.ranking import learned_weights
 from co_cli.retrieval.profiles import PROFILES
 from co_cli.searching.requests import Options, build_request, find
 from co_cli.server.jobs import Jobs, JobState, Report
-from co_cli.server.routes import route
-from co_cli.settings import SETTINGS
+from co_cli.server.routes import CALLER, route
+from co_cli.settings import BY_NAME, SETTINGS
 from co_cli.summaries import Status
 from co_cli.upkeep.doctor import Finding, examine
+from co_cli.upkeep.settings_file import own_settings_file, read_value, settings_now, write_setting
 from co_cli.version import __version__
 
 
@@ -34,6 +35,39 @@ class ShownSetting(NamedTuple):
     """`default`, `project`, a flag, a variable, or file:line."""
     help: str
     environment: str
+
+
+class ChangeableSetting(NamedTuple):
+    """A setting that people change, and what it takes."""
+
+    name: str
+    kind: str
+    """choice, or what to type: bytes, count or text"""
+    choices: tuple[str, ...]
+    value: Any
+    default: Any
+    origin: str
+    fixed: bool
+    """Whether something comes before your own file: a variable, a flag or the project."""
+    in_use: Any
+    """The value that this server started with."""
+    help: str
+    environment: str
+
+
+class SettingsAnswer(NamedTuple):
+    file: str
+    """Where changes are written: your own settings.toml."""
+    may_change: bool
+    """Only in `co web`, by the person who started it."""
+    settings: Sequence[ChangeableSetting]
+
+
+class NewSetting(BaseModel):
+    """Another value for a setting; without one, the default or what else sets it."""
+
+    name: str
+    value: str | None = None
 
 
 class Health(NamedTuple):
@@ -77,6 +111,20 @@ class Compared(NamedTuple):
     right: SearchResult
 
 
+CHANGEABLE = (
+    "capture",
+    "capture_days",
+    "context_tokens",
+    "knowledge_search_backend",
+    "knowledge_reader",
+    "knowledge_embedding_provider",
+    "knowledge_profile",
+    "model",
+    "query_log",
+    "count_use",
+    "secrets",
+)
+"""What people change, in the order of the page. `co config set` changes all settings."""
 _doctors: Jobs[list[Finding]] = Jobs()
 _reader_named = cache(reader_named)
 
@@ -104,6 +152,59 @@ def show_health(kb: LocalKnowledgeBase) -> Health:
         },
         {name: dict(profile.weights) for name, profile in PROFILES.items()},
     )
+
+
+@route("GET", "/settings")
+def list_settings(kb: LocalKnowledgeBase) -> SettingsAnswer:
+    """List the settings that people change, with what each takes and where its value comes from."""
+    return _settings(kb)
+
+
+@route("PUT", "/settings/{name}", role="admin")
+def change_setting(kb: LocalKnowledgeBase, asked: NewSetting) -> SettingsAnswer:
+    """Write a setting to your own settings.toml. Only `co web` does that."""
+    found = next((setting for setting in _settings(kb).settings if setting.name == asked.name), None)
+    if not _is_owner():
+        raise InvalidInputError(
+            "settings of `co serve` are changed where it runs: `co config set`, then start it again"
+        )
+    if found is None:
+        raise InvalidInputError(f"the page does not change {asked.name}: `co config set` does")
+    if found.fixed:
+        raise InvalidInputError(f"{asked.name} is set by {found.origin}, which comes before your own file")
+    value = read_value(asked.name, asked.value) if asked.value else None
+    file = own_settings_file()
+    try:
+        write_setting(file, asked.name, value)
+    except OSError as error:
+        raise SettingsError(f"{file} cannot be written: {error.strerror}") from None
+    return _settings(kb)
+
+
+def _settings(kb: LocalKnowledgeBase) -> SettingsAnswer:
+    now, file = settings_now(kb.settings), own_settings_file()
+    rows = [
+        ChangeableSetting(
+            name,
+            (setting := BY_NAME[name]).kind,
+            setting.choices,
+            getattr(now, name),
+            setting.default,
+            now.set_by[name],
+            now.set_by[name] != "default" and not now.set_by[name].startswith(f"{file}:"),
+            getattr(kb.settings, name),
+            setting.help,
+            setting.environment,
+        )
+        for name in CHANGEABLE
+    ]
+    return SettingsAnswer(file, _is_owner(), rows)
+
+
+def _is_owner() -> bool:
+    """Whether the person who started `co web` asks. Tokens of a server have names."""
+    caller = CALLER.get()
+    return not caller.name and caller.may("admin")
 
 
 @route("GET", "/status")

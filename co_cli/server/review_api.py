@@ -1,38 +1,49 @@
-"""The review for the page: a job that finds what to decide, decisions about its findings, and undoing them."""
+"""The review for the page: proposals that wait, a job that finds what else to decide, decisions, and undoing them."""
 
 from __future__ import annotations
 
 import threading
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 from pydantic import BaseModel, Field
 
-from co_cli.errors import InvalidInputError
+from co_cli.errors import ActivityUnavailableError, InvalidInputError, KnowledgeError
 from co_cli.local import LocalKnowledgeBase
 from co_cli.server.jobs import Jobs, JobState, Report
 from co_cli.server.routes import CALLER, route
 from co_cli.tools.budget import estimate_tokens
-from co_cli.upkeep.decisions import Action, Decision, decide, require_unchanged, undo
-from co_cli.upkeep.review import Review, review
+from co_cli.upkeep.decisions import Action, Decision, ask_again, decide, dismiss_all, require_unchanged, undo
+from co_cli.upkeep.review import Review, proposed, review
 from co_cli.upkeep.review_checks import KINDS, Kind, ReviewItem
+
+URGENT: tuple[Kind, ...] = ("proposed", "conflict", "secret", "possible-conflict")
+"""What is listed first and counted in the menu; the rest can wait."""
+ORDER: tuple[Kind, ...] = (*URGENT, *(kind for kind in KINDS if kind not in URGENT))
 
 
 class ListFindings(BaseModel):
     """Which findings to list."""
 
     kind: Kind | None = None
+    offset: int = Field(default=0, ge=0)
     limit: int = Field(default=50, ge=0)
 
 
 class Decide(BaseModel):
-    """What to do about a finding."""
+    """What to do about one finding, about several, or about all of a kind."""
 
-    key: str
+    key: str | None = None
+    keys: Sequence[str] = ()
+    kind: Kind | None = None
+    """All of these can only be kept as they are."""
     action: Action
+    text: str | None = None
+    """What an accepted proposal says instead."""
 
 
 class FindingKey(BaseModel):
@@ -61,15 +72,20 @@ class FoundKind(NamedTuple):
     kind: Kind
     text: str
     undecided: int
+    urgent: bool
 
 
 class Decided(NamedTuple):
-    """A decision that can be undone."""
+    """A decision that can be undone, about one finding or several."""
 
     key: str
+    """Of the first of them."""
     kind: Kind
     action: Action
     refs: tuple[str, ...]
+    total: int = 1
+    problem: str | None = None
+    """Why it stopped before the last of them."""
 
 
 class ReviewAnswer(NamedTuple):
@@ -90,35 +106,43 @@ class ReviewAnswer(NamedTuple):
 
 @dataclass(slots=True)
 class Reviewed:
-    """A finished review, and what was decided since."""
+    """A finished review, or none yet, and what was decided since."""
 
-    review: Review
-    seen: dict[str, str]
+    review: Review = field(default_factory=lambda: Review([], 0, 0, []))
+    seen: dict[str, str] = field(default_factory=dict[str, str])
     """The hashes of all files at the time, by path."""
-    decisions: dict[str, Decision] = field(default_factory=dict[str, Decision])
+    decisions: dict[str, list[Decision]] = field(default_factory=dict[str, list[Decision]])
+    """Each by the key of its first finding, the newest last."""
     lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def undecided(self) -> list[ReviewItem]:
-        done = self.decisions.values()
+    def undecided(self, waiting: Iterable[ReviewItem]) -> list[ReviewItem]:
+        """What to decide, with the proposals that wait now, the urgent kinds first."""
+        done = [decision for batch in self.decisions.values() for decision in batch]
+        keys = {decision.item.key for decision in done}
         forgotten = {decision.item.refs[0] for decision in done if decision.action == "forget"}
         superseded = {decision.item.refs[0] for decision in done if decision.action == "supersede"}
-        return [
+        found = [
             item
             for item in self.review.items
-            if item.key not in self.decisions
+            if item.key not in keys
+            and item.kind != "proposed"
             and not forgotten & {*item.refs}
             and not (len(item.refs) > 1 and superseded & {*item.refs})
         ]
+        return sorted([*waiting, *found], key=lambda item: ORDER.index(item.kind))
 
-    def look_again(self, kb: LocalKnowledgeBase, decision: Decision) -> None:
+    def look_again(self, kb: LocalKnowledgeBase, decisions: Iterable[Decision]) -> None:
         """What a decision did to its files is no change by others."""
-        hashes = kb.index.notes.hashes()
-        for path in decision.paths:
+        paths = [path for decision in decisions for path in decision.paths]
+        hashes = kb.index.notes.hashes() if paths else {}
+        for path in paths:
             self.seen.pop(path, None)
             self.seen.update({path: hashes[path]} if path in hashes else {})
 
 
 _jobs: Jobs[Reviewed] = Jobs()
+_before: WeakKeyDictionary[LocalKnowledgeBase, Reviewed] = WeakKeyDictionary()
+"""What was decided while there was no review: about proposals, which need none."""
 
 
 @route("POST", "/review", role="read")
@@ -140,70 +164,121 @@ def start_review(kb: LocalKnowledgeBase) -> ReviewAnswer:
 
 @route("GET", "/review")
 def show_review(kb: LocalKnowledgeBase, asked: ListFindings) -> ReviewAnswer:
-    """Show how far the review is, or what it found."""
+    """Show how far the review is, and what it found. Proposals are listed before it is done, too."""
     job = _jobs.last(kb)
     state = job.state if job else JobState()  # read first: if it says "done", the result is there
-    if job is None or job.result is None:
-        return ReviewAnswer(state)
-    reviewed = job.result
+    reviewed, waiting = _reviewed(kb), _waiting(kb)
     with reviewed.lock:
-        items = reviewed.undecided()
-        decided = [
-            Decided(key, decision.item.kind, decision.action, decision.item.refs)
-            for key, decision in reversed(reviewed.decisions.items())
-        ]
-        changed = kb.index.notes.hashes() != reviewed.seen
+        items = reviewed.undecided(waiting)
+        decided = [_decided(batch) for batch in reversed(reviewed.decisions.values())]
+        changed = bool(reviewed.seen) and kb.index.notes.hashes() != reviewed.seen
     counts, may = Counter(item.kind for item in items), CALLER.get().may("write")
+    listed = [item for item in items if asked.kind in (None, item.kind)]
     return ReviewAnswer(
         state,
         reviewed.review.notes,
         reviewed.review.dismissed,
         reviewed.review.degraded,
-        [FoundKind(kind, text, counts[kind]) for kind, text in KINDS.items()],
+        [FoundKind(kind, KINDS[kind], counts[kind], kind in URGENT) for kind in ORDER],
         [
             ReviewFinding(*item[:4], item.action_names if may else [], *item[5:])
-            for item in items
-            if asked.kind in (None, item.kind)
-        ][: asked.limit],
+            for item in listed[asked.offset : asked.offset + asked.limit]
+        ],
         decided,
         changed,
     )
 
 
+@route("GET", "/review/count")
+def count_findings(kb: LocalKnowledgeBase) -> dict[str, int]:
+    """Count what is urgent: proposals that wait and, since the last review, conflicts and secrets."""
+    reviewed, waiting = _reviewed(kb), _waiting(kb)
+    with reviewed.lock:
+        return {"count": sum(item.kind in URGENT for item in reviewed.undecided(waiting))}
+
+
 @route("POST", "/review/decisions")
-def decide_finding(kb: LocalKnowledgeBase, asked: Decide) -> Decided:
-    """Accept a proposal, forget a note, supersede the older of two, or keep a finding from coming back.
+def decide_findings(kb: LocalKnowledgeBase, asked: Decide) -> Decided:
+    """Accept proposals, forget notes, supersede the older of two, or keep findings from coming back.
 
     Editing is a change of the note itself.
     """
-    reviewed = _reviewed(kb)
+    reviewed, waiting = _reviewed(kb), _waiting(kb)
     with reviewed.lock:
-        item = next((finding for finding in reviewed.undecided() if finding.key == asked.key), None)
-        if item is None:
-            raise InvalidInputError("this finding is decided already, or from an earlier review: run the review again")
+        items = _chosen(asked, reviewed.undecided(waiting))
+        done: list[Decision] = []
+        problem: str | None = None
+        try:
+            _decide(kb, reviewed, asked, items, done)
+        except KnowledgeError as error:
+            if not done:
+                raise
+            problem = str(error)
+        reviewed.decisions[done[0].item.key] = done
+        reviewed.look_again(kb, done)
+    return _decided(done)._replace(problem=problem)
+
+
+def _chosen(asked: Decide, undecided: Sequence[ReviewItem]) -> list[ReviewItem]:
+    """The findings that a decision is about. Raises InvalidInputError."""
+    if asked.kind is not None and asked.action != "keep":
+        raise InvalidInputError(f"{asked.action} needs the keys of findings: a whole kind can only be kept as it is")
+    keys = {*asked.keys, *([asked.key] if asked.key else [])}
+    items = [item for item in undecided if item.key in keys or (asked.kind is not None and item.kind == asked.kind)]
+    if not items or len(items) < len(keys):
+        raise InvalidInputError("this finding is decided already, or from an earlier review: run the review again")
+    if asked.text is not None and len(items) > 1:
+        raise InvalidInputError("a text is for one proposal: accept the others without it")
+    return items
+
+
+def _decide(
+    kb: LocalKnowledgeBase, reviewed: Reviewed, asked: Decide, items: Sequence[ReviewItem], done: list[Decision]
+) -> None:
+    now = time.time()
+    if asked.action == "keep":
+        kept = [item for item in items if item.kind != "proposed"]
+        done += dismiss_all(kb.vault, kept, now) if kept else []
+        items = [item for item in items if item.kind == "proposed"]
+    for item in items:
         if asked.action in ("forget", "supersede"):
             require_unchanged(kb.vault, item, reviewed.seen)
-        decision = reviewed.decisions[item.key] = decide(kb.vault, item, asked.action, time.time())
-        reviewed.look_again(kb, decision)
-    return Decided(item.key, item.kind, asked.action, item.refs)
+        done.append(decide(kb.vault, item, asked.action, now, asked.text))
 
 
 @route("DELETE", "/review/decisions/{key}")
 def undo_decision(kb: LocalKnowledgeBase, asked: FindingKey) -> Decided:
     """Undo a decision: restore the note, its text, or the question."""
-    reviewed = _reviewed(kb)
+    reviewed = next(
+        (state for state in (_reviewed(kb), _before.get(kb)) if state and asked.key in state.decisions), None
+    )
+    if reviewed is None:
+        raise InvalidInputError("there is no such decision since the last review: `co list --trash` lists notes")
     with reviewed.lock:
-        decision = reviewed.decisions.get(asked.key)
-        if decision is None:
-            raise InvalidInputError("there is no such decision since the last review: `co list --trash` lists notes")
-        undo(kb.vault, decision)
+        batch = reviewed.decisions[asked.key]
+        kept = batch[0].action == "keep"
+        ask_again(kb.vault, [decision for decision in batch if kept and decision.item.kind != "proposed"])
+        for decision in reversed([decision for decision in batch if not kept or decision.item.kind == "proposed"]):
+            undo(kb.vault, decision)
         del reviewed.decisions[asked.key]
-        reviewed.look_again(kb, decision)
-    return Decided(asked.key, decision.item.kind, decision.action, decision.item.refs)
+        reviewed.look_again(kb, batch)
+    return _decided(batch)
+
+
+def _decided(batch: Sequence[Decision]) -> Decided:
+    first = batch[0]
+    return Decided(first.item.key, first.item.kind, first.action, first.item.refs, len(batch))
 
 
 def _reviewed(kb: LocalKnowledgeBase) -> Reviewed:
     job = _jobs.last(kb)
-    if job is None or job.result is None:
-        raise InvalidInputError("the review is not finished: start it, and wait until it is done")
-    return job.result
+    if job is not None and job.result is not None:
+        return job.result
+    return _before.setdefault(kb, Reviewed())
+
+
+def _waiting(kb: LocalKnowledgeBase) -> list[ReviewItem]:
+    try:
+        return proposed(kb.vault)
+    except ActivityUnavailableError:  # the review says so
+        return []

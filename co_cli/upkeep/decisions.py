@@ -4,6 +4,7 @@ take that back.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from co_cli.conversations.proposals import accept, dismiss, take_back
@@ -44,15 +45,15 @@ def require_unchanged(vault: Vault, item: ReviewItem, seen: dict[str, str]) -> N
             raise NoteConflictError(f"{ref} was changed since: nothing was done; run the review again")
 
 
-def decide(vault: Vault, item: ReviewItem, action: Action, now: float) -> Decision:
+def decide(vault: Vault, item: ReviewItem, action: Action, now: float, text: str | None = None) -> Decision:
+    """`text` is what an accepted proposal says instead."""
     if action[0] not in item.actions:
         raise InvalidInputError(f"{action} is not possible for a finding of the kind {item.kind}")
     if item.kind == "proposed":
-        return _decide_proposal(vault, item, action)
-    paths = tuple(open_note(vault, ref).path for ref in item.refs)
+        return _decide_proposal(vault, item, action, text)
     if action == "keep":
-        Dismissals(vault.settings.data_dir, vault.root).add(item.key, now)
-        return Decision(item, action, paths, "kept; you will not be asked again")
+        return dismiss_all(vault, [item], now)[0]
+    paths = tuple(open_note(vault, ref).path for ref in item.refs)
     older, newer = item.refs[0], item.refs[-1]
     if action == "forget":
         trash = VaultWriter(vault).forget(older).trash
@@ -65,12 +66,23 @@ def decide(vault: Vault, item: ReviewItem, action: Action, now: float) -> Decisi
     return Decision(item, action, paths, text, before=before, version=open_note(vault, newer).version)
 
 
-def _decide_proposal(vault: Vault, item: ReviewItem, action: Action) -> Decision:
+def dismiss_all(vault: Vault, items: Sequence[ReviewItem], now: float) -> list[Decision]:
+    """Keep many notes as they are, in one write. Proposals are decided one by one."""
+    Dismissals(vault.settings.data_dir, vault.root).add(now, *(item.key for item in items))
+    return [Decision(item, "keep", (), "kept; you will not be asked again") for item in items]
+
+
+def _decide_proposal(vault: Vault, item: ReviewItem, action: Action, text: str | None) -> Decision:
     if action == "keep":
         dismiss(vault, item.key)
         return Decision(item, action, (), "dismissed; it will not be proposed again")
-    saved = accept(vault, item.key)
+    saved = accept(vault, item.key, text)
     return Decision(item, action, (open_note(vault, saved.ref).path,), saved.summary)
+
+
+def ask_again(vault: Vault, dismissed: Sequence[Decision]) -> None:
+    """Undo `dismiss_all`."""
+    Dismissals(vault.settings.data_dir, vault.root).remove(*(decision.item.key for decision in dismissed))
 
 
 def undo(vault: Vault, decision: Decision) -> None:
@@ -79,7 +91,7 @@ def undo(vault: Vault, decision: Decision) -> None:
     if decision.item.kind == "proposed":
         take_back(vault, decision.item.key)
     elif decision.action == "keep":
-        Dismissals(vault.settings.data_dir, vault.root).remove(decision.item.key)
+        ask_again(vault, [decision])
     elif decision.action == "forget":
         VaultWriter(vault).restore(decision.trash)
     else:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -14,13 +15,14 @@ from typing import Any, NamedTuple
 from co_cli.activity.extracted import FacetRow
 from co_cli.activity.statistics import recalled_paths
 from co_cli.conversations.proposals import proposals
-from co_cli.errors import ActivityUnavailableError
+from co_cli.errors import ActivityUnavailableError, KnowledgeError
 from co_cli.index.engine import ReadTransaction, Scope
 from co_cli.index.names import fold_name
 from co_cli.notes.files import change_json, read_json
 from co_cli.notes.wikilinks import Attachments
+from co_cli.saving.lookup import open_note
 from co_cli.searching.context import always_notes
-from co_cli.upkeep.review_checks import CHECKS, Kind, ReviewedNote, ReviewInput, ReviewItem
+from co_cli.upkeep.review_checks import CHECKS, Kind, ReviewedNote, ReviewInput, ReviewItem, proposed_items
 from co_cli.values import OWN_SOURCES, moment_text
 from co_cli.vault import Vault
 
@@ -76,6 +78,16 @@ def review(
     return Review(items, len(notes), len(found) - len(items), degraded)
 
 
+def proposed(vault: Vault) -> list[ReviewItem]:
+    """The proposals that wait now. Unlike a review, this takes no time."""
+    waiting = proposals(vault)
+    bodies: dict[str, str] = {}
+    for ref in {str(facet.detail["known"]) for facet in waiting if "known" in facet.detail}:
+        with suppress(KnowledgeError):  # it is gone
+            bodies[ref] = open_note(vault, ref).body
+    return list(proposed_items(waiting, bodies))
+
+
 class Dismissals:
     """Findings that the user keeps as they are, of one vault. A damaged file only means that they are shown again."""
 
@@ -85,11 +97,16 @@ class Dismissals:
     def keys(self) -> set[str]:
         return set(read_json(self._file).get(self._root, {}))
 
-    def add(self, key: str, now: float) -> None:
-        change_json(self._file, lambda known: known.setdefault(self._root, {}).update({key: moment_text(now)}))
+    def add(self, now: float, *keys: str) -> None:
+        dated = dict.fromkeys(keys, moment_text(now))
+        change_json(self._file, lambda known: known.setdefault(self._root, {}).update(dated))
 
-    def remove(self, key: str) -> None:
-        change_json(self._file, lambda known: known.get(self._root, {}).pop(key, None))
+    def remove(self, *keys: str) -> None:
+        def change(known: dict[str, Any]) -> None:
+            for key in keys:
+                known.get(self._root, {}).pop(key, None)
+
+        change_json(self._file, change)
 
     def move(self, moved: Callable[[str], str]) -> None:
         """Folders have moved: `moved` says where each one is now."""

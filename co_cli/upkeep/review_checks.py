@@ -177,8 +177,12 @@ def _conflicts(given: ReviewInput) -> Iterator[ReviewItem]:
 
 
 def _proposed(given: ReviewInput) -> Iterator[ReviewItem]:
-    bodies = {note.ref: note.body for note in given.notes}
-    for facet in given.proposals:
+    return proposed_items(given.proposals, {note.ref: note.body for note in given.notes})
+
+
+def proposed_items(proposals: Sequence[FacetRow], bodies: Mapping[str, str]) -> Iterator[ReviewItem]:
+    """`bodies` has the memories that they replace, by ref."""
+    for facet in proposals:
         known, relation = str(facet.detail.get("known")), facet.detail["relation"]
         until = f", until {facet.detail['valid_until']}" if "valid_until" in facet.detail else ""
         reason = f"{facet.kind} of {facet.detail['speaker']}{until}, {facet.detail['confidence']:.0%} sure"

@@ -72,7 +72,7 @@ def test_learned_weights_and_review_decisions_follow_and_trust_does_not(
 ) -> None:
     before = str(Path.cwd() / VAULT)
     change_learned(str(data_dir), lambda known: known.update({before: {"meaning": 0.6}}))
-    Dismissals(str(data_dir), before).add("twins:oak", 1.0)
+    Dismissals(str(data_dir), before).add(1.0, "twins:oak")
     assert co("config", "trust", "--list").out.startswith("trusted")
     old, new = moved()
     co("index", "move", old, new)

@@ -69,16 +69,19 @@ def test_notes_of_every_kind_and_tier_can_be_cited(activity: Activity) -> None:
 def test_settings_leave_out_names_or_everything_and_secrets_are_masked(open_activity: Opener) -> None:
     token = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
     with open_activity(query_log="no-text", count_use="off") as activity:
-        activity.injected(NOTES, "talk", "run")
+        activity.injected(NOTES, "talk", "run", prompt="Deploy it", given="Notes: blue first.")
         activity.cited("memory:profile", "talk", "run")
         assert rows(activity, TURNS) == [("python", "talk", 2, 100, None, None)]
+        assert rows(activity, "select prompt, given from turns") == [(None, None)]
     with open_activity(query_log="off", count_use="off") as activity:
         activity.injected(NOTES, "talk", "run")
         activity.cited("memory:profile", "talk", "run")
         assert len(rows(activity, TURNS)) == 1
     with open_activity() as activity:
         activity.cited(f"memory:{token}")
-        assert token not in str(rows(activity, TURNS))
+        activity.injected(NOTES, "talk", "run", prompt=f"Deploy it with {token}", given="Notes: blue first.")
+        assert token not in str(rows(activity, "select * from turns"))
+        assert rows(activity, "select given from turns where given is not null") == [("Notes: blue first.",)]
 
 
 def test_turns_are_bounded_and_cleared_with_the_log(activity: Activity, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,6 +96,20 @@ def test_turns_are_bounded_and_cleared_with_the_log(activity: Activity, monkeypa
     with activity.database.writing() as connection:
         query_log.clear_log(connection, activity.root)
     assert rows(activity, TURNS) == []
+
+
+def test_a_file_without_prompts_is_converted_and_keeps_its_turns(open_activity: Opener, data_dir: Path) -> None:
+    with open_activity() as activity:
+        activity.injected(NOTES, "before", None)
+        activity.flush()
+        with activity.database.writing() as connection:
+            for column in ("prompt", "given"):
+                connection.execute(f"alter table turns drop column {column}")
+            connection.pragma("user_version", 8)
+
+    with open_activity() as activity:
+        activity.injected(NOTES, "after", None, prompt="Deploy it")
+        assert rows(activity, "select conversation, prompt from turns") == [("before", None), ("after", "Deploy it")]
 
 
 def test_turns_follow_a_vault_that_moves(activity: Activity) -> None:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from co_cli.cli.setup import write_setting
 from co_cli.settings import SETTINGS
+from co_cli.upkeep.settings_file import write_setting
 from tests.cli.screen import on_terminal, plain, terminal
 from tests.command import Co
 from tests.vault import Vault

@@ -110,6 +110,18 @@ def test_the_matching_section_of_a_contextual_article_is_added(kb: KnowledgeBase
     assert "yews" not in note.text
 
 
+def test_a_note_that_is_never_to_be_loaded_is_found_only_by_asking(kb: KnowledgeBase, vault: Vault) -> None:
+    vault.write("memories/oaks.md", "Oaks live for a thousand years.")
+    kb.sync()
+    prompt = "Do oaks live for a thousand years?"
+    assert reasons(kb, prompt) == {"memory:oaks": "recalled"}
+
+    kb.update("memory:oaks", fields={"loading": "never"})
+
+    assert reasons(kb, prompt) == {}
+    assert kb.search(prompt).hits[0].ref == "memory:oaks"
+
+
 def test_an_unmarked_article_is_not_added(kb: KnowledgeBase, vault: Vault) -> None:
     vault.write("articles/oaks.md", "Oaks live for a thousand years.")
     kb.sync()

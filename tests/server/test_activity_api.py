@@ -2,12 +2,43 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 from starlette.testclient import TestClient
 
+from co_cli.conversations.capture import KeptSession, keep_turns
 from co_cli.knowledge_base import KnowledgeBase
+from co_cli.local import LocalKnowledgeBase
+from co_cli.notes.transcripts import SpokenTurn
 from tests.command import Co
+from tests.server.api import ask
+
+GIVEN = [
+    {"ref": "memory:no-updates-near-springs", "why": "recalled", "tokens": 61},
+    {"ref": "memory:not-for-navigation", "why": "always", "tokens": 88},
+]
+
+
+def work_of_agents(kb: LocalKnowledgeBase, now: float) -> None:
+    """Claude Code is given notes, looks something up and saves it over MCP; two hours before, another client asked."""
+    activity = kb.activity
+
+    def at(moment: float, front_end: str) -> None:
+        activity.clock, activity.front_end = lambda: moment, front_end
+
+    at(now - 7_200, "mcp")
+    kb.search("bell at night", limit=3, track=True, read=False, backend="fts5")
+    at(now - 600, "claude-code")
+    activity.injected(GIVEN, "c0ffee", prompt="May I push an update today?", given="Notes from co: not near springs.")
+    at(now - 580, "mcp")
+    kb.search("when may we not push new software", limit=3, track=True, read=False, backend="fts5")
+    at(now - 500, "mcp")
+    kb.remember("The next spring tide is on Friday.", "Next spring tide")
+    at(now - 400, "claude-code")
+    activity.injected(GIVEN[:1], "c0ffee", prompt="And tomorrow?", given="Notes from co: see above.")
+    at(now, "web")
+    kb.search("how long is the guarantee", limit=3, track=True, read=False, backend="fts5")
 
 
 def test_the_feed_names_notes_with_their_titles_and_pages(api: TestClient, sample: KnowledgeBase) -> None:
@@ -61,3 +92,62 @@ def test_given_is_what_the_command_line_shows(api: TestClient, sample: Knowledge
     assert api.post("/api/v1/given", json={"prompt": prompt, "tokens": 0}).status_code == 400
     entries = api.get("/api/v1/activity", params={"kind": "given"}).json()["entries"]
     assert entries == []
+
+
+def test_what_agents_did_is_grouped_by_session_and_tools_over_mcp_belong_to_the_client(
+    api: TestClient, sample: LocalKnowledgeBase
+) -> None:
+    now = time.time()
+    work_of_agents(sample, now)
+
+    listed = ask(api, "GET", "/activity/sessions")
+    session, earlier = listed["sessions"]
+    shown = ask(api, "GET", f"/activity/sessions/{session['id']}")
+
+    assert listed["total"] == 2, "what a person asks on the page is no session of an agent"
+    assert (session["front_end"], session["conversation"], session["prompts"]) == ("claude-code", "c0ffee", 2)
+    assert (session["notes"], session["tokens"], session["asked"], session["saved"]) == (3, 210, 1, 1)
+    assert session["prompt"] == "May I push an update today?"
+    assert (earlier["front_end"], earlier["notes"], earlier["asked"]) == ("mcp", 0, 1)
+    assert [one["kind"] for one in shown["entries"]] == ["given", "asked", "saved", "given"]
+    first, asked, saved, _ = shown["entries"]
+    assert (first["prompt"], first["given"]) == ("May I push an update today?", "Notes from co: not near springs.")
+    assert [(note["why"], note["tokens"]) for note in first["notes"]] == [("recalled", 61), ("always", 88)]
+    assert asked["text"] == "when may we not push new software"
+    assert (saved["text"], saved["outcome"]) == ("Next spring tide", "created")
+    assert shown["titles"]["memory:not-for-navigation"]
+    assert shown["talk"] is None
+    refused = ask(api, "GET", "/activity/sessions/claude-code/gone", 400)
+    assert "no session" in refused["error"]["message"]
+
+
+def test_a_conversation_reads_turn_by_turn_and_belongs_to_its_session(
+    api: TestClient, sample: LocalKnowledgeBase
+) -> None:
+    now = time.time()
+    work_of_agents(sample, now)
+    said = [
+        SpokenTurn("User", "May I push an update today?", now - 600),
+        SpokenTurn("Assistant", "No: <script>alert(1)</script> not **near** springs.", now - 590, (GIVEN[0]["ref"],)),
+    ]
+    kept = keep_turns(sample.vault, KeptSession("c0ffee", "Claude Code", "Updates", project="clock"), said)
+
+    listed = ask(api, "GET", "/activity/sessions")
+    shown = ask(api, "GET", f"/activity/sessions/{listed['sessions'][0]['id']}")
+    lines = ask(api, "GET", "/conversations")
+
+    assert listed["conversations"] == {listed["sessions"][0]["id"]: kept.ref}
+    assert [(turn["role"], turn["at"]) for turn in shown["talk"]["turns"]] == [
+        ("person", int(now - 600)),
+        ("agent", int(now - 590)),
+    ]
+    answer = shown["talk"]["turns"][1]
+    assert "<strong>near</strong>" in answer["html"]
+    assert "<script>" not in answer["html"]
+    assert shown["talk"]["titles"][answer["given"][0]]
+    assert kept.ref in [one["ref"] for one in lines]
+    assert ask(api, "GET", f"/conversations/{kept.ref}") == shown["talk"]
+    assert ask(api, "GET", f"/conversations/{kept.ref}", offset=1, limit=1)["turns"] == [answer]
+    refused = ask(api, "GET", "/conversations/memory:not-for-navigation", 400)
+    assert "is no conversation" in refused["error"]["message"]
+    ask(api, "GET", "/conversations/conversation:gone", 404)

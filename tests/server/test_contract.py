@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from co_cli.conversations.capture import KeptSession, keep_turns
 from co_cli.knowledge_base import KnowledgeBase
+from co_cli.notes.transcripts import SpokenTurn
 from co_cli.server.app import Access, Site
 from co_cli.server.routes import API, ROUTES
 from tests.server.browser import wait_for
@@ -62,7 +64,7 @@ def contract(sample: KnowledgeBase) -> Contract:
 
 
 @pytest.mark.slow
-def test_every_answer_of_every_route_fits_its_description(contract: Contract) -> None:
+def test_every_answer_of_every_route_fits_its_description(contract: Contract, sample: KnowledgeBase) -> None:
     ask = contract.ask
     ask("POST", "/session", code=contract.access.code)
     ask("GET", "/session")
@@ -101,6 +103,17 @@ def test_every_answer_of_every_route_fits_its_description(contract: Contract) ->
     ask("GET", "/activity")
     ask("GET", "/activity/stats")
     ask("GET", "/activity/memories")
+    sample.activity.injected(
+        [{"ref": REF, "why": "always", "tokens": 9}], "c0ffee", prompt="Ship it?", given="Ask Odalys."
+    )
+    ask("GET", "/activity/sessions", limit=5)
+    ask("GET", "/activity/sessions/{id}", id="web/c0ffee")
+    kept = keep_turns(sample.vault, KeptSession("c0ffee"), [SpokenTurn("User", "Ship it?")])
+    ask("GET", "/conversations")
+    ask("GET", "/conversations/{ref}", ref=kept.ref)
+    ask("GET", "/settings")
+    ask("PUT", "/settings/{name}", name="capture", value="keep")
+    ask("GET", "/review/count")
     ask("POST", "/given", prompt="who decides what ships")
     ask("GET", "/map")
     ask("GET", "/health")

@@ -12,13 +12,14 @@ from starlette.testclient import TestClient
 
 from co_cli.index.embed import SLOW_BATCH
 from co_cli.knowledge_base import KnowledgeBase
+from co_cli.server.access_tokens import AccessTokens
 from co_cli.settings import load_settings
 from co_cli.vault import Opening
 from tests.embedding.loopback import SLOW_SECONDS
 from tests.meaning.servers import TurnedOllama
 from tests.server.api import ask
 from tests.server.browser import ARTIFACTS, inspect, wait_for
-from tests.server.conftest import Server, serving
+from tests.server.conftest import Server, client, serving, token
 from tests.vault import Vault
 
 TOKEN = "ghp_aB3dE5fG7hI9jK1lM3nO5pQ7rS9tU1vW3xY5"
@@ -96,6 +97,50 @@ def test_a_setting_says_where_it_comes_from(
     )
     assert settings["half_life_days"]["origin"] == "default"
     assert settings["vault"]["origin"] == "--vault"
+
+
+def test_a_setting_is_written_to_the_user_s_file_and_nothing_else_in_it_changes(
+    api: TestClient, sample: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = Path(ask(api, "GET", "/settings")["file"])
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text('# mine\ncapture = "keep" # for a while\nlearn = "off"\n')
+    monkeypatch.setenv("CO_QUERY_LOG", "no-text")
+    monkeypatch.delenv("CO_KNOWLEDGE_EMBEDDING_PROVIDER", raising=False)
+
+    before = {one["name"]: one for one in ask(api, "GET", "/settings")["settings"]}
+    after = {one["name"]: one for one in ask(api, "PUT", "/settings/capture", value="propose")["settings"]}
+
+    assert (before["capture"]["value"], before["capture"]["origin"]) == ("keep", f"{file}:2")
+    assert (after["capture"]["value"], after["capture"]["in_use"], after["capture"]["fixed"]) == (
+        "propose",
+        "off",
+        False,
+    )
+    assert file.read_text() == '# mine\ncapture = "propose" # for a while\nlearn = "off"\n'
+    assert (after["query_log"]["value"], after["query_log"]["origin"]) == ("no-text", "CO_QUERY_LOG")
+    for name, value, problem in (
+        ("capture", "always", "capture must be one of off, keep, propose, save, not 'always'"),
+        ("context_tokens", "many", "context_tokens must be a number, not 'many'"),
+        ("knowledge_embedding_provider", "delphi", "delphi"),
+        ("query_log", "on", "query_log is set by CO_QUERY_LOG, which comes before your own file"),
+        ("web_allow", "*", "the page does not change web_allow"),
+    ):
+        message = ask(api, "PUT", f"/settings/{name}", 400, value=value)["error"]["message"]
+        assert problem in message
+        assert "\n" not in message
+    ask(api, "PUT", "/settings/capture", value=None)
+    assert file.read_text() == '# mine\nlearn = "off"\n'
+
+
+def test_a_team_s_server_shows_settings_and_changes_none(vault: Vault, kb: KnowledgeBase) -> None:
+    with serving(kb, AccessTokens.of(kb.vault)) as server, client(server, token(kb, "admin")) as http:
+        shown = http.get("/api/v1/settings").json()
+        refused = http.put("/api/v1/settings/capture", json={"value": "save"})
+
+    assert shown["may_change"] is False
+    assert (refused.status_code, "co config set" in refused.json()["error"]["message"]) == (400, True)
+    assert not Path(shown["file"]).exists()
 
 
 @pytest.mark.slow

@@ -195,6 +195,49 @@ def test_show_more_lists_all_findings(vault: Vault, kb: KnowledgeBase, open_page
         page.close()  # it would miss the server
 
 
+def test_many_findings_are_dismissed_at_once_and_come_back_together(client: TestClient, codes: Vault) -> None:
+    codes.write("memories/trees.md", "".join(f"See [[tree-{number}]].\n" for number in range(300)))
+    page = reviewed(client, kind="broken-link", offset=290, limit=20)
+
+    assert len(page["findings"]) == 11, "300 of one note, and one of another"
+    several = ask(client, "POST", "/review/decisions", keys=[one["key"] for one in page["findings"][:4]], action="keep")
+    rest = ask(client, "POST", "/review/decisions", kind="broken-link", action="keep")
+
+    assert (several["total"], rest["total"]) == (4, 297)
+    assert ask(client, "GET", "/review", kind="broken-link")["findings"] == []
+    assert reviewed(client, kind="broken-link")["findings"] == [], "also in the next review"
+    refused = ask(client, "POST", "/review/decisions", 400, kind="expired", action="forget")
+    assert "needs the keys" in refused["error"]["message"]
+
+
+def test_undo_takes_back_all_that_was_decided_at_once(client: TestClient) -> None:
+    findings = reviewed(client)["findings"]
+    done = ask(client, "POST", "/review/decisions", keys=[one["key"] for one in findings], action="keep")
+    assert ask(client, "GET", "/review/count") == {"count": 0}
+
+    ask(client, "DELETE", f"/review/decisions/{done['key']}")
+
+    assert ask(client, "GET", "/review")["findings"] == findings
+    assert reviewed(client)["findings"] == findings
+
+
+def test_a_proposal_is_counted_and_decided_before_any_review_and_saved_with_another_text(
+    proposed: KnowledgeBase, client: TestClient, codes: Vault
+) -> None:
+    assert ask(client, "GET", "/review/count") == {"count": 1}
+    answer = ask(client, "GET", "/review")
+    assert (answer["job"]["state"], [one["kind"] for one in answer["findings"]]) == ("none", ["proposed"])
+    key = answer["findings"][0]["key"]
+
+    done = ask(client, "POST", "/review/decisions", key=key, action="accept", text="The door code is 3333 since May.")
+
+    assert "The door code is 3333 since May." in codes.read("memories/the-door-code-is-3333-since-may.md")
+    assert ask(client, "GET", "/review/count") == {"count": 0}
+    reviewed(client)
+    ask(client, "DELETE", f"/review/decisions/{done['key']}")
+    assert ask(client, "GET", "/review/count") == {"count": 1}
+
+
 class OneChange:
     """A model that understands a new door code."""
 

@@ -65,7 +65,7 @@ def test_a_finding_is_only_decided_in_a_way_that_it_offers(kb: KnowledgeBase, va
 
 def test_findings_that_are_kept_at_the_same_time_are_all_remembered(kb: KnowledgeBase) -> None:
     def keep(key: str) -> None:
-        Dismissals(kb.settings.data_dir, kb.root).add(key, 1.0)
+        Dismissals(kb.settings.data_dir, kb.root).add(1.0, key)
 
     keys = {f"key-{number}" for number in range(20)}
     with ThreadPoolExecutor(8) as pool:
