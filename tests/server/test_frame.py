@@ -45,7 +45,7 @@ def test_a_page_that_was_signed_out_opens_again_after_signing_in(
 
 def test_the_menu_opens_each_page_without_loading_again(page: Any) -> None:
     page.evaluate("window.kept = true")
-    for name in ("Activity", "Review", "Context", "Map", "Health", "Search"):
+    for name in ("Activity", "Review", "Context", "Map", "Health", "Home"):
         page.click(f"nav a:has-text('{name}')")
         until(page, f"document.querySelector('nav a[aria-current]').innerText === '{name}'")
         page.wait_for_selector("main h1")

@@ -95,7 +95,7 @@ def test_a_new_resource_has_a_link_and_what_was_discarded_comes_back(page: Any, 
     page.fill("#title", "Arches")
     page.fill("#text", "The best text on arches.")
     page.click("button:text-is('Cancel')")
-    page.click("#toasts div:has-text('Discarded') >> text=Undo")
+    page.click("#toasts co-toast:has-text('Discarded') >> text=Undo")
     page.wait_for_selector("#url")
     assert page.input_value("#text") == "The best text on arches."
     page.click("button:text-is('Save')")
@@ -136,7 +136,7 @@ def test_an_edit_that_conflicts_shows_both_texts_and_loses_neither(page: Any, se
 
     page.click("text=Continue with the other text")
     until(page, "document.querySelector('#text').value.endsWith('Theirs came first.\\n')")
-    page.click("#toasts div:has-text('the other text') >> text=Undo")
+    page.click("#toasts co-toast:has-text('the other text') >> text=Undo")
     page.wait_for_selector("#present")
     assert page.input_value("#text") == "Mine is *better*."
     page.click("text=Save mine")
@@ -147,7 +147,7 @@ def test_an_edit_that_conflicts_shows_both_texts_and_loses_neither(page: Any, se
     page.click("button:has-text('Forget')")
     page.wait_for_selector("#toasts >> text=Forgotten")
     assert not file.exists()
-    page.click("#toasts div:has-text('Forgotten') >> text=Undo")
+    page.click("#toasts co-toast:has-text('Forgotten') >> text=Undo")
     page.wait_for_selector(".note .prose em")
     assert "Mine is *better*." in file.read_text()
 

@@ -37,7 +37,7 @@ def announce_changes(server: Server) -> None:
 
 def test_calls_while_something_runs_in_turn_share_one_more_run_and_only_its_error(page: Any) -> None:
     log, ended = page.evaluate("""async () => {
-        const { inTurn } = await import("/page/parts.js");
+        const { inTurn } = await import(document.querySelector("link[href$='parts.js']").href);
         const log = [], ends = [];
         const run = inTurn(async () => {
             log.push("begins");
@@ -191,7 +191,7 @@ def test_notes_that_cannot_be_listed_are_a_problem_also_if_some_changed_meanwhil
     page.wait_for_selector("td >> text=loading: always")
     waiting: list[Any] = []
     page.route("**/api/v1/notes", lambda route: waiting.append(route))
-    page.click("nav a:has-text('Search')")
+    page.click("nav a:has-text('Home')")
     wait_for(lambda: page.evaluate("true") and waiting)
     announce_changes(server)
     wait_for(lambda: page.evaluate("true") and len(waiting) == 2)
@@ -279,7 +279,7 @@ def test_leaving_the_page_does_not_keep_a_note_from_being_saved_or_forgotten(pag
     page.fill("#text", "Saved on the way out.")
     with held(page, f"**/api/v1/notes/{REF}"):
         page.keyboard.press("Control+Enter")
-        page.click("nav a:has-text('Search')")
+        page.click("nav a:has-text('Home')")
         page.wait_for_selector(".search .hit")
     page.wait_for_selector("#toasts >> text=Saved")
     assert "Saved on the way out." in Path(server.kb.root, FILE).read_text()
@@ -290,9 +290,9 @@ def test_leaving_the_page_does_not_keep_a_note_from_being_saved_or_forgotten(pag
     with held(page, f"**/api/v1/notes/{REF}"):
         page.keyboard.press("f")
         page.keyboard.press("f")
-        page.click("nav a:has-text('Search')")
+        page.click("nav a:has-text('Home')")
         page.wait_for_selector(".search .hit")
-    page.click("#toasts div:has-text('Forgotten') >> text=Undo")
+    page.click("#toasts co-toast:has-text('Forgotten') >> text=Undo")
     page.wait_for_selector(".note .prose p")
 
 

@@ -166,7 +166,7 @@ def test_a_user_decides_with_keys_and_takes_it_back(
         until(page, "document.querySelectorAll('.finding').length === 1")
         page.keyboard.press("d")
         page.wait_for_selector(".empty")
-        page.click("#toasts div:has-text('Dismissed') button:has-text('Undo')")
+        page.click("#toasts co-toast:has-text('Dismissed') button:has-text('Undo')")
         page.wait_for_selector(".finding")
         page.keyboard.press("d")
         page.wait_for_selector(".empty")

@@ -1,5 +1,7 @@
 // Requests to /api/v1, with the token of this run. A token is never part of an address.
 
+import { online, signal } from "./store.js";
+
 const API = "/api/v1";
 export const TOKEN = "co-token";
 let signedOut = () => {};
@@ -11,9 +13,13 @@ export class ApiError extends Error {
   }
 }
 
+const onSample = signal(sessionStorage.getItem("co-sample") === "yes");
 export const sample = {
-  get on() { return sessionStorage.getItem("co-sample") === "yes"; },
-  set on(yes) { yes ? sessionStorage.setItem("co-sample", "yes") : sessionStorage.removeItem("co-sample"); },
+  get on() { return onSample.value; },
+  set on(yes) {
+    sessionStorage.setItem("co-sample", yes ? "yes" : "no");
+    onSample.value = yes;
+  },
 };
 
 // What the token may do; the server decides, the page only hides what it would refuse.
@@ -44,8 +50,10 @@ async function ask(method, path, { body, signal } = {}) {
     response = await fetch(API + path, { method, headers, signal, body: body && JSON.stringify(body) });
   } catch (error) {
     if (error.name === "AbortError") throw error;
+    online.value = "off";
     throw new ApiError(0, { kind: "offline", message: "co web does not answer: is it still running?" });
   }
+  online.value = "on";
   if (response.ok) return response;
   const { error } = await response.json().catch(() => ({}));
   if (response.status === 401) signedOut();
@@ -78,10 +86,9 @@ export async function blobUrl(path, signal) {
 
 // Calls fn(event, data) for each event of the server. While it is not connected, anything may change.
 export async function events(fn) {
-  for (let connected = false; ;) {
+  for (;;) {
     try {
       const response = await ask("GET", "/events");
-      connected = true;
       const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
       for (let text = ""; ;) {
         const { value, done } = await reader.read();
@@ -96,11 +103,7 @@ export async function events(fn) {
       }
     } catch (error) {
       if (error.status === 401) return;
-      if (error.status === 0 && connected) {
-        connected = false;
-        fn("notice", { text: error.message });
-      }
     }
-    await new Promise((go) => setTimeout(go, 2000));
+    await new Promise((go) => setTimeout(go, 1000));
   }
 }

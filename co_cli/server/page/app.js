@@ -1,48 +1,65 @@
 // The frame: sign-in, menu, router, keys, toasts and live updates.
 
 import { ApiError, TOKEN, changes, events, get, mayWrite, onSignedOut, rights, sample, signIn } from "./api.js";
-import { closeDialog, dialog, html, nothing, problem, render, svg } from "./parts.js";
+import { allKeys, keyText, setAlways, setKeys } from "./keys.js";
+import { badge, closeDialog, dialog, html, icon, nothing, problem, render } from "./parts.js";
+import { THEMES, effect, online, reviewCount, session, signal, theme } from "./store.js";
+import { toast } from "./toast.js";
 
-// [path, module, title, icon in the menu]; a path ending in /* has a rest. A module has `open`, which draws its page.
+// [path, module, title, key after g]; a path ending in /* has a rest. A module has `open`, which draws its view, and a
+// style of the same name. Those with a key are in the menu; on a phone, those after the fourth are behind "More".
 const PAGES = [
-  ["/", "search", "Search", "M11 4a7 7 0 1 0 0 14 7 7 0 0 0 0-14m5 12 4.5 4.5"],
-  ["/activity", "activity", "Activity", "M3 12h4l3-8 4 16 3-8h4"],
-  ["/review", "review", "Review", "M4 6h9M4 12h7M4 18h5m5-2 3 3 5-7"],
-  ["/given", "given", "Context", "M4 5h16v11H9l-5 4z"],
-  ["/map", "map", "Map", "M4 4v16h16M9 15h.01M11 9h.01M16 13h.01M18 6h.01"],
-  ["/health", "health", "Health", "M12 20S4 15 4 9a4 4 0 0 1 8-1 4 4 0 0 1 8 1c0 6-8 11-8 11"],
+  ["/", "search", "Home", "s"],
+  ["/activity", "activity", "Activity", "a"],
+  ["/review", "review", "Review", "r"],
+  ["/given", "given", "Context", "c"],
+  ["/map", "map", "Map", "m"],
+  ["/health", "health", "Health", "h"],
   ["/note/*", "note", "Note"],
 ];
-const THEMES = ["auto", "light", "dark"];
+const IN_BAR = 3;
+const SKELETON = 150; // milliseconds until a view that has drawn nothing shows that it is coming
+const AGAIN = 3000; // milliseconds until a view that the server could not answer is opened again
 const main = document.getElementById("main");
-let session, current, live, leave = new AbortController(), keys = {}, follow;
+const current = signal();
+let live, leave = new AbortController(), follow, opening = 0;
 
-// -- menu, theme and toasts -----------------------------------------------------------------------------------------
+// -- menu -----------------------------------------------------------------------------------------------------------
 
-const icon = (path) => svg`<svg viewBox="0 0 24 24" aria-hidden="true"><path d=${path}/></svg>`;
-
-function theme(next) {
-  const now = localStorage.getItem("co-theme") ?? "auto";
-  const chosen = next ? THEMES[(THEMES.indexOf(now) + 1) % THEMES.length] : now;
+function chooseTheme(chosen) {
   localStorage.setItem("co-theme", chosen);
-  document.documentElement.dataset.theme = chosen;
-  if (next) { toast(`Theme: ${chosen}`); menu(); }
-  return chosen;
+  theme.value = chosen;
+  toast(`Theme: ${chosen}`);
 }
 
+const nextTheme = () => chooseTheme(THEMES[(THEMES.indexOf(theme.value) + 1) % THEMES.length]);
+const newNote = () => { if (mayWrite()) go("/note/"); };
+
+const entry = ([path, module, title]) => html`
+  <a href=${path} aria-current=${module === current.value ? "page" : nothing}>${icon(module === "search" ? "home" : module)}<span>${title}</span>
+    ${module === "review" && reviewCount.value ? badge(reviewCount.value, "accent") : nothing}</a>`;
+
 function menu() {
-  const name = sample.on ? "Sample vault" : session.vault.split(/[\\/]/).filter(Boolean).pop();
+  document.documentElement.dataset.theme = theme.value;
+  const top = document.getElementById("top"), pages = PAGES.filter((one) => one[3]);
+  if (!session.value) return;
+  const name = sample.on ? "Sample vault" : session.value.vault.split(/[\\/]/).filter(Boolean).pop();
   render(html`
-    <a class="brand" href="/" title=${session.vault}><img src=${new URL("icon.svg", import.meta.url)} alt="" width="28" height="28"><span>${name}</span></a>
-    <nav aria-label="Pages">${PAGES.filter((one) => one[3]).map(([path, module, title, shape]) => html`
-      <a href=${path} aria-current=${module === current ? "page" : nothing}>${icon(shape)}<span>${title}</span></a>`)}</nav>
+    <a class="brand" href="/" title=${session.value.vault}>
+      <img src=${new URL("icon.svg", import.meta.url)} alt="" width="28" height="28"><span>${name}</span></a>
+    ${mayWrite() ? html`<a class="button primary new" href="/note/" title="New note (n)">${icon("new")}<span>New</span></a>` : nothing}
+    <button class="jump" @click=${openPalette} aria-label="Search or go to (${keyText("Mod+k")})">
+      ${icon("search")}<span>Go to…</span><kbd>${keyText("Mod+k")}</kbd></button>
+    <nav aria-label="Views">${pages.slice(0, IN_BAR).map(entry)}
+      <details class="more"><summary>${icon("more")}<span>More</span></summary><div>${pages.slice(IN_BAR).map(entry)}</div></details></nav>
     <div class="tools">
-      <button class="quiet" @click=${() => theme(true)} title="Theme: ${theme()}" aria-label="Theme: ${theme()}">◐</button>
-      <button class="quiet" @click=${showKeys} title="Keys (?)" aria-label="Keys">?</button>
-    </div>
+      <button class="quiet" @click=${nextTheme} title="Theme: ${theme.value}" aria-label="Theme: ${theme.value}">
+        ${icon("theme")}</button>
+      <button class="quiet keyboard" @click=${showKeys} title="Keys (?)" aria-label="Keys">${icon("keys")}</button></div>
     ${sample.on ? html`<p class="sample">This is a sample: notes of a small team that makes tide clocks.
-      <button class="quiet" @click=${leaveSample}>Back to your vault</button></p>` : nothing}`,
-  document.getElementById("top"));
+      <button class="quiet" @click=${leaveSample}>Back to your vault</button></p>` : nothing}`, top);
+  const wide = matchMedia("(min-width: 761px)").matches; // there the others are always shown
+  top.querySelector(".more").open = wide;
 }
 
 function leaveSample() {
@@ -50,23 +67,27 @@ function leaveSample() {
   return start("/");
 }
 
-function toast(text, undo) {
-  const box = document.createElement("div");
-  const remove = () => box.remove();
-  const back = () => { remove(); undo(); };
-  render(html`<span>${text}</span>${undo ? html`<button class="quiet" @click=${back}>Undo</button>` : nothing}
-    <button class="quiet" aria-label="Dismiss" @click=${remove}>✕</button>`, box);
-  const toasts = document.getElementById("toasts");
-  toasts.append(box);
-  while (toasts.children.length > 3) toasts.firstChild.remove();
-  setTimeout(remove, undo ? 10000 : 4000);
+// A bar that stays while the server does not answer; pages load again by themselves when it is back.
+function showConnection() {
+  const text = "co is not running. Start it again with `co web`: this page goes on by itself, and keeps what you typed.";
+  const bar = document.getElementById("offline");
+  bar.hidden = online.value === "on";
+  bar.textContent = online.value === "on" ? "" : text.replaceAll("`", "");
 }
 
-// What no page catches. A request that was cut off by leaving its page does not matter.
+// What no view catches. A request that was cut off by leaving its view does not matter.
 addEventListener("unhandledrejection", (event) => {
   const { reason } = event;
   if (reason instanceof ApiError || reason.name === "AbortError") event.preventDefault();
-  if (reason.name !== "AbortError") toast(reason.message);
+  if (reason.name !== "AbortError" && reason.status !== 0) toast(reason.message);
+});
+
+// Menus close when something else is clicked.
+addEventListener("click", (event) => {
+  for (const one of document.querySelectorAll("details.menu[open], details.more[open]")) {
+    const stays = one.matches(".more") && matchMedia("(min-width: 761px)").matches;
+    if (!stays && (!one.contains(event.target) || event.target.closest("a, button"))) one.open = false;
+  }
 });
 
 // -- router ---------------------------------------------------------------------------------------------------------
@@ -80,14 +101,26 @@ function find(path) {
   }
 }
 
-// Loads the style of a page, once.
+// Loads the style of a view, once.
 const styles = {};
-function style(module) {
+export function style(module) {
   return styles[module] ??= new Promise((done) => {
     const href = new URL(`${module}.css`, import.meta.url);
     const link = Object.assign(document.createElement("link"), { rel: "stylesheet", href, onload: done, onerror: done });
     document.head.append(link);
   });
+}
+
+// A module that cannot be loaded means that the server is away, or was updated.
+async function load(module) {
+  try {
+    return (await Promise.all([import(`./${module}.js`), style(module)]))[0];
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    online.value = "off";
+    effect(() => { if (online.value === "on") location.reload(); });
+    throw new ApiError(0, { kind: "offline", message: "co web does not answer: this view opens when it is back" });
+  }
 }
 
 function go(path) {
@@ -99,23 +132,24 @@ function go(path) {
 async function open() {
   leave.abort();
   leave = new AbortController();
-  const { signal } = leave;
-  const found = find(location.pathname);
+  const { signal } = leave, found = find(location.pathname);
   follow = undefined;
-  keys = {};
+  setKeys({});
   closeDialog();
-  current = found?.module;
-  menu();
+  current.value = found?.module;
   if (!found) return show(html`<h1>Not found</h1><p>There is no page ${location.pathname}. <a href="/">Search instead</a></p>`);
+  const late = setTimeout(() => {
+    if (!signal.aborted) main.classList.add("coming");
+  }, SKELETON);
+  opening++;
   try {
-    const [page] = await Promise.all([import(`./${found.module}.js`), style(found.module)]);
+    const view = await load(found.module);
     if (signal.aborted) return;
     document.title = `${found.title} · co`;
-    await page.open(emptied(found.module), {
+    await view.open(emptied(found.module), {
       rest: decodeURIComponent(found.rest),
       query: new URLSearchParams(location.search),
-      session, signal, go, toast,
-      setKeys: (chosen) => { keys = chosen; },
+      session: session.value, signal, go, toast, setKeys,
       onChange: (fn) => { follow = fn; }, // both before the first request
     });
   } catch (error) {
@@ -123,57 +157,71 @@ async function open() {
     if (!(error instanceof ApiError)) console.error(error);
     follow = open;
     show(html`<h1>${found.title}</h1>${problem(error)}`);
+    if (error.status >= 500) setTimeout(() => signal.aborted || open(), AGAIN);
+  } finally {
+    opening--;
+    clearTimeout(late);
+    if (!signal.aborted) main.classList.remove("coming");
   }
 }
 
 function emptied(kind = "") {
-  const page = document.createElement("div");
-  page.className = `page ${kind}`;
-  main.replaceChildren(page);
-  return page;
+  const view = document.createElement("div");
+  view.className = `page ${kind}`;
+  main.replaceChildren(view);
+  return view;
 }
 
 const show = (content) => render(content, emptied());
 
-addEventListener("popstate", open);
+// Back and forward restore the scroll, when the view is there again.
+const places = JSON.parse(sessionStorage.getItem("co-scroll") ?? "{}");
+history.scrollRestoration = "manual";
+addEventListener("scroll", () => { if (!opening) places[location.pathname + location.search] = scrollY; }, { passive: true });
+addEventListener("pagehide", () => sessionStorage.setItem("co-scroll", JSON.stringify(places)));
+addEventListener("popstate", async () => {
+  const place = places[location.pathname + location.search] ?? 0;
+  await open();
+  scrollTo(0, place);
+});
 addEventListener("click", (event) => {
   const link = event.target.closest?.("a[href]");
   if (!link || event.defaultPrevented || event.button || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
-  if (link.origin !== location.origin || link.target || link.hasAttribute("download") || link.getAttribute("href").startsWith("#")) return;
+  if (link.origin !== location.origin || link.target || link.hasAttribute("download")) return;
+  if (link.getAttribute("href").startsWith("#")) return;
   event.preventDefault();
   go(link.pathname + link.search + link.hash).then(() => {
-    if (!main.contains(document.activeElement)) main.focus({ preventScroll: true }); // a page may have chosen a field
+    if (!main.contains(document.activeElement)) main.focus({ preventScroll: true }); // a view may have chosen a field
   });
 });
 
-// -- keys -----------------------------------------------------------------------------------------------------------
+// -- keys and the palette -------------------------------------------------------------------------------------------
 
-const ALWAYS = {
-  "/": ["Search", () => go("/").then(() => main.querySelector("input[type=search]")?.focus())],
-  n: ["New note", () => { if (mayWrite()) go("/note/"); }],
-  "?": ["Show keys", showKeys],
-};
-
-function showKeys() {
-  const rows = Object.entries({ ...keys, ...ALWAYS });
-  dialog("Keys", html`<dl class="keys">${rows.map(([key, [what]]) => html`<dt><kbd>${key}</kbd></dt><dd>${what}</dd>`)}</dl>`);
+async function openPalette() {
+  const { open } = await load("palette");
+  open({ go, toast, commands: commands() });
 }
 
-addEventListener("keydown", (event) => {
-  if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
-  if (event.target.closest("input, textarea, select, [contenteditable]")) {
-    if (event.key === "Escape") {
-      event.preventDefault(); // it would empty the search box
-      event.target.blur();
-    }
-    return;
-  }
-  if (event.key === "Enter" && event.target.closest("a, button, summary")) return;
-  const found = keys[event.key] ?? ALWAYS[event.key];
-  if (!found) return;
-  event.preventDefault();
-  found[1](event);
+// What can be done here: [title, key, function].
+const commands = () => [
+  ...Object.entries(allKeys()).filter(([key]) => key !== "Mod+k").map(([key, [title, fn]]) => [title, key, fn]),
+  ["Copy link", "", () => navigator.clipboard.writeText(location.href).then(() => toast("Copied the link"))],
+  ...THEMES.map((one) => [`Theme: ${one}`, "", () => chooseTheme(one)]),
+];
+
+setAlways({
+  "Mod+k": ["Search or go to", openPalette],
+  "/": ["Search", () => go("/").then(() => main.querySelector("input[type=search]")?.focus())],
+  n: ["New note", newNote],
+  ...Object.fromEntries(PAGES.filter((one) => one[3]).map(([path, , title, key]) => [`g ${key}`, [`Go to ${title}`, () => go(path)]])),
+  "?": ["Show keys", showKeys],
 });
+
+function showKeys() {
+  const rows = Object.entries(allKeys());
+  dialog("Keys", html`<dl class="keys">${rows.map(([key, [what]]) => html`
+    <dt>${keyText(key).split(" ").map((one) => html`<kbd>${one}</kbd> `)}</dt><dd>${what}</dd>`)}</dl>`);
+}
 
 // -- start ----------------------------------------------------------------------------------------------------------
 
@@ -195,8 +243,9 @@ onSignedOut(() => {
 });
 
 async function start(path) {
-  session = await get("/session");
-  rights.role = session.role;
+  const found = await get("/session");
+  rights.role = found.role; // before the menu is drawn
+  session.value = found;
   live ??= events(changed);
   await (path ? go(path) : open());
 }
@@ -207,7 +256,8 @@ function changed(event, data) {
   follow?.(data.refs, data.many);
 }
 
-theme();
+effect(menu);
+effect(showConnection);
 let refused; // a used code does not matter if this browser is signed in
 try {
   await signIn().catch((error) => { refused = error; });

@@ -2,8 +2,9 @@
 
 import { html, keyed, nothing, render, repeat, svg } from "./vendor/lit-html.js";
 import { blobUrl, part } from "./api.js";
+import { icon } from "./icons.js";
 
-export { html, keyed, nothing, render, repeat, svg };
+export { html, icon, keyed, nothing, render, repeat, svg };
 
 // Only HTML of the server's sanitiser comes here; elements that it never lets through are refused once more.
 const NEVER = /<\/?(?:script|style|link|meta|base|iframe|frame|object|embed|form|svg|math|template)\b/i;
@@ -77,6 +78,20 @@ export async function once(what, fn) {
   pressed.add(what);
   await fn().finally(() => pressed.delete(what));
 }
+
+// A button with a menu below it: [[title, function, kind of button]]. The frame closes it.
+export const menuButton = (name, items) => html`<details class="menu"><summary class="button" aria-label=${name} title=${name}>
+  ${icon("more")}</summary><div>${items.map(([title, fn, kind = ""]) => html`<button class="quiet ${kind}" @click=${fn}>${title}</button>`)}
+  </div></details>`;
+
+// Arrows, Home and End move the focus among the elements of a list: @keydown=${arrows(".hit a")}.
+export const arrows = (selector) => (event) => {
+  const step = { ArrowDown: 1, ArrowUp: -1, Home: -Infinity, End: Infinity }[event.key];
+  if (!step || event.target.closest("input, textarea, select")) return;
+  const all = [...event.currentTarget.querySelectorAll(selector)], at = all.indexOf(event.target.closest(selector));
+  all[Math.max(0, Math.min(at + step, all.length - 1))]?.focus();
+  event.preventDefault();
+};
 
 export const closeDialog = () => document.querySelector("dialog[open]")?.close();
 

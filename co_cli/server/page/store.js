@@ -1,0 +1,50 @@
+// Signals: values that tell whoever depends on them. What several views share is here.
+
+let running;
+
+export function signal(value) {
+  const readers = new Set();
+  return {
+    get value() {
+      if (running) readers.add(running);
+      return value;
+    },
+    set value(next) {
+      if (next === value) return;
+      value = next;
+      for (const one of [...readers]) if (one.over) readers.delete(one); else one();
+    },
+  };
+}
+
+// Runs now, and again whenever a signal that it read changes; until a view is left, if its signal is given.
+export function effect(fn, left) {
+  const run = () => {
+    const before = running;
+    running = run;
+    try { fn(); } finally { running = before; }
+  };
+  left?.addEventListener("abort", () => { run.over = true; });
+  run();
+}
+
+export const session = signal(); // what /session answered: { vault, notes, version, sample, questions, role }
+export const online = signal("on"); // "off" while the server does not answer
+export const reviewCount = signal(0); // proposals and conflicts that wait for a person
+
+export const THEMES = ["auto", "light", "dark"];
+export const theme = signal(localStorage.getItem("co-theme") ?? "auto");
+
+// The notes opened last, newest first: [{ ref, title, kind }]. Each vault has its own.
+const MOST_RECENT = 12;
+const recentKey = () => `co-recent:${session.value?.vault ?? ""}`;
+export const recentNotes = () => JSON.parse(localStorage.getItem(recentKey()) ?? "[]");
+
+export function rememberNote({ ref, title, kind }) {
+  const others = recentNotes().filter((one) => one.ref !== ref);
+  localStorage.setItem(recentKey(), JSON.stringify([{ ref, title, kind }, ...others].slice(0, MOST_RECENT)));
+}
+
+export function forgetNote(ref) {
+  localStorage.setItem(recentKey(), JSON.stringify(recentNotes().filter((one) => one.ref !== ref)));
+}
