@@ -17,13 +17,15 @@ PORT = 8766
 
 def add_web(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--port", type=int, metavar="N", help=f"default {PORT}, or a free one if it is in use")
+    parser.add_argument("--sign-out", action="store_true", help="let no browser in that signed in before")
     parser.add_argument("--no-open", action="store_true", help="print the address, and open no browser")
 
 
 def run_web(options: argparse.Namespace) -> int:
     """
     Only this machine can reach the page. The address contains a code that works
-    once; when you have used it, another one is printed. Press Ctrl-C to stop.
+    once; when you have used it, another one is printed. A browser stays signed in
+    for 30 days, also when co web is started again. Press Ctrl-C to stop.
 
     examples:
       co web
@@ -31,7 +33,7 @@ def run_web(options: argparse.Namespace) -> int:
       co web --no-open --port 9000
     """
     from co_cli import http_server  # imports uvicorn
-    from co_cli.server.app import Access, Site
+    from co_cli.server.app import Access, Site, kept_token
 
     def show(code: str) -> None:
         print(f"co web: for another browser: {address}/#code={code}", file=sys.stderr, flush=True)
@@ -45,7 +47,7 @@ def run_web(options: argparse.Namespace) -> int:
     with listening, open_knowledge_base(options, "web") as kb:
         sync_first(kb)  # otherwise the page of a vault that was never indexed says that there are no notes
         port = listening.getsockname()[1]
-        address, access = f"http://{HOST}:{port}", Access(show)
+        address, access = f"http://{HOST}:{port}", Access(show, kept_token(kb.settings.data_dir, options.sign_out))
         site = Site(kb, access, [f"{name}:{port}" for name in (HOST, "localhost")])
         first = f"{address}/#code={access.code}"
         print(f"co web: {printable(kb.root)} is at {first}", file=sys.stderr, flush=True)

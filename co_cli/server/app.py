@@ -1,7 +1,7 @@
 """The ASGI app of `co web`: sign-in, the routes of the API, the page's files, and headers that keep others out.
 
-The printed address has a one-time code in its fragment, which no request has. The page exchanges it for the token of
-this run. Everything but the page's own files needs the token.
+The printed address has a one-time code in its fragment, which no request has. The page exchanges it for a token, which
+later runs know, too, so that a browser stays signed in. Everything but the page's own files needs the token.
 """
 
 from __future__ import annotations
@@ -9,11 +9,12 @@ from __future__ import annotations
 import hmac
 import os
 import secrets
+import time
 from collections.abc import AsyncGenerator, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from threading import Lock
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from anyio import CapacityLimiter, to_thread
 from starlette.applications import Starlette
@@ -29,6 +30,7 @@ from co_cli.activity import acting
 from co_cli.errors import KnowledgeError
 from co_cli.http_server import REQUESTS, Bodies, TokenGuard, has_token
 from co_cli.local import LocalKnowledgeBase, open_local
+from co_cli.notes.files import change_json, read_json
 from co_cli.paths import sample_vault
 from co_cli.server import (
     activity_api,
@@ -58,6 +60,8 @@ PRIVATE = (*ABOUT_NOTES, "/metrics")
 """Beginnings of paths that need a token."""
 READS = 4
 """Searches and other reads at once. With more, none is faster, and saves wait for all of them."""
+KEPT_SECONDS = 30 * 86_400.0
+"""How long a browser stays signed in to `co web`."""
 SAMPLE = "x-co-vault"
 """The header that asks the sample vault: `X-Co-Vault: sample`."""
 POLICY = "; ".join(
@@ -111,12 +115,27 @@ class Session(NamedTuple):
     """What the token may do."""
 
 
-class Access:
-    """The token of this run, and the one-time code that is exchanged for it."""
+def kept_token(data_dir: str, renew: bool = False) -> str:
+    """The token of earlier runs, which only this user can read. A new one after a month, or to `renew` it."""
+    file = os.path.join(data_dir, "web-token.json")
+    now, token = time.time(), secrets.token_urlsafe(32)
 
-    def __init__(self, on_new_code: Callable[[str], None] = lambda _: None) -> None:
+    def keep(state: dict[str, Any]) -> None:
+        known, made = state.get("token"), state.get("made")
+        fresh = isinstance(made, float | int) and 0 <= now - made < KEPT_SECONDS
+        if renew or not fresh or not isinstance(known, str) or len(known) < len(token):
+            state.update(token=token, made=now)
+
+    change_json(file, keep)
+    return str(read_json(file)["token"])
+
+
+class Access:
+    """The token of the person who started the server, and the one-time code that is exchanged for it."""
+
+    def __init__(self, on_new_code: Callable[[str], None] = lambda _: None, token: str = "") -> None:
         """`on_new_code` is called with a fresh code, for another browser, whenever one is used."""
-        self.token, self.code = secrets.token_urlsafe(32), secrets.token_urlsafe(16)
+        self.token, self.code = token or secrets.token_urlsafe(32), secrets.token_urlsafe(16)
         self._on_new_code = on_new_code
 
     async def caller(self, request: HTTPConnection) -> Token | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tests.server.browser import inspect, until
+from tests.server.browser import PHONE, inspect, until
 from tests.server.conftest import Server
 
 
@@ -57,3 +57,64 @@ def test_the_menu_opens_each_page_without_loading_again(page: Any) -> None:
     page.keyboard.press("Escape")
     page.click("[aria-label='Theme: auto']")
     until(page, "document.documentElement.dataset.theme === 'light'")
+
+
+def test_keys_and_chords_go_places_and_fields_keep_their_letters(page: Any) -> None:
+    page.wait_for_selector("input[type=search]")
+    page.keyboard.press("Escape")  # leaves the search box
+    page.keyboard.press("g")
+    page.keyboard.press("h")
+    until(page, "document.querySelector('nav a[aria-current]').innerText === 'Health'")
+    page.wait_for_selector("#checks")
+    page.keyboard.press("g")
+    page.keyboard.press("s")
+    page.wait_for_selector("input[type=search]")
+    page.click("input[type=search]")
+    page.keyboard.type("g h?")
+
+    assert page.input_value("input[type=search]") == "g h?"
+    assert page.evaluate("location.pathname") == "/"
+    assert not page.query_selector("dialog[open]")
+
+
+def test_a_bar_stays_while_the_server_is_away_and_the_page_goes_on_when_it_is_back(server: Server, page: Any) -> None:
+    page.wait_for_selector("input[type=search]")
+    page.route("**/api/v1/**", lambda route: route.abort())
+    page.route("**/page/**", lambda route: route.abort())
+    server.site.events.stop_streams()
+    page.wait_for_selector("#offline:has-text('co is not running')")
+    page.click("nav a:has-text('Context')")
+    page.wait_for_selector("[role=alert]:has-text('co web does not answer')")
+    inspect(page, "offline")
+    page.unroute("**/page/**")
+    page.unroute("**/api/v1/**")
+
+    page.wait_for_selector(".given textarea")
+    page.wait_for_selector("#offline", state="hidden")
+    page.problems.clear()  # Chromium logs what could not be loaded
+
+
+def test_back_and_forward_restore_the_scroll(page: Any) -> None:
+    page.click("nav a:has-text('Health')")
+    page.wait_for_selector("#settings")
+    page.evaluate("scrollTo(0, 300)")
+    until(page, "scrollY === 300")
+    page.click("nav a:has-text('Context')")
+    page.wait_for_selector(".given textarea")
+    until(page, "scrollY === 0")
+    page.go_back()
+    until(page, "location.pathname === '/health' && scrollY === 300")
+
+
+def test_on_a_phone_the_rest_of_the_menu_is_behind_one_button(page: Any) -> None:
+    page.set_viewport_size(PHONE)
+    page.reload()
+    page.wait_for_selector("nav .more summary")
+    page.click("nav .more summary")
+    page.click("nav a:has-text('Map')")
+    until(page, "location.pathname === '/map'")
+    until(page, "!document.querySelector('.more').open")
+    small = page.evaluate("""[...document.querySelectorAll('#top a, #top button, #top summary')]
+        .filter((one) => one.checkVisibility() && one.getBoundingClientRect().height < 40)
+        .map((one) => one.outerHTML)""")
+    assert small == []

@@ -18,6 +18,7 @@ import pytest
 
 from co_cli.cli.web import PORT
 from co_cli.http_server import listen
+from co_cli.server.app import kept_token
 from tests.command import Co
 from tests.server.browser import PATIENCE, wait_for
 from tests.vault import Vault
@@ -32,9 +33,9 @@ run()
 
 
 @contextmanager
-def web_process() -> Iterator[tuple[str, str]]:
+def web_process(*options: str) -> Iterator[tuple[str, str]]:
     """A running `co web`: the address of its API, and the code to sign in with."""
-    command = [sys.executable, "-m", "co_cli", "web", "--no-open", "--port", "0"]
+    command = [sys.executable, "-m", "co_cli", "web", "--no-open", "--port", "0", *options]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         patience = threading.Timer(2 * PATIENCE, process.kill)  # a missing event should fail, not hang
         patience.start()
@@ -117,3 +118,26 @@ def test_a_port_that_is_in_use_is_one_line_with_the_fix(vault: Vault, co: Co) ->
 
     assert ran.code == 2
     assert "choose another with --port" in ran.err
+
+
+@pytest.mark.slow
+def test_a_browser_stays_signed_in_when_it_is_started_again_until_it_signs_out(vault: Vault, co: Co) -> None:
+    vault.write("memories/oak.md", "Oaks live long.")
+    with web_process() as (url, code):
+        token = httpx2.post(f"{url}/session", json={"code": code}, verify=False).json()["token"]
+    headers = {"Authorization": f"Bearer {token}"}
+    with web_process() as (url, _):
+        assert httpx2.get(f"{url}/session", headers=headers, verify=False).json()["notes"] == 1
+    with web_process("--sign-out") as (url, _):
+        assert httpx2.get(f"{url}/session", headers=headers, verify=False).status_code == 401
+
+
+def test_the_kept_token_is_private_and_lasts_a_month(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = kept_token(str(tmp_path))
+    assert kept_token(str(tmp_path)) == first
+    if os.name == "posix":
+        assert {file.stat().st_mode & 0o077 for file in tmp_path.glob("web-token.json")} == {0}
+    monkeypatch.setattr("co_cli.server.app.KEPT_SECONDS", 0.0)
+    assert kept_token(str(tmp_path)) != first
+    (tmp_path / "web-token.json").write_text('{"token": "", "made": 1e18}')
+    assert len(kept_token(str(tmp_path))) > 30

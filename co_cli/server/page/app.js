@@ -22,6 +22,7 @@ const SKELETON = 150; // milliseconds until a view that has drawn nothing shows 
 const AGAIN = 3000; // milliseconds until a view that the server could not answer is opened again
 const main = document.getElementById("main");
 const current = signal();
+const wide = matchMedia("(min-width: 761px)");
 let live, leave = new AbortController(), follow, opening = 0;
 
 // -- menu -----------------------------------------------------------------------------------------------------------
@@ -58,8 +59,7 @@ function menu() {
       <button class="quiet keyboard" @click=${showKeys} title="Keys (?)" aria-label="Keys">${icon("keys")}</button></div>
     ${sample.on ? html`<p class="sample">This is a sample: notes of a small team that makes tide clocks.
       <button class="quiet" @click=${leaveSample}>Back to your vault</button></p>` : nothing}`, top);
-  const wide = matchMedia("(min-width: 761px)").matches; // there the others are always shown
-  top.querySelector(".more").open = wide;
+  top.querySelector(".more").open = wide.matches; // there the others are always shown
 }
 
 function leaveSample() {
@@ -85,7 +85,7 @@ addEventListener("unhandledrejection", (event) => {
 // Menus close when something else is clicked.
 addEventListener("click", (event) => {
   for (const one of document.querySelectorAll("details.menu[open], details.more[open]")) {
-    const stays = one.matches(".more") && matchMedia("(min-width: 761px)").matches;
+    const stays = one.matches(".more") && wide.matches;
     if (!stays && (!one.contains(event.target) || event.target.closest("a, button"))) one.open = false;
   }
 });
@@ -257,6 +257,7 @@ function changed(event, data) {
 }
 
 effect(menu);
+wide.addEventListener("change", menu);
 effect(showConnection);
 let refused; // a used code does not matter if this browser is signed in
 try {
