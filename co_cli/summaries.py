@@ -2,7 +2,36 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
+from typing import NamedTuple
+
+
+class NoteLine(NamedTuple):
+    """What a listing of all notes sorts and counts by."""
+
+    id: int
+    vault: int
+    source: str
+    path: str
+    title: str
+    tags_json: str
+    created: float
+    changed: float
+    """When its file was."""
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        return stored_texts(self.tags_json)
+
+
+def stored_texts(listed: str) -> tuple[str, ...]:
+    """A list of texts that is stored as JSON."""
+    if listed == "[]":
+        return ()
+    if "\\" in listed:  # a quotation mark in a text
+        return tuple(json.loads(listed))
+    return tuple(listed[2:-2].split('","'))  # a tenth of the time, and a list of all notes needs it for each
 
 
 @dataclass(frozen=True, slots=True)

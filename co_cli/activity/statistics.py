@@ -49,6 +49,11 @@ join documents on documents.id = document_id join vaults on vaults.id = vault_id
 where root in (select value from json_each(:roots)) and recalls > 0 order by recalls desc, recalled desc, path
 """
 
+OPENED = """
+select root, path, opens from uses join documents on documents.id = document_id join vaults on vaults.id = vault_id
+where root in (select value from json_each(:roots)) and opens > 0
+"""
+
 
 class Day(NamedTuple):
     """One day of searches."""
@@ -176,6 +181,11 @@ def count_notes(connection: apsw.Connection, notes: Mapping[str, Sequence[Stored
 def recalled_paths(connection: apsw.Connection, root: str) -> set[str]:
     """Documents that were in an answer at least once."""
     return {row[1] for row in fetch(connection, RECALLED, {"roots": json.dumps([root])})}
+
+
+def count_opened(connection: apsw.Connection, roots: Sequence[str]) -> dict[tuple[str, str], int]:
+    """How often each document of these folders was opened, without those that never were."""
+    return {(root, path): opens for root, path, opens in fetch(connection, OPENED, {"roots": json.dumps([*roots])})}
 
 
 def quantile(values: Sequence[float], share: float) -> float | None:

@@ -28,6 +28,11 @@ SHOWN = r"!?\[((?:[^\[\]]|\[[^\[\]]*\])*)\](?:\([^()\s]*(?:\([^()]*\)[^()\s]*)*(
 """A picture or a link, and the text that is shown for it."""
 WIKI = r"!?\[\[(?:[^\[\]|]+\|)?([^\[\]|]+)\]\]"
 EMPHASIS = r"(?<![\w*`_])(\*{1,3}|_{1,3}|`+)(?=\S)(.+?)(?<=\S)\1(?![\w*`_]|\.\w)"
+PICTURE = r"!\[\[[^\[\]\n]+\]\]|!\[[^\[\]\n]*\]\([^()\n]*(?:\([^()\n]*\)[^()\n]*)*\)"
+BLOCK_MARKS = r"\s*(?:>[ \t]?)*(?:\[![\w-]+\][+-]?[ \t]*)?(?:(?:[-*+]|\d{1,9}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?)?"
+"""What stands before the text of a line: quotes, callouts, lists and tasks."""
+UNSHOWN = r"==|%%.*?%%|\[\^[^\]\n]+\]:?|</?[a-zA-Z][^<>\n]*>"
+"""Marks of highlights, comments, footnotes and HTML."""
 LONGEST_LINE = 1_000
 """Characters of a line that `plain_text` looks at."""
 
@@ -212,3 +217,27 @@ def plain_text(line: str) -> str:
     for pattern, part in ((SHOWN, r"\1"), (SHOWN, r"\1"), (EMPHASIS, r"\2"), (EMPHASIS, r"\2")):
         line = re.sub(pattern, part, line)  # twice: a picture may be in a link, and bold in italics
     return line
+
+
+def beginning(body: str, longest: int) -> str:
+    """The first words of a text as Markdown shows them: without headings, code, pictures and lines of tags."""
+    found, size, lines = list[str](), 0, body.splitlines()
+    for block in blocks(lines):
+        if block.kind in ("heading", "code"):
+            continue
+        for line in lines[block.start : block.end]:
+            if (text := _shown(line, block.kind == "table")) and not re.fullmatch(rf"(?:{TAG}[,\s]*)+", text):
+                found.append(text)
+                size += len(text) + 1
+        if size > longest:
+            break
+    text = " ".join(found)
+    return text if len(text) <= longest else f"{text[:longest].rsplit(None, 1)[0]}…"
+
+
+def _shown(line: str, in_table: bool) -> str:
+    line = re.sub(PICTURE, "", line[:LONGEST_LINE])
+    line = re.sub(UNSHOWN, "", plain_text(re.sub(BLOCK_MARKS, "", line, count=1)))
+    if in_table:
+        line = " · ".join(cell.strip() for cell in line.strip().strip("|").split("|") if cell.strip(" :-"))
+    return " ".join(line.split())

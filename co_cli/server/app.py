@@ -34,6 +34,7 @@ from co_cli.notes.files import change_json, read_json
 from co_cli.paths import sample_vault
 from co_cli.server import (
     activity_api,
+    browse_api,
     context_api,
     health_api,
     map_api,
@@ -49,7 +50,7 @@ from co_cli.vault import Opening
 from co_cli.vaults import SAMPLE_QUESTIONS
 from co_cli.version import __version__
 
-MODULES = (activity_api, context_api, health_api, map_api, note_api, review_api, search_api)
+MODULES = (activity_api, browse_api, context_api, health_api, map_api, note_api, review_api, search_api)
 """They register their routes when they are imported."""
 OWNER = Token("", "admin", "")
 """The person who started the server."""

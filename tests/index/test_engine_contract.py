@@ -249,6 +249,32 @@ def test_any_text_can_be_stored(engine: Engine) -> None:
         assert sorted(paths(reader.list_notes(scope_of(vault)))) == [f"memories/{number}.md" for number in range(4)]
 
 
+def test_an_outline_has_a_line_for_each_note_that_passes_and_beginnings_their_first_texts(engine: Engine) -> None:
+    long = "---\ntitle: Oak\ntags: [a, 'say \"b\"']\ncreated: 1970-01-02\n---\n" + "\n\n".join(
+        f"# Part {number}\n\nText {number}." for number in range(5)
+    )
+    vault = put(engine, file("articles/oak.md", long, 3 * DAY), file("memories/elm.md", "Elms.", 2 * DAY))
+
+    with engine.reading() as reader:
+        lines = {line.path: line for line in reader.outline(scope_of(vault))}
+        tagged = reader.outline(scope_of(vault, filters=Filters(tags=("a",))))
+        oak, elm = lines["articles/oak.md"], lines["memories/elm.md"]
+        texts = reader.beginnings([oak.id, elm.id], 2)
+
+        assert (oak.title, oak.source, oak.tags, oak.created, oak.changed) == (
+            "Oak",
+            "article",
+            ("a", 'say "b"'),
+            DAY,
+            3 * DAY,
+        )
+        assert (elm.tags, elm.created, elm.changed) == ((), 2 * DAY, 2 * DAY)
+        assert tagged == [oak]
+        assert [*map(len, texts.values())] == [2, 1]
+        assert "Text 0." in texts[oak.id][0]
+        assert reader.beginnings([], 2) == {}
+
+
 # -- words -------------------------------------------------------------------------------------------------------------
 
 POOLS = {

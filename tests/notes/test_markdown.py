@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from co_cli.notes.markdown import blocks, headings, inline_tags
+import pytest
+
+from co_cli.notes.markdown import beginning, blocks, headings, inline_tags
 from co_cli.notes.note import read_note
 from co_cli.notes.wikilinks import find_links, resolve_link
 
@@ -121,3 +123,22 @@ def test_a_title_is_plain_text() -> None:
         assert read_note("articles/a.md", f"# {written}\n\nText.".encode()).title == title
         assert read_note("articles/a.md", f"---\ntitle: '{written}'\n---\nText.".encode()).title == title
     assert read_note("articles/a.md", b"# ![](x.png)\n\n# Real\n").title == "Real"
+
+
+BEGINNINGS = {
+    "# A title\n\nThe **blue** pool takes [traffic](x.md) first, see [[green|the other]].": (
+        "The blue pool takes traffic first, see the other."
+    ),
+    "![[photo.png]] ![A (big) tree](tree.png)\nIt stands.": "It stands.",
+    "- [ ] Paint it\n- [x] Wash it\n1. Sell it": "Paint it Wash it Sell it",
+    "> [!note] Beware\n> of the ==dog==.": "Beware of the dog.",
+    "| a | b |\n| --- | :-: |\n| 1 | 2 |": "a · b 1 · 2",
+    "```\ncode\n```\nText.[^1] <b>Bold</b> %%hidden%%end\n\n#tag #other": "Text. Bold end",
+    "one two three four five six seven eight": "one two three four five six…",
+    "#tag": "",
+}
+
+
+@pytest.mark.parametrize("body", BEGINNINGS)
+def test_the_beginning_of_a_text_is_as_markdown_shows_it(body: str) -> None:
+    assert beginning(body, 100 if "eight" not in body else 30) == BEGINNINGS[body]

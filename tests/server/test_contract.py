@@ -73,6 +73,8 @@ def test_every_answer_of_every_route_fits_its_description(contract: Contract, sa
     ask("GET", "/search", q="zqxzqx nothing", source=["memory"], since="1 year")
     ask("GET", "/why", q="who decides what ships", ref=REF)
     ask("GET", "/filters")
+    ask("GET", "/browse", folder="articles", tag=["ships"], sort="title", limit=3)
+    ask("GET", "/browse", title="picture")
     ask("GET", "/tags", source="memory")
     ask("POST", "/search", q="who decides what ships", tags="ships", weights={"words": 1.0}, track=False)
     ask("POST", "/context")

@@ -55,6 +55,25 @@ def test_filters_narrow_a_search(api: TestClient) -> None:
     assert "source must be one of" in ask(api, "GET", "/search", 400, q="bell", source=["nowhere"])["error"]["message"]
 
 
+def test_a_filter_that_no_note_passes_is_named_and_is_no_unanswered_question(
+    api: TestClient, sample: KnowledgeBase
+) -> None:
+    def understood(**filters: object) -> list[str]:
+        found = ask(api, "GET", "/search", q="bell", **filters)
+        assert found["hits"] == []
+        return found["understood"]
+
+    assert understood(tag=["nosuch"], source=["article"]) == ["no note passes the filter tag: nosuch"]
+    assert understood(source=["conversation"]) == ["no note passes the filter source: conversation"]
+    assert understood(since="2090-01-01") == ["no note passes the filter since: 2090-01-01"]
+    tag = next(tag for tag in sample.tags("memory") if tag not in sample.tags("article"))
+    together = "no note passes all of these filters together: tag, source"
+    assert understood(tag=[tag], source=["article"]) == [together]
+    assert logged(sample) == []
+    ask(api, "GET", "/search", q="zqxzqx", source=["article"])
+    assert logged(sample) == [("zqxzqx", "web")]
+
+
 def test_why_follows_a_note_through_the_search(api: TestClient) -> None:
     asked = {"q": "who decides what ships", "ref": "memory:odalys-has-the-last-word"}
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
@@ -34,6 +33,7 @@ from co_cli.index.tables.statements import EVERY, LAST, Statements, Tables, Toke
 from co_cli.index.word_query import WordQuery
 from co_cli.notes.dates import edge_for, local_day
 from co_cli.sources.origin import Origin
+from co_cli.summaries import NoteLine, stored_texts
 
 MOST_NAMED, MOST_LINKING = 20, 2_000
 """Notes that are found by one name, and by the link to one note."""
@@ -57,6 +57,10 @@ select docs.id, docs.vault_id, vaults.root, docs.ref, docs.source, docs.path, do
 from docs join vaults on vaults.id = docs.vault_id
 """
 LIST_NOTES = f"{NOTE} where {{filters}} order by docs.created desc, docs.path limit %(limit)s"
+OUTLINE = """
+select docs.id, docs.vault_id, docs.source, docs.path, docs.title, docs.tags, docs.created, docs.mtime
+from docs where {filters}
+"""
 FIND_NOTES = f"{NOTE} where {{which}} order by docs.path limit %(limit)s"
 OF_NAMES = "docs.id in (select doc_id from names where vault_id = %(vault)s and name {among} (%(values)s))"
 OF_LINKS = "docs.id in (select doc_id from links where vault_id = %(vault)s and target {among} (%(values)s))"
@@ -135,6 +139,14 @@ UNLISTED = "select path from unlisted where vault_id = %(vault)s"
 DROP_UNLISTED = "delete from unlisted where vault_id = %(vault)s and path {among} (%(paths)s)"
 COUNT_IN = "update vaults set notes = notes + %(notes)s, passages = passages + %(passages)s where id = %(vault)s"
 IDS_OF = "select id, path from docs where vault_id = %(vault)s and path {among} (%(paths)s)"
+BEGINNINGS = """
+select doc_id, body from passages where id in (
+    select id from (
+        select id, row_number() over (partition by doc_id order by id) as place
+        from passages where doc_id {among} (%(notes)s)
+    ) as numbered where place <= %(limit)s
+) order by id
+"""
 PASSAGE_IDS = "select id from passages where doc_id {among} (%(docs)s)"
 DROP_DOCS = (
     "delete from passages where doc_id {among} (%(docs)s)",
@@ -169,7 +181,7 @@ def open_passages(tx: Statements, ids: Sequence[int] = (), *, notes: Sequence[in
     for key, wanted in (("passages.id", ids), ("passages.doc_id", notes)):
         if wanted:
             found += tx.fetch(OPEN_PASSAGES, {"ids": list(wanted)}, key=key)
-    made = [(*row[:6], tx.local_root(row[6]), *row[7:9], _texts(row[9]), *row[10:]) for row in found]
+    made = [(*row[:6], tx.local_root(row[6]), *row[7:9], stored_texts(row[9]), *row[10:]) for row in found]
     return {passage.id: passage for passage in map(StoredPassage._make, made)}
 
 
@@ -279,6 +291,21 @@ def list_notes(tx: Statements, scope: Scope, limit: int = -1) -> list[StoredNote
     return sorted(found, key=lambda note: (-note.created, note.path))[:most]
 
 
+def outline_notes(tx: Statements, scope: Scope) -> list[NoteLine]:
+    found: list[NoteLine] = []
+    for vault in scope.vaults:
+        where, values = conditions(tx.dialect, scope, vault, of_notes=True)
+        found += map(NoteLine._make, tx.fetch(OUTLINE, values, filters=where))
+    return found
+
+
+def read_beginnings(tx: Statements, notes: Sequence[int], limit: int) -> dict[int, list[str]]:
+    found: dict[int, list[str]] = {}
+    for note, body in tx.fetch(BEGINNINGS, {"notes": list(notes), "limit": limit}):
+        found.setdefault(note, []).append(body)
+    return found
+
+
 def find_notes(tx: Statements, vault: int | None, key: NoteKey, values: Collection[object]) -> list[StoredNote]:
     which = {"name": OF_NAMES, "link": OF_LINKS}.get(key, f"docs.{key} {{among}} (%(values)s)")
     which = tx.dialect.compose(which if vault is None else f"{which} and {OF_VAULT}", {})
@@ -306,7 +333,7 @@ def read_listings(tx: Statements, vault: int) -> tuple[dict[str, bytes], list[st
 
 
 def _note(tx: Statements, row: Any) -> StoredNote:
-    note = (*row[:2], tx.local_root(row[2]), *row[3:8], bool(row[8]), _texts(row[9]), *row[10:])
+    note = (*row[:2], tx.local_root(row[2]), *row[3:8], bool(row[8]), stored_texts(row[9]), *row[10:])
     return StoredNote._make(note)
 
 
@@ -396,10 +423,6 @@ def _drop_notes(tx: Tables, vault: int, paths: Collection[str]) -> list[str]:
         tx.fetch(statement, docs)
     tx.fetch(COUNT_IN, {"vault": vault, "notes": -len(found), "passages": -len(passages)})
     return [path for _, path in found]
-
-
-def _texts(listed: str) -> tuple[str, ...]:
-    return tuple(json.loads(listed)) if listed != "[]" else ()
 
 
 def _file_row(vault: int, file: IndexedFile) -> Row:

@@ -15,8 +15,10 @@ class TableTransaction:
     containing = note_rows.find_containing
     named = note_rows.find_named
     list_notes = note_rows.list_notes
+    outline = note_rows.outline_notes
     find_notes = note_rows.find_notes
     passages = note_rows.open_passages
+    beginnings = note_rows.read_beginnings
     languages = note_rows.list_languages
     conversations = note_rows.find_conversations
     validities = note_rows.read_validities

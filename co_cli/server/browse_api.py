@@ -1,0 +1,226 @@
+"""Browse notes: folders, kinds and tags with counts, and one page of the notes that are left, each with an excerpt."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import chain
+from operator import attrgetter
+from typing import Literal, NamedTuple
+from urllib.parse import unquote
+
+from pydantic import Field
+
+from co_cli.activity.statistics import count_opened
+from co_cli.hits import Filters
+from co_cli.index.engine import ReadTransaction, StoredNote
+from co_cli.index.indexed_notes import View, name_in
+from co_cli.index.tokens import fold
+from co_cli.local import LocalKnowledgeBase
+from co_cli.notes.markdown import LINK, PICTURE, beginning
+from co_cli.notes.wikilinks import WIKILINK
+from co_cli.searching.requests import Options, parse_filters
+from co_cli.server.filter_models import filters_of, url_filters
+from co_cli.server.rendering import ELSEWHERE, PICTURES
+from co_cli.server.routes import route
+from co_cli.summaries import NoteLine
+from co_cli.values import moment_text
+
+Sort = Literal["changed", "created", "title", "opened"]
+EXCERPT = 240
+"""Characters of an excerpt."""
+PASSAGES = 4
+"""Of a note, in which an excerpt and a picture are looked for."""
+MOST_TAGS = 200
+PINNED = "decay_protected"
+"""The field of notes that never grow old: pinned ones."""
+
+
+class Browse(url_filters("filters")):
+    """Which notes to show. Filters are as in `co list`."""
+
+    source: Sequence[str] = ()
+    folder: str = ""
+    """A folder of the vault such as `articles/people`, or of a linked source, with all folders in it."""
+    title: str = ""
+    """Words that occur in the title, if only as parts of words."""
+    sort: Sort = "changed"
+    """The newest first, `title` from A to Z, or the most `opened` first."""
+    offset: int = Field(0, ge=0, le=10_000_000)
+    limit: int = Field(50, ge=0, le=500)
+    counts: bool = True
+    """Count folders, kinds and tags, too."""
+
+
+class NoteCard(NamedTuple):
+    """A note as a list shows it."""
+
+    ref: str
+    source: str
+    folder: str
+    title: str
+    excerpt: str
+    """The beginning of its text, without Markdown; its description if it has one."""
+    tags: tuple[str, ...]
+    created: str
+    changed: str
+    picture: str | None
+    """The first picture in it, as the note names it: `GET /files/{ref}` reads it."""
+    pinned: bool
+    missing: bool
+    """Its file is gone."""
+    outdated: str | None
+    """Why it is not valid now."""
+
+
+class Count(NamedTuple):
+    name: str
+    notes: int
+
+
+class NotesPage(NamedTuple):
+    """A part of the notes that pass the filters. The counts say how many would with another choice."""
+
+    total: int
+    notes: list[NoteCard]
+    sources: list[Count]
+    folders: list[Count]
+    """Each with the notes of the folders in it, in the order of their names."""
+    tags: list[Count]
+    """The 200 most used ones of the notes that pass."""
+
+
+class Shelf(NamedTuple):
+    """The notes that pass, and what else there would be."""
+
+    lines: list[NoteLine]
+    in_sources: Counter[str]
+    in_folders: Counter[str]
+
+
+@route("GET", "/browse")
+def browse(kb: LocalKnowledgeBase, asked: Browse) -> NotesPage:
+    """Browse notes: one page of those that pass the filters, with counts of folders, kinds and tags."""
+    options = Options(sources=asked.source or None, filters=filters_of(asked))
+    filters = parse_filters(kb.vault.linked, options)
+    with kb.engine.reading() as reader:
+        view, names = kb.index.notes.view(reader, filters._replace(sources=())), _names(kb, reader)
+        shelf = _sort_out(kb, reader, asked, view, filters, names)
+        _sort(kb, reader, asked.sort, shelf.lines)
+        cards = _cards(reader, view, shelf.lines[asked.offset : asked.offset + asked.limit], names)
+    if not asked.counts:
+        return NotesPage(len(shelf.lines), cards, [], [], [])
+    tags = Counter(chain.from_iterable([line.tags for line in shelf.lines]))
+    return NotesPage(
+        len(shelf.lines),
+        cards,
+        [Count(*pair) for pair in shelf.in_sources.most_common()],
+        [Count(*pair) for pair in sorted(_with_parents(shelf.in_folders).items(), key=lambda pair: fold(pair[0]))],
+        [Count(*pair) for pair in tags.most_common(MOST_TAGS)],
+    )
+
+
+def _sort_out(
+    kb: LocalKnowledgeBase,
+    reader: ReadTransaction,
+    asked: Browse,
+    view: View,
+    filters: Filters,
+    names: Mapping[int, str],
+) -> Shelf:
+    """Which notes pass; and how many there are of each kind and in each folder, were these two not chosen."""
+    lines = reader.outline(view.scope)
+    if words := fold(asked.title).split():
+        lines = [line for line in lines if all(word in title for title in [fold(line.title)] for word in words)]
+    of_sources, in_folder = lines, lines
+    if filters.sources:
+        wanted = {*kb.index.notes.view(reader, filters).scope.parts}
+        of_sources = [line for line in lines if (line.vault, line.source) in wanted]
+    if inside := asked.folder.strip("/"):
+        in_folder = [line for line in lines if f"{_folder(line, names)}/".startswith(f"{inside}/")]
+    both = {line.id for line in in_folder} if inside and filters.sources else None
+    found = in_folder if inside else of_sources
+    found = [line for line in of_sources if line.id in both] if both is not None else [*found]
+    if not asked.counts:
+        return Shelf(found, Counter(), Counter())
+    return Shelf(
+        found, Counter([line.source for line in in_folder]), Counter([_folder(line, names) for line in of_sources])
+    )
+
+
+def _folder(line: NoteLine, names: Mapping[int, str]) -> str:
+    return names[line.vault] + line.path.rpartition("/")[0]
+
+
+def _names(kb: LocalKnowledgeBase, reader: ReadTransaction) -> dict[int, str]:
+    """What stands before the folders of each linked source; nothing before the vault's own."""
+    own = kb.index.origin
+    stored = ((origin, reader.vault(origin)) for origin in (own, *kb.index.linked))
+    return {vault.id: name_in(origin, "-", own)[:-1] for origin, vault in stored if vault}
+
+
+def _with_parents(folders: Mapping[str, int]) -> dict[str, int]:
+    found: Counter[str] = Counter()
+    for folder, notes in folders.items():
+        parts = folder.rstrip("/").split("/") if folder else []
+        for depth in range(1, len(parts) + 1):
+            found["/".join(parts[:depth])] += notes
+    return found
+
+
+def _sort(kb: LocalKnowledgeBase, reader: ReadTransaction, sort: Sort, lines: list[NoteLine]) -> None:
+    lines.sort(key=attrgetter("path"))
+    if sort == "title":
+        lines.sort(key=lambda line: fold(line.title))
+        return
+    lines.sort(key=attrgetter("created" if sort == "created" else "changed"), reverse=True)
+    if sort == "opened":
+        stored = ((origin, reader.vault(origin)) for origin in (kb.index.origin, *kb.index.linked))
+        roots = {vault.id: origin.root for origin, vault in stored if vault}
+        with kb.activity.written().reading() as connection:
+            opens = count_opened(connection, [*roots.values()])
+        lines.sort(key=lambda line: opens.get((roots[line.vault], line.path), 0), reverse=True)
+
+
+def _cards(reader: ReadTransaction, view: View, lines: Sequence[NoteLine], names: Mapping[int, str]) -> list[NoteCard]:
+    if not lines:
+        return []
+    ids, now = [line.id for line in lines], time.time()
+    notes = {note.id: note for note in reader.find_notes(None, "id", ids)}
+    texts, validities = reader.beginnings(ids, PASSAGES), reader.validities(ids, now)
+    return [
+        _card(view, notes[line.id], line, _folder(line, names), texts.get(line.id, []))._replace(
+            outdated=validities[line.id].problem(now) if line.id in validities else None
+        )
+        for line in lines
+    ]
+
+
+def _card(view: View, note: StoredNote, line: NoteLine, folder: str, texts: Sequence[str]) -> NoteCard:
+    body = "\n\n".join(texts)
+    return NoteCard(
+        ref=view.prefixes.get(note.vault, "") + note.ref,
+        source=note.source,
+        folder=folder.rstrip("/"),
+        title=note.title,
+        excerpt=note.description or beginning(body, EXCERPT),
+        tags=note.tags,
+        created=moment_text(note.created),
+        changed=moment_text(line.changed),
+        picture=_first_picture(body),
+        pinned=note.frontmatter.get(PINNED) is True,
+        missing=note.missing is not None or note.vault in view.away,
+        outdated=None,
+    )
+
+
+def _first_picture(body: str) -> str | None:
+    """The name of the first picture that is a file, as the note writes it."""
+    for found in re.finditer(PICTURE, body):
+        wiki, link = WIKILINK.search(found[0]), re.search(LINK, found[0])
+        name = wiki[1].strip() if wiki else unquote(link[1]) if link else ""
+        if name.lower().endswith(tuple(PICTURES)) and not ELSEWHERE.match(name):
+            return name
+    return None
