@@ -325,6 +325,14 @@ class ReadTransaction(Protocol):
         """
         ...
 
+    def names_like(self, vaults: Iterable[int], text: str, limit: int) -> list[int]:
+        """Notes whose title, alias or path is like a folded text, best first.
+
+        It begins with the text, a word of it does, or it has the text somewhere; if none does, it has its letters in
+        this order.
+        """
+        ...
+
     def term_counts(
         self, vaults: Iterable[int], terms: Iterable[Term] | None = None, start: str = ""
     ) -> tuple[int, dict[Term, int]]:

@@ -30,6 +30,7 @@ from co_cli.index.engine import (
     StoredVault,
 )
 from co_cli.index.links import Backlink, Link, links_from, links_to
+from co_cli.index.names import fold_name
 from co_cli.index.tokens import fold
 from co_cli.sources.origin import Origin, reader_of
 from co_cli.values import to_utf8
@@ -237,6 +238,17 @@ class IndexedNotes:
             notes = reader.list_notes(view.scope, limit)
         notes = [note._replace(missing=note.missing or 0.0) if note.vault in view.away else note for note in notes]
         return [note._replace(ref=view.prefixes.get(note.vault, "") + note.ref) for note in notes]
+
+    def titled(self, text: str, limit: int) -> list[StoredNote]:
+        """Notes whose title, alias or path is like a text that is being typed, best first; the newest for no text."""
+        name = fold_name(text)
+        if not name:
+            return self.docs(limit=limit)
+        with self.engine.reading() as reader:
+            view = self.view(reader, Filters())
+            best = reader.names_like(view.scope.vaults, name, limit)
+            found = sorted(reader.find_notes(None, "id", best), key=lambda note: best.index(note.id))
+        return [note._replace(ref=view.prefixes.get(note.vault, "") + note.ref) for note in found]
 
     def tags(self, filters: Filters | None = None) -> dict[str, int]:
         """Every tag and how many notes have it, the most used first."""

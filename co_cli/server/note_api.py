@@ -12,6 +12,9 @@ from pydantic import BaseModel, Field
 from starlette.responses import Response
 
 from co_cli.errors import InvalidInputError, NoteConflictError
+from co_cli.index.engine import StoredNote
+from co_cli.index.links import Targets, aliases_of
+from co_cli.index.names import fold_name
 from co_cli.local import LocalKnowledgeBase
 from co_cli.notes.excerpts import excerpt
 from co_cli.notes.note import Note, own_tags, read_note, version_of
@@ -38,6 +41,8 @@ from co_cli.summaries import NoteSummary
 from co_cli.values import SOURCES
 from co_cli.vaults import vaults_for_prompts
 
+UNLINKED = set("[]|#^\\/\n")
+"""They mean something else in `[[...]]`."""
 LARGEST_FILE = 50_000_000
 PUSH_SECONDS = 30.0
 LARGEST_NUMBER = 2**63 - 1
@@ -60,6 +65,26 @@ class ListNotes(url_filters("filters")):
     limit: int = Field(20, ge=0, le=LARGEST_NUMBER)
     """0: all."""
     source: Sequence[str] = ()
+
+
+class Typed(BaseModel):
+    """The beginning or a part of a title, an alias or a path; letters may be missing."""
+
+    q: str = ""
+    limit: int = Field(20, ge=1, le=100)
+
+
+class Titled(NamedTuple):
+    """A note, by its title."""
+
+    title: str
+    ref: str
+    kind: str
+    path: str
+    alias: str | None
+    """Of its aliases, the one that is like the text."""
+    link: str | None
+    """What `[[...]]` takes for it; None if it is not in this vault."""
 
 
 class ShowNote(OneNote):
@@ -160,6 +185,35 @@ def list_notes(kb: LocalKnowledgeBase, asked: ListNotes) -> list[NoteSummary]:
 def show_note(kb: LocalKnowledgeBase, asked: ShowNote) -> NoteView:
     """Show a note."""
     return kb.view(asked.ref, kb.note(asked.ref, track=asked.opened))
+
+
+@route("GET", "/titles")
+def find_titles(kb: LocalKnowledgeBase, asked: Typed) -> list[Titled]:
+    """Find notes by their titles, aliases and paths as they are typed, best first; the newest for an empty text."""
+    with kb.engine.reading() as reader:
+        notes, vault = kb.index.notes.titled(asked.q, asked.limit), reader.vault(kb.index.origin)
+        own = [note for note in notes if vault and note.vault == vault.id]
+        links = _links_for(Targets(reader, vault.id, [note.title for note in own]), own) if vault else {}
+    typed = fold_name(asked.q)
+    return [
+        Titled(note.title, note.ref, note.source, note.path, _alias_like(note, typed), links.get(note.id))
+        for note in notes
+    ]
+
+
+def _alias_like(note: StoredNote, typed: str) -> str | None:
+    if typed in fold_name(note.title):
+        return None
+    return next((alias for alias in aliases_of(note) if typed in fold_name(alias)), None)
+
+
+def _links_for(targets: Targets, notes: Sequence[StoredNote]) -> dict[int, str]:
+    """The title where it means this note and no other, else the path."""
+    found: dict[int, str] = {}
+    for note in notes:
+        meant = None if set(note.title) & UNLINKED else targets.resolve(note.title, "")
+        found[note.id] = note.title if meant and meant.path == note.path else note.path.removesuffix(".md")
+    return found
 
 
 @route("GET", "/bodies")

@@ -203,6 +203,27 @@ def test_files_are_put_replaced_and_dropped(engine: Engine) -> None:
         assert reader.named(scope_of(vault), "oak") == []
 
 
+def test_names_are_found_as_they_are_typed(engine: Engine) -> None:
+    titles = {"a": "Tide clock", "b": "A clock for tides", "c": "Undertides", "d": "Oaks", "e": "Elms"}
+    vault = put(
+        engine,
+        *(file(f"memories/{name}.md", f"---\ntitle: {title}\n---\nText.\n") for name, title in titles.items()),
+        file("articles/trees/oak.md", "---\naliases: [Quercus robur]\n---\nText.\n"),
+    )
+
+    def named(text: str, limit: int = 10) -> list[str]:
+        with engine.reading() as reader:
+            best = reader.names_like([vault], text, limit)
+            notes = {note.id: note.ref for note in reader.find_notes(None, "id", best)}
+            return [notes[one] for one in best]
+
+    assert named("tide") == ["memory:a", "memory:b", "memory:c"], "it begins with it, a word does, it is inside"
+    assert named("tide", 1) == ["memory:a"]
+    assert named("tdclk") == ["memory:a"], "letters in this order"
+    assert named("quercus") == named("trees oak") == ["article:trees/oak"]
+    assert named("zqx") == []
+
+
 def test_notes_and_passages_are_counted_by_source(engine: Engine) -> None:
     put(engine, file("memories/elm.md", "Elms."), origin=OTHER)
     long = file("articles/long.md", "# One\n\nText.\n\n# Two\n\nText.\n")

@@ -87,6 +87,8 @@ def test_every_answer_of_every_route_fits_its_description(contract: Contract, sa
         ask("GET", "/notes/{ref}", ref=ref, opened=True)
         ask("GET", "/rendered/{ref}", ref=ref)
         ask("GET", "/history/{ref}", ref=ref)
+    ask("GET", "/titles", q="last word")
+    ask("GET", "/titles")
     ask("GET", "/bodies", ref=[REF, "memory:none"])
     ask("POST", "/rendered", text="*new*")
     saved = ask("POST", "/notes", content="Zebra crossings are painted in May.", tags=["road"])

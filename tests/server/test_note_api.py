@@ -48,6 +48,30 @@ def test_a_note_is_rendered_with_its_links_and_badges(api: TestClient, sample: K
     assert shown["own_tags"] == ["a"]
 
 
+def test_titles_and_aliases_are_found_as_they_are_typed_with_what_links_to_them(
+    api: TestClient, sample: KnowledgeBase
+) -> None:
+    write(sample, "memories/zebra.md", "---\ntitle: Zebra crossings\naliases: [Pelican walks]\n---\nStripes.\n")
+    write(sample, "articles/a/zebra.md", "---\ntitle: 'Zebras: #1'\n---\nStripes.\n")
+    sample.sync()
+
+    found = [(one["title"], one["alias"], one["link"]) for one in ask(api, "GET", "/titles", q="zeb")]
+    assert sorted(found) == [("Zebra crossings", None, "Zebra crossings"), ("Zebras: #1", None, "articles/a/zebra")]
+    assert ask(api, "GET", "/titles", q="pelic", limit=1) == [
+        {
+            "title": "Zebra crossings",
+            "ref": "memory:zebra",
+            "kind": "memory",
+            "path": "memories/zebra.md",
+            "alias": "Pelican walks",
+            "link": "Zebra crossings",
+        }
+    ]
+    assert [one["ref"] for one in ask(api, "GET", "/titles", q="zbrcrs")] == ["memory:zebra"]
+    assert len(ask(api, "GET", "/titles", limit=7)) == 7, "the newest"
+    assert ask(api, "GET", "/titles", q="zqxzqx") == []
+
+
 def test_lines_of_a_ref_are_lit(api: TestClient) -> None:
     assert ask(api, "GET", "/rendered/article:people/who-does-what%23L14-16")["lines"] == [14, 16]
 

@@ -35,8 +35,8 @@ from co_cli.notes.dates import edge_for, local_day
 from co_cli.sources.origin import Origin
 from co_cli.summaries import NoteLine, stored_texts
 
-MOST_NAMED, MOST_LINKING = 20, 2_000
-"""Notes that are found by one name, and by the link to one note."""
+MOST_NAMED, MOST_LINKING, MOST_LIKE = 20, 2_000, 200
+"""Notes that are found by one name, and by the link to one note; and names that are compared as somebody types one."""
 MOST_OF_A_NOTE, DEEPER = 5, 10
 """Passages of one note, when a few long notes would fill the list; and how much longer a list they are taken from."""
 ADD_VAULT = """
@@ -83,6 +83,11 @@ select min(passages.id), names.doc_id, max(names.kind)
 from names {cross_join} docs on docs.id = names.doc_id {cross_join} passages on passages.doc_id = names.doc_id
 where names.vault_id = %(vault)s and names.name >= %(name)s and names.name <= %(last)s and {filters}
 group by names.doc_id order by names.doc_id limit %(limit)s
+"""
+NAMES_LIKE = """
+select doc_id, name from names
+where vault_id = %(vault)s and name >= %(first)s and name <= %(last)s and name like %(pattern)s and kind <> 'ref'
+limit %(limit)s
 """
 LANGUAGES = """
 select language from passages where vault_id {among} (%(vaults)s) and language not in ('', 'en')
@@ -260,6 +265,21 @@ def find_named(tx: Statements, scope: Scope, name: str, longer: bool = False) ->
         bound = {**values, "vault": vault, "name": name, "last": last, "limit": MOST_NAMED + 1}
         found += [Named(*row) for row in tx.fetch(NAMED, bound, filters=where)]
     return found if len(found) <= MOST_NAMED else []
+
+
+def find_names_like(tx: Statements, vaults: Iterable[int], text: str, limit: int) -> list[int]:
+    found: dict[int, tuple[int, int, str]] = {}
+    anywhere, spread = f"%{text}%", f"%{'%'.join(text)}%"
+    for first, last, pattern in ((text, text + LAST, f"{text}%"), ("", LAST, anywhere), ("", LAST, spread)):
+        for vault in vaults:
+            bound = {"vault": vault, "first": first, "last": last, "pattern": pattern, "limit": MOST_LIKE}
+            for note, name in tx.fetch(NAMES_LIKE, bound):
+                ways = (name.startswith(text), f" {text}" in name, text in name, True)
+                rank = (ways.index(True), len(name), name)
+                found[note] = min(rank, found.get(note, rank))
+        if len(found) >= limit or (found and pattern == anywhere):
+            break
+    return sorted(found, key=lambda note: (found[note], note))[:limit]
 
 
 def find_containing(tx: Statements, scope: Scope, texts: Sequence[str], limit: int) -> list[int]:
