@@ -258,7 +258,7 @@ def changed_since(connection: apsw.Connection, root: str, since: float) -> list[
     found: dict[int, Changed] = {}
     for number, at, what, path, title, before, gone in fetch(connection, CHANGED, {"root": root, "since": since}):
         if number not in found:
-            found[number] = Changed(at, "removed" if gone is not None else what, path, title, before)
+            found[number] = Changed(at, what, path, title, before)
         elif what == "created" and gone is None:
             found[number] = found[number]._replace(what=what, before=None)
     return list(found.values())

@@ -122,9 +122,8 @@ class Knowledge(AbstractCapability[Any]):
         if self.skills not in SKILL_USES:
             raise UserError(f"skills must be one of {', '.join(SKILL_USES)}, not {self.skills!r}")
         tools, skills = (self.tools, self.read_only, self.result_tokens), self.skills != "off"
-        return VaultAccess(
-            self.vault, self.data_dir, self.knowledge_base, *tools, skills, self.create, self.server, self.token
-        )
+        place = (self.vault, self.data_dir, self.knowledge_base)
+        return VaultAccess(*place, *tools, skills, self.create, self.server, self.token, self.tool_prefix)
 
     @cached_property
     def toolset(self) -> FunctionToolset[Any]:
@@ -179,7 +178,7 @@ class Knowledge(AbstractCapability[Any]):
             return
         found = Additions(self.context_tokens or DEFAULT_ROOM)
         seconds = CONTEXT_SECONDS if self.context_seconds is None else self.context_seconds
-        seen = Seen.in_messages(ctx.messages)
+        seen = Seen.in_messages(ctx.messages, self.tool_prefix)
         with ctx.tracer.start_as_current_span("add knowledge to the prompt") as span:
             with anyio.move_on_after(seconds) as limit:
                 await anyio.to_thread.run_sync(self.find, ctx.deps, text, seen, found, abandon_on_cancel=True)

@@ -7,7 +7,7 @@ What a compaction replaced counts as not given.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from html import unescape
 from typing import Any, cast
@@ -78,24 +78,26 @@ class Seen:
     """Skills that were added automatically, or loaded by a tool."""
 
     @classmethod
-    def in_messages(cls, history: Sequence[ModelMessage]) -> Seen:
+    def in_messages(cls, history: Sequence[ModelMessage], prefix: str = "") -> Seen:
+        """`prefix` is that of the tools' names: two vaults of one agent differ in it, and may have the same refs."""
         messages = post_compaction_window(history)
         notes: dict[str, str] = {}
         texts = user_texts(user_contents(messages))
         for text in texts:
-            notes |= rendered_notes(text)
+            notes |= rendered_notes(text, f"{prefix}read_note")
         refs = [*notes]
-        for part in tool_returns(messages, TOOL_NAMES):
+        for part in tool_returns(messages, {prefix + name for name in TOOL_NAMES}.__contains__):
             shown = [part.metadata, *(hit for hit in parts_of(part.metadata, "hits") if _get(hit, "whole"))]
             refs += [str(_get(note, "ref") or "") for note in shown]
-        texts += [str(part.content) for part in tool_returns(messages, ("load_skill",))]
+        texts += [str(part.content) for part in tool_returns(messages, f"{prefix}load_skill".__eq__)]
         skills = frozenset(unescape(name) for text in texts for name in SKILL_NAME.findall(text))
         return cls(notes, frozenset(map(without_lines, refs)), skills)
 
 
-def tool_returns(messages: Sequence[ModelMessage], tools: tuple[str, ...]) -> Iterator[ToolReturnPart]:
+def tool_returns(messages: Sequence[ModelMessage], is_wanted: Callable[[str], bool]) -> Iterator[ToolReturnPart]:
+    """The answers of tools whose names are wanted."""
     for part in (part for message in messages if isinstance(message, ModelRequest) for part in message.parts):
-        if isinstance(part, ToolReturnPart) and part.tool_name.endswith(tools):
+        if isinstance(part, ToolReturnPart) and is_wanted(part.tool_name):
             yield part
 
 

@@ -86,7 +86,7 @@ def _files(messages: Sequence[ModelMessage]) -> Iterator[str]:
 
 def _tags(messages: Sequence[ModelMessage]) -> Iterator[str]:
     """The tags of the notes that tools found."""
-    for part in tool_returns(messages, TOOL_NAMES):
+    for part in tool_returns(messages, lambda name: name.endswith(TOOL_NAMES)):
         for hit in parts_of(part.metadata, "hits"):
             yield from map(str, parts_of(hit, "tags"))
 

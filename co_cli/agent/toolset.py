@@ -7,6 +7,7 @@ failed call; neither ends the run.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
@@ -26,12 +27,13 @@ from co_cli.tools import Tool as AgentTool
 from co_cli.tools import Toolbox
 from co_cli.tools.fencing import clean
 from co_cli.tools.skill_tools import SKILL_TOOLS
-from co_cli.tools.toolbox import RESULT_TOKENS, select_tools
+from co_cli.tools.toolbox import EVERY_TOOL, RESULT_TOKENS, select_tools
 
 MAX_RETRIES = 3
 """Wrong calls in a row, after which the model has to do without the tool."""
 MAX_TOOLBOXES = 64
 """Kept for runs that bring knowledge bases of their own."""
+TOOL_NAME = re.compile(rf"\b(?:{'|'.join(tool.name for tool in EVERY_TOOL)})\b")
 
 
 @dataclass
@@ -48,6 +50,7 @@ class VaultAccess:
     create: bool = False
     server: str | None = None
     token: str | None = field(default=None, repr=False)
+    prefix: str = ""
 
     def __post_init__(self) -> None:
         named = (self.knowledge_base, self.server, None if self.vault is self.data_dir is None else True)
@@ -73,7 +76,7 @@ class VaultAccess:
 
     def _make_toolbox(self, kb: KnowledgeBase) -> Toolbox:
         names = [tool.name for tool in self.selected]
-        return Toolbox(kb, names=names, result_tokens=self.result_tokens, with_skills=True)
+        return Toolbox(kb, names=names, result_tokens=self.result_tokens, with_skills=True, prefix=self.prefix)
 
     def _open(self, process: int) -> KnowledgeBase:
         """Once per process: it stays the same vault when the program changes its working directory."""
@@ -134,7 +137,8 @@ def _make_tool(access: VaultAccess, tool: AgentTool, requires_approval: bool) ->
             raise model_error(error, ctx.last_attempt) from error
         return ToolReturn(result.text, metadata=result.data)
 
-    made = Tool[Any].from_schema(call, tool.name, tool.description, tool.parameters, takes_ctx=True)
+    description = TOOL_NAME.sub(lambda name: access.prefix + name[0], tool.description)
+    made = Tool[Any].from_schema(call, tool.name, description, tool.parameters, takes_ctx=True)
     made.requires_approval = requires_approval
     if tool in SKILL_TOOLS:
         made.prepare = partial(_prepare_skill_tool, access)

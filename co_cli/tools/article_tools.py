@@ -62,7 +62,7 @@ def save_article(
     """Save a longer document, in Markdown with headings: a summary, a guide, a page. For one fact use save_memory."""
     fields: dict[str, object] = {} if source_url is None else {"source_url": source_url}
     saved = ctx.kb.remember(content, title, tags, category, ctx.provenance, source="article", fields=fields)
-    return saved_receipt(ctx.kb, saved, content)
+    return saved_receipt(ctx, saved, content)
 
 
 @tool("Read a note", read_only=True)
@@ -85,7 +85,7 @@ def read_note(
     if rest or torn:
         cut += f"\nAbout {estimate_tokens(whole) - estimate_tokens(kept)} tokens left out"
         cut += f"; the end of line {last} cannot be shown: the line is longer than an answer may be" if torn else ""
-        cut += f"; go on with read_note {one_line(rest)}." if rest else "."
+        cut += f"; go on with {ctx.prefix}read_note {one_line(rest)}." if rest else "."
     created, updated = (moment_text(when) if when is not None else None for when in (note.created, note.updated))
     text = fence_note(
         note.ref,

@@ -96,7 +96,7 @@ def trees_in(kb: LocalKnowledgeBase, path: str = "") -> list[Tree]:
     return found
 
 
-def next_step(kb: LocalKnowledgeBase, arguments: Mapping[str, Any]) -> str:
+def next_step(kb: LocalKnowledgeBase, arguments: Mapping[str, Any], prefix: str) -> str:
     """What a model can do about a conflict, and the files around it, on one line; empty if no file is known."""
     named = str(arguments.get("path") or arguments.get("ref") or "")
     path = path_of(without_lines(plain_ref(named))) or named.strip("/")
@@ -106,6 +106,6 @@ def next_step(kb: LocalKnowledgeBase, arguments: Mapping[str, Any]) -> str:
     folder = f"{home}{path}".rpartition("/")[0]
     files = [file for tree in trees_in(kb, folder) for file in tree.files]
     around = ", ".join(map(one_line, files[:MOST_AROUND]))
-    other = ", or save_memory with another path" if "path" in arguments else ""
-    step = f" Next: read_note, then update_memory with the ref and version that it gives{other}."
+    other = f", or {prefix}save_memory with another path" if "path" in arguments else ""
+    step = f" Next: {prefix}read_note, then {prefix}update_memory with the ref and version that it gives{other}."
     return f"{step} In {one_line(folder)}: {around}." if around else step

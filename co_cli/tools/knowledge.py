@@ -152,7 +152,7 @@ def recall(ctx: ToolContext, query: str, limit: int, sources: Sequence[str], nar
     advice = ""
     unclear = found.state != "found" or confidence_word(found) == "low"
     if unclear and any(ctx.kb.notes(source, limit=1) for source in (*others, "conversation")):
-        advice = f" Only {searched} were searched: search_knowledge searches the rest, too."
+        advice = f" Only {searched} were searched: {ctx.prefix}search_knowledge searches the rest, too."
     return render(ctx, found, dropped, SHORT, searched, advice)
 
 
@@ -215,7 +215,8 @@ def render(
         lines = [fence_note(hit.ref, hit.title, hit.provenance, "") for hit in hits]
     if cut:
         refs, left_out = within(", ".join(map(one_line, cut)), CUT_TOKENS - PART_TOKENS)
-        lines.append(f"Also found, left out to keep this short: {refs}{' …' if left_out else ''} read_note opens them.")
+        refs += " …" if left_out else ""
+        lines.append(f"Also found, left out to keep this short: {refs} {ctx.prefix}read_note opens them.")
     meta = found.meta | {"returned": len(hits)}
     return ToolResult(
         "\n".join((head, *lines)),

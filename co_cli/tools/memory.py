@@ -109,7 +109,7 @@ def save_memory(
         path=path,
         supersedes=[without_lines(plain_ref(ref)) for ref in supersedes or ()],
     )
-    return saved_receipt(ctx.kb, saved, content)
+    return saved_receipt(ctx, saved, content)
 
 
 @tool("Update a memory", destructive=True)
@@ -163,7 +163,7 @@ def update_memory(
         saved = update(fields=fields)
     after = ctx.kb.note(saved.ref)
     undone = saved.outcome == "updated" and after.version == before.version and after.path == before.path
-    return receipt(ctx.kb, saved, after, not undone and (content is None or _says(after, _as_written(content, saved))))
+    return receipt(ctx, saved, after, not undone and (content is None or _says(after, _as_written(content, saved))))
 
 
 @tool("Forget a memory", destructive=True, idempotent=False)
@@ -174,7 +174,7 @@ def forget_memory(ctx: ToolContext, ref: str) -> ToolResult[dict[str, Any]]:
     text = f"forgotten {shown}: it is in the vault's trash, and `co note restore {shown}` restores it."
     if gone.valid_again:
         text += f" Valid again, because it superseded them: {', '.join(map(one_line, gone.valid_again))}."
-        text += " If the user wants that forgotten as well, call forget_memory with each."
+        text += f" If the user wants that forgotten as well, call {ctx.prefix}forget_memory with each."
     return ToolResult(text, {**fields_of(gone), "valid_again": list(gone.valid_again)})
 
 
@@ -227,15 +227,15 @@ def rate_memory(
     return ToolResult(f"rated {verdict}: {one_line(rated.ref)}{about}.", rated._asdict())
 
 
-def saved_receipt(kb: LocalKnowledgeBase, saved: Saved, content: str) -> ToolResult[Receipt]:
-    note, content = kb.note(saved.ref), _as_written(content, saved)
+def saved_receipt(ctx: ToolContext, saved: Saved, content: str) -> ToolResult[Receipt]:
+    note, content = ctx.kb.note(saved.ref), _as_written(content, saved)
     repeated = saved.outcome != "created"  # then case and punctuation may differ
     same = words_of(note.body) == words_of(to_utf8(content)) if repeated else _says(note, content)
-    return receipt(kb, saved, note, same)
+    return receipt(ctx, saved, note, same)
 
 
-def receipt(kb: LocalKnowledgeBase, saved: Saved, note: Note, read_back: bool) -> ToolResult[Receipt]:
-    found_again, outdated = _found_again(kb, note), kb.outdated(note)
+def receipt(ctx: ToolContext, saved: Saved, note: Note, read_back: bool) -> ToolResult[Receipt]:
+    found_again, outdated = _found_again(ctx.kb, note), ctx.kb.outdated(note)
     done = "known already, nothing written:" if saved.outcome == "duplicate" else saved.outcome
     proofs = [
         *([] if says_title(saved.ref, note.title) else [short(note.title)]),
@@ -257,7 +257,7 @@ def receipt(kb: LocalKnowledgeBase, saved: Saved, note: Note, read_back: bool) -
         named = f" ({'; '.join(titles)})" if titles else ""
         text += f" About the same subject{named}: if this replaces "
         text += "it" if len(saved.related) == 1 else "any of them"
-        text += f", save_memory again, the same content, supersedes=[{refs}]; if all are true, do nothing."
+        text += f", {ctx.prefix}save_memory again, the same content, supersedes=[{refs}]; if all are true, do nothing."
     related = [{"ref": other.ref, "title": other.title, "why": other.why} for other in saved.related]
     about = (saved.ref, note.title, note.path, saved.outcome, note.version, saved.detail)
     return ToolResult(text, Receipt(*about, read_back, found_again, related, saved.masked))

@@ -49,6 +49,8 @@ CROWDED = 0.8
 """The share of the budget above which notes that are always added cause a warning."""
 MIN_TOKENS = 40
 """Worth showing of a note; with less room it is reported as cut."""
+READER = "read_note"
+NAMED = re.compile(rf"{OPENING}Notes from the vault [^\n]*?, which (\w+) opens, ")
 NOTE = re.compile(r'^<note ref="([^"]+)"[^>]*>\n(.*?)\n</note>$', re.MULTILINE | re.DOTALL)
 
 
@@ -107,9 +109,14 @@ def _fence(frame: Frame, note: ContextNote, text: str, part: str | None = None) 
     return frame.fence(note.ref, note.title, note.provenance, text, why=note.why, size=size, part=part)
 
 
-def rendered_notes(text: str) -> dict[str, str]:
-    """The notes in a text of `render_notes`: each ref, as fences spell it, with what was shown."""
-    return {unescape(ref): shown for ref, shown in NOTE.findall(text)} if text.startswith(OPENING) else {}
+def rendered_notes(text: str, reader: str = READER) -> dict[str, str]:
+    """The notes of one vault in a text of `render_notes`: each ref, as fences spell it, with what was shown.
+
+    `reader` is the tool that opens its notes.
+    """
+    named = NAMED.match(text)
+    ours = text.startswith(OPENING) and reader == (named[1] if named else READER)
+    return {unescape(ref): shown for ref, shown in NOTE.findall(text)} if ours else {}
 
 
 def is_unchanged(note: ContextNote, rendered: dict[str, str]) -> bool:

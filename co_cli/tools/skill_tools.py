@@ -43,7 +43,7 @@ def find_skills(
     ctx.kb.track(result)
     count, shown, also = result.searched.notes, found[:FOUND], [skill.name for skill, _ in found[FOUND:]]
     fit = "" if result.state == "found" else "None clearly fits; the nearest "
-    summary = f"{fit}{len(shown)} of {count:,} skills, best first. load_skill opens one."
+    summary = f"{fit}{len(shown)} of {count:,} skills, best first. {ctx.prefix}load_skill opens one."
     lines = [summary if found else f"None of {count:,} skills is about that."]
     lines += [f"(But: {one_line(problem)}.)" for problem in result.degraded]
     for skill, _ in shown:

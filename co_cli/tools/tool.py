@@ -50,6 +50,8 @@ class ToolContext:
     """Why the index may lack recent changes; empty if it is up to date."""
     provenance: str = "agent"
     """Recorded as the author of what is saved."""
+    prefix: str = ""
+    """What an agent has before the names of the tools, for answers that name one."""
 
 
 class Tool:
@@ -176,6 +178,8 @@ def _correct(value: Any, schema: dict[str, Any]) -> Any:
             to_utf8(part).strip("\"' ") if isinstance(part, str) else part for part in parts if not _is_empty(part)
         ]
         return items or None  # in OpenAI's strict mode a model must send every list, also those that it leaves as is
+    if kind in ("integer", "number") and value in (0, "0") and schema.get("default") != 0:
+        return None  # a strict model sends 0 for a number that it leaves out; 0 results mean nothing
     if kind == "integer" and isinstance(value, int | float) and value == value:
         return min(max(value, schema["minimum"]), schema["maximum"])  # 10,000 means as many as possible
     return value

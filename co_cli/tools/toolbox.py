@@ -62,9 +62,13 @@ class Toolbox:
         result_tokens: int = RESULT_TOKENS,
         patience: float = PATIENCE,
         with_skills: bool | None = None,
+        prefix: str = "",
     ) -> None:
-        """`with_skills` says whether to offer tools for skills; None: if there are any, so others pay no tokens."""
-        self.kb, self.result_tokens, self.patience = kb, result_tokens, patience
+        """`with_skills` says whether to offer tools for skills; None: if there are any, so others pay no tokens.
+
+        `prefix`: what an agent has before the names of the tools.
+        """
+        self.kb, self.result_tokens, self.patience, self.prefix = kb, result_tokens, patience, prefix
         if names is None and kb.captures:
             names = [DEFAULT, save_conversation.name]
         self.tools = select_tools(names, read_only, with_skills is not False)
@@ -97,16 +101,20 @@ class Toolbox:
         unknown = f"Not arguments of {name}, ignored: {', '.join(map(one_line, ignored[:MAX_IGNORED]))}"
         try:
             degraded = [] if tool in (*SKILL_TOOLS, context_refresh) else self.freshener.ensure(self.patience)
-            text, data = tool.function(ToolContext(self.kb.local, tokens or self.result_tokens, degraded), **values)
+            ctx = ToolContext(self.kb.local, tokens or self.result_tokens, degraded, prefix=self.prefix)
+            text, data = tool.function(ctx, **values)
         except NoteMissingError:
             raise
         except NoteConflictError as error:
-            raise NoteConflictError(f"{str(error).rstrip('.')}.{next_step(self.kb.local, values)}") from None
+            raise NoteConflictError(
+                f"{str(error).rstrip('.')}.{next_step(self.kb.local, values, self.prefix)}"
+            ) from None
         except UnknownRefError as error:
             shown = error.ref if len(error.ref) <= MAX_REF else error.ref[:MAX_REF] + "..."
             if error.closest:  # file names, which anybody may have chosen
                 raise UnknownRefError(shown, [one_line(ref) for ref in error.closest]) from None
-            raise InvalidInputError(f"no note {shown!r}: search_knowledge and list_memories give refs") from None
+            tools = f"{self.prefix}search_knowledge and {self.prefix}list_memories"
+            raise InvalidInputError(f"no note {shown!r}: {tools} give refs") from None
         except KnowledgeError as error:
             if ignored and isinstance(error, InvalidInputError):  # what was meant may have been one of them
                 raise InvalidInputError(f"{one_line(str(error))[:MAX_ERROR]} ({unknown})") from None

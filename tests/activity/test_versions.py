@@ -8,6 +8,7 @@ from co_cli.activity import Activity
 from co_cli.activity.events import Head, Indexed
 from co_cli.activity.versions import known, moved_to, versions
 from co_cli.knowledge_base import KnowledgeBase
+from co_cli.tools import Toolbox
 from tests.activity.conftest import NOON, index, rows
 from tests.vault import Vault
 
@@ -87,3 +88,15 @@ def test_deleting_search_db_loses_no_history(kb: KnowledgeBase, vault: Vault, da
 
     assert history(kb.activity, "memories/oak.md") == ["updated", "seen"]
     assert history(kb.activity, "memories/wych-elm.md") == ["moved", "seen"]
+
+
+def test_what_was_there_before_the_first_sync_is_not_listed_as_changed(kb: KnowledgeBase, vault: Vault) -> None:
+    vault.write("memories/old.md", "---\ncreated: 2020-01-01\n---\nIt was here before co.\n")
+    toolbox = Toolbox(kb)
+
+    first = toolbox.call("list_memories", {"since": "1h"}).text
+    vault.write("memories/old.md", "---\ncreated: 2020-01-01\n---\nIt was changed since.\n")
+    then = toolbox.call("list_memories", {"since": "1h"}).text
+
+    assert first == "0 of 0 notes changed since 1h, newest first."
+    assert "memory:old · Old · updated " in then

@@ -20,7 +20,7 @@ QUESTION = "Where does our boat sleep in winter?"
 GEMINI_OWN = {".gemini/gemini-credentials.json", ".gemini/installation_id"}
 """What Gemini CLI writes by itself when it installs any extension."""
 TRIES = 5
-"""A hook that is late on a busy machine gives nothing: then it is asked again."""
+"""A hook that is late on a busy machine gives nothing, and clients do not wait for our server: it is asked again."""
 
 
 def test_a_prompt_brings_the_note_that_answers_it_and_small_talk_brings_none(agent: Agent, model: ModelServer) -> None:
@@ -42,15 +42,18 @@ def test_a_prompt_brings_the_note_that_answers_it_and_small_talk_brings_none(age
 def test_what_the_model_saves_is_a_file(agent: Agent, model: ModelServer, notes: Vault) -> None:
     agent.co("setup", agent.client)
     save = {"content": "The pilot of Sol is called Odalys."}
+    wait, name = [], "save_memory"
     if agent.client == "codex":  # it asks its model before our server has started, and shows it no tools of servers
-        model.play(calls(("exec_command", {"cmd": "sleep 10"})), calls(("mcp__co::save_memory", save)), text("Saved."))
-    else:
-        model.play(calls(("save_memory", save)), text("Saved."))
+        wait, name = [calls(("exec_command", {"cmd": "sleep 10"}))], "mcp__co::save_memory"
 
-    agent.ask("Remember that the pilot of Sol is called Odalys.")
+    for _ in range(TRIES):
+        model.play(*wait, calls((name, save)), text("Saved."))
+        agent.ask("Remember that the pilot of Sol is called Odalys.")
+        saved = [notes.read(path) for path in notes.notes() if path.startswith("memories/")]
+        if any(save["content"] in note for note in saved):
+            break
 
-    saved = [notes.read(path) for path in notes.notes() if path not in ("memories/winter.md", "memories/tea.md")]
-    assert any("The pilot of Sol is called Odalys." in note and "kind: conversation" not in note for note in saved)
+    assert sum(save["content"] in note for note in saved) == 1
 
 
 def test_a_conversation_is_kept_once_and_without_what_co_added(agent: Agent, model: ModelServer, notes: Vault) -> None:

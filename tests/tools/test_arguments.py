@@ -33,7 +33,8 @@ CORRECTED: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({"limit": "5"}, {"limit": 5}),
     ({"limit": "null"}, {}),
     ({"limit": 10**400}, {"limit": 50}),
-    ({"limit": 0}, {"limit": 1}),
+    ({"limit": 0}, {}),
+    ({"limit": -3}, {"limit": 1}),
     ({"query": 42}, {"query": "42"}),
     ({"query": "null"}, {"query": "null"}),
     ({"tags": "deploy, ops"}, {"tags": ["deploy", "ops"]}),
@@ -47,6 +48,20 @@ CORRECTED: list[tuple[dict[str, Any], dict[str, Any]]] = [
 def test_a_list_of_nothing_is_an_argument_that_was_left_out() -> None:
     for nothing in ([], "[]", "", " ", "null", [None], [""]):
         assert read("update_memory", {"ref": "memory:x", "tags": nothing, "content": "null"}) == {"ref": "memory:x"}
+
+
+def test_nothing_is_changed_by_what_a_strict_model_sends_for_arguments_that_it_leaves_out() -> None:
+    for name in ("save_memory", "update_memory", "list_memories", "recall_memory", "search_knowledge", "save_article"):
+        schema = TOOL[name].parameters
+        empty = {"string": "", "integer": 0, "number": 0, "array": []}
+        optional = {key: field for key, field in schema["properties"].items() if key not in schema.get("required", ())}
+        sent = {key: empty[field["type"]] for key, field in optional.items() if field["type"] != "boolean"}
+        sent = {key: value for key, value in sent.items() if "enum" not in optional[key]}
+
+        given = read(name, {**dict.fromkeys(schema.get("required", ()), "x"), **sent})
+
+        assert len(sent) >= 3
+        assert {key for key in given if given[key]} == set(schema.get("required", ())), name
 
 
 REFUSED: list[tuple[str, dict[str, Any] | None, str]] = [
