@@ -7,6 +7,7 @@ that ten thousand take seconds.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -21,11 +22,15 @@ CLOSER_STEPS, CLOSER = 100, 4.0
 """At first neighbours attract each other more, so that groups find together."""
 CELLS, FEWER_CELLS, FEW = 128, 64, 1_000
 """Of the grid in each direction, and for few points."""
+ROUNDS = 30
+"""Of k-means: then nothing moves any more."""
 ROWS = 500
 """Compared with all others at a time."""
 
 
-def arrange(vectors: Matrix, before: Matrix | None = None) -> Matrix:
+def arrange(
+    vectors: Matrix, before: Matrix | None = None, report: Callable[[int, int], None] = lambda done, total: None
+) -> Matrix:
     """A place for each of these unit vectors. `before`: earlier places; NaN for what had none."""
     count = len(vectors)
     if count < 3:
@@ -42,6 +47,7 @@ def arrange(vectors: Matrix, before: Matrix | None = None) -> Matrix:
         first, steps, pace = CLOSER_STEPS, CLOSER_STEPS + FEWER_STEPS, np.where(np.isfinite(before), SLOWER, 1.0)
     speed, gains = np.zeros((count, 2)), np.ones((count, 2))
     for step in range(first, steps):
+        report(step - first, steps - first)
         apart = places[point] - places[other]
         pull = apart * ((CLOSER if step < CLOSER_STEPS else 1.0) / (1 + (apart**2).sum(1)) / len(point))[:, None]
         force = np.stack([np.bincount(point, axis, count) - np.bincount(other, axis, count) for axis in pull.T], 1) / 2
@@ -51,6 +57,27 @@ def arrange(vectors: Matrix, before: Matrix | None = None) -> Matrix:
         speed = (0.5 if step < CLOSER_STEPS else 0.8) * speed - max(count / CLOSER, 40.0) * gains * force
         places = places + pace * speed
     return places - places.mean(0)
+
+
+def centres(places: Matrix, count: int) -> Matrix:
+    """The middles of so many groups of places: k-means, which begins with places that are far from each other."""
+    chosen = [places.mean(0)]
+    while len(chosen) <= count:
+        chosen.append(places[_distances(places, np.array(chosen)).min(1).argmax()])
+    middles = np.array(chosen[1:])
+    for _ in range(ROUNDS):
+        group = group_of(places, middles)
+        middles = np.array([places[group == at].mean(0) if (group == at).any() else middles[at] for at in range(count)])
+    return middles
+
+
+def group_of(places: Matrix, middles: Matrix) -> NDArray[np.integer[Any]]:
+    """Which of these middles is nearest to each place."""
+    return _distances(places, middles).argmin(1)
+
+
+def _distances(places: Matrix, middles: Matrix) -> Matrix:
+    return ((places[:, None] - middles[None]) ** 2).sum(2)
 
 
 def nearest(vectors: Matrix, count: int) -> NDArray[np.integer[Any]]:

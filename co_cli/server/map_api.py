@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -11,15 +13,23 @@ import numpy as np
 
 from co_cli.errors import KnowledgeError
 from co_cli.index.engine import StoredNote
+from co_cli.index.tokens import is_stop_word
 from co_cli.local import LocalKnowledgeBase
 from co_cli.notes.files import change_json, read_json
-from co_cli.server.jobs import Jobs
-from co_cli.server.layout import Matrix, arrange
+from co_cli.server.jobs import Jobs, Progress, Report
+from co_cli.server.layout import Matrix, arrange, centres, group_of
 from co_cli.server.routes import route
 from co_cli.values import moment_text
 
 MOST_NOTES = 20_000
 """The newest are on the map: half a minute's work."""
+
+
+MOST_GROUPS, NOTES_OF_A_GROUP = 8, 12
+"""A map of few notes has fewer groups."""
+NAMES = 2
+"""Words that name a group."""
+WORD = re.compile(r"[^\W\d_]{3,}")
 
 
 class MapNote(NamedTuple):
@@ -31,14 +41,26 @@ class MapNote(NamedTuple):
     created: str
     tags: tuple[str, ...]
     place: tuple[float, float] | None
+    group: int | None
+    """Which of the groups it is in."""
+
+
+class MapGroup(NamedTuple):
+    """Notes that are close together."""
+
+    name: str
+    """Words that its titles and tags have, and those of other groups have not."""
+    place: tuple[float, float]
 
 
 class NoteMap(NamedTuple):
     """The newest notes, each with its place."""
 
     notes: list[MapNote]
+    groups: list[MapGroup]
     working: bool
     """Whether new places are being computed: ask again soon."""
+    progress: Progress | None
 
 
 _jobs: Jobs[None] = Jobs()
@@ -53,26 +75,61 @@ def show_map(kb: LocalKnowledgeBase) -> NoteMap:
     stored = _stored(kb)
     working = stored.get("state") != state and _place_soon(kb)
     places = stored.get("places", {})
+    placed = [note for note in notes if _key(note) in places]
+    middles = np.array(stored.get("groups", ()), float).reshape(-1, 2)
+    group: dict[int, int] = {}
+    if placed and len(middles):
+        nearest = group_of(np.array([places[_key(note)] for note in placed]), middles)
+        group = {note.id: int(at) for note, at in zip(placed, nearest, strict=True)}
+    names = _names([[note for note in placed if group.get(note.id) == at] for at in range(len(middles))])
+    job = _jobs.last(kb)
     return NoteMap(
         [
-            MapNote(note.ref, note.title, note.source, moment_text(note.created), note.tags, places.get(_key(note)))
+            MapNote(note.ref, note.title, note.source, moment_text(note.created), note.tags, place, group.get(note.id))
             for note in notes
+            for place in [places.get(_key(note))]
         ],
+        [MapGroup(name, (x, y)) for name, (x, y) in zip(names, middles.tolist(), strict=True)],
         working,
+        job.state.progress if job and working else None,
     )
 
 
-def place_notes(kb: LocalKnowledgeBase) -> None:
-    """Compute the places of all notes, beginning with their earlier ones, and store them."""
+def _names(groups: Sequence[Sequence[StoredNote]]) -> list[str]:
+    """For each group, words of many of its titles and tags that are rare in the others."""
+    spelled: dict[str, str] = {}
+    counts: list[Counter[str]] = []
+    for notes in groups:
+        counts.append(Counter())
+        for note in notes:
+            words = {word.lower(): word for word in WORD.findall(" ".join((note.title, *note.tags)))}
+            counts[-1].update(word for word in words if not is_stop_word(word))
+            spelled |= {low: word for low, word in words.items() if low not in spelled or word.islower()}
+    everywhere = sum(counts, Counter[str]())
+    return [
+        ", ".join(
+            spelled[word]
+            for word, _ in sorted(own.items(), key=lambda it: (-it[1] * it[1] / everywhere[it[0]], it[0]))[:NAMES]
+        )
+        for own in counts
+    ]
+
+
+def place_notes(kb: LocalKnowledgeBase, report: Report) -> None:
+    """Compute the places of all notes, beginning with their earlier ones, and their groups, and store them."""
     with kb.engine.reading():
         notes = kb.index.notes.docs(limit=MOST_NOTES)
         state, vectors = _state_of(kb, notes), mean_vectors(kb, notes)
     placed = [note for note in notes if note.id in vectors]
     before, nowhere = _stored(kb).get("places", {}), (np.nan, np.nan)
     earlier = np.array([before.get(_key(note), nowhere) for note in placed], float).reshape(-1, 2)
-    found = arrange(np.array([vectors[note.id] for note in placed], np.float32), earlier).round(2).tolist()
-    places = {_key(note): place for note, place in zip(placed, found, strict=True)}
-    change_json(_file(kb), lambda stored: stored.update({kb.root: {"state": state, "places": places}}))
+    units = np.array([vectors[note.id] for note in placed], np.float32)
+    found = arrange(units, earlier, lambda done, total: report("arrange", done, total)).round(2)
+    groups = min(MOST_GROUPS, len(found) // NOTES_OF_A_GROUP)
+    middles = centres(found, groups).round(2).tolist() if groups > 1 else []
+    places = {_key(note): place for note, place in zip(placed, found.tolist(), strict=True)}
+    kept = {"state": state, "places": places, "groups": middles}
+    change_json(_file(kb), lambda stored: stored.update({kb.root: kept}))
 
 
 def mean_vectors(kb: LocalKnowledgeBase, notes: Sequence[StoredNote]) -> dict[int, Matrix]:
@@ -88,7 +145,7 @@ def mean_vectors(kb: LocalKnowledgeBase, notes: Sequence[StoredNote]) -> dict[in
 def _place_soon(kb: LocalKnowledgeBase) -> bool:
     """Begin, unless a layout is being computed already. Raises what went wrong with the last one."""
     last = _jobs.last(kb)
-    _jobs.start(kb, lambda report: place_notes(kb))
+    _jobs.start(kb, lambda report: place_notes(kb, report))
     if last and last.state.problem:
         raise KnowledgeError(last.state.problem)
     return True

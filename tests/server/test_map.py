@@ -79,34 +79,51 @@ PAINTED = """() => {
     const area = document.querySelector("canvas"), ink = area.getContext("2d"), box = area.getBoundingClientRect();
     const paint = getComputedStyle(document.querySelector(".legend i")).backgroundColor.match(/\\d+/g).map(Number);
     const data = ink.getImageData(0, 0, area.width, area.height).data;
-    const places = [];
     for (let at = 0; at < data.length; at += 4)
         if (data[at + 3] > 200 && paint.every((value, place) => Math.abs(value - data[at + place]) < 9))
-            places.push([(at / 4) % area.width, Math.floor(at / 4 / area.width)]);
-    const middle = (axis) => places.reduce((sum, place) => sum + place[axis], 0) / places.length / devicePixelRatio;
-    return [box.left + middle(0), box.top + middle(1)];
+            return [box.left + (at / 4) % area.width, box.top + Math.floor(at / 4 / area.width)];
 }"""
-"""The middle of the points that are drawn in the first colour and not dimmed."""
+"""Where the first point is drawn that has the first colour and is not dimmed."""
 
 
 def test_notes_are_found_on_the_map_and_in_its_list(page: Any, server: Server) -> None:
-    page.goto(f"{server.url}/map")
+    page.goto(f"{server.url}/map?colour=tag")
     until(page, "!document.querySelector('.map .state')?.innerText && document.querySelector('.map li a') && 1")
     assert page.inner_text(".map section p") == "116 notes"
-    assert page.locator(".legend span").all_inner_texts()[0] == "workshop"
+    assert page.locator(".legend button").all_inner_texts()[0] == "workshop"
     inspect(page, "map")
 
     page.keyboard.press("c")
-    assert page.locator(".legend span").all_inner_texts() == ["memory", "article"]
+    assert page.locator(".legend button").all_inner_texts() == ["memory", "article"]
     assert page.url.endswith("/map?colour=source")
 
     page.keyboard.press("f")
     page.keyboard.type("soup thurs")
-    assert page.inner_text(".map section p") == "1 of 116 notes"
+    assert page.inner_text(".map li a") == "Soup on Thursdays"
+    until(page, "document.querySelectorAll('.map li a').length > 1")  # what a search finds follows
     assert page.inner_text(".map li a") == "Soup on Thursdays"
 
-    page.mouse.click(*page.evaluate(PAINTED))
+    page.click(".map li a")
     until(page, "location.pathname == '/note/memory:thursday-soup'")
     page.go_back()
     until(page, "document.querySelector('.map input')?.value == 'soup thurs'")
-    assert page.inner_text(".map section p") == "1 of 116 notes"
+
+
+def test_groups_have_names_and_their_notes_can_be_hidden(page: Any, server: Server) -> None:
+    page.goto(f"{server.url}/map")
+    until(page, "document.querySelectorAll('.legend button').length > 3")
+    names = page.locator(".legend button").all_inner_texts()
+    assert len({*names}) == len(names) == 8
+    assert "firmware" in " ".join(names)
+
+    for name in names[1:]:
+        page.click(f".legend button:text-is('{name}')")
+    shown = page.inner_text(".map section p")
+    assert 5 < int(shown.partition(" of ")[0]) < 40
+    assert page.get_attribute(f".legend button:text-is('{names[-1]}')", "aria-pressed") == "false"
+
+    with page.expect_response("**/api/v1/notes/*"):
+        page.hover(".map li a")  # its links are fetched, and drawn as lines
+    until(page, "Number(document.querySelector('canvas').dataset.took) >= 0")
+    page.mouse.click(*page.evaluate(PAINTED))
+    until(page, "location.pathname.startsWith('/note/')")

@@ -1,155 +1,199 @@
-// Notes by meaning: points to look at on a canvas, and the same notes as a list.
+// Notes by meaning: points to look at on a canvas, with named groups, and the same notes as a list.
 
-import { get } from "./api.js";
+import { get, part } from "./api.js";
 import { count, html, inTurn, noteLink, notePath, nothing, problem, render, when } from "./parts.js";
 
 const DAY = 86400000;
 const AGES = [["this week", 7], ["this month", 31], ["this quarter", 92], ["this year", 366], ["older", Infinity]];
-const MOST_TAGS = 7;
+const COLOURS = ["subject", "tag", "source", "age"];
+const MOST_TAGS = 7, LISTED = 40, MOST_LABELS = 60, MOST_HITS = 12;
 const NEAR = 14; // pixels
-const LISTED = 40;
+const PAUSE = 200; // milliseconds, until what is typed is asked, and until the links of a note are fetched
+const FEW = 1500; // points that are drawn as circles; more are squares, which take a tenth of the time
 
 export async function open(main, { query, signal, go, onChange, setKeys }) {
-  let notes = [], working = true, failed, listed = LISTED, pointed, timer;
-  let colour = ["source", "age"].find((one) => one === query.get("colour")) ?? "tag";
-  let filter = query.get("q") ?? "";
+  let notes = [], groups = [], working = true, progress, failed, listed = LISTED, pointed, links = [], timer, waiting;
+  let colour = COLOURS.find((one) => one === query.get("colour")) ?? "subject", filter = query.get("q") ?? "";
+  let placed = [], bounds, legend = [], off = new Set(), hits = [], chosen = [], lit, asked, planned;
   const view = { x: 0, y: 0, zoom: 1 }; // the middle, in units of the map, and how much larger than all of it
+  const linked = new Map(); // places of the notes that a note links to, or that link to it, by its ref
 
   // -- which notes, in which colours ----------------------------------------------------------------------------
 
-  const haystack = (note) => (note.text ??= [note.title, note.ref, ...note.tags].join(" ").toLowerCase());
-  const chosen = () => {
-    const words = filter.toLowerCase().split(/\s+/);
-    return notes.filter((note) => words.every((word) => haystack(note).includes(word)));
-  };
+  function choose() {
+    const words = filter.toLowerCase().split(/\s+/), found = new Set(hits);
+    const fits = (note) => found.has(note.ref) || words.every((word) => note.text.includes(word));
+    const here = notes.filter((note) => !off.has(note.bin));
+    chosen = filter ? here.filter(fits) : here;
+    if (found.size) chosen.sort((a, b) => (hits.indexOf(a.ref) + 1 || 1e9) - (hits.indexOf(b.ref) + 1 || 1e9));
+    lit = new Set(chosen);
+  }
 
-  // The groups of the legend, [label, class], and which of them a note belongs to.
-  function groups() {
-    if (colour === "age") {
-      const bin = (note) => AGES.findIndex(([, days]) => Date.now() - new Date(note.created) < days * DAY);
-      return [AGES.map(([label], number) => [label, `a${number}`]), bin];
+  // Gives each note the number of its entry in the legend: [{ label, paint }].
+  function sort() {
+    if (colour === "subject" && groups.length) {
+      legend = groups.map(({ name }, at) => ({ label: name, paint: `c${at}` }));
+      for (const note of notes) note.bin = note.group ?? -1;
+    } else if (colour === "age") {
+      legend = AGES.map(([label], at) => ({ label, paint: `a${at}` }));
+      for (const note of notes) note.bin = AGES.findIndex(([, days]) => Date.now() - new Date(note.created) < days * DAY);
+    } else {
+      const counts = new Map(), values = (note) => (colour === "source" ? [note.source] : note.tags);
+      for (const note of notes) for (const one of values(note)) counts.set(one, (counts.get(one) ?? 0) + 1);
+      const most = [...counts.keys()].sort((a, b) => counts.get(b) - counts.get(a)).slice(0, MOST_TAGS);
+      legend = [...most.map((label, at) => ({ label, paint: `c${at}` })), { label: "other", paint: "c7" }];
+      for (const note of notes) {
+        const found = most.findIndex((one) => values(note).includes(one));
+        note.bin = found < 0 ? most.length : found;
+      }
+      if (!notes.some((note) => note.bin === most.length)) legend.pop();
     }
-    const counts = new Map();
-    const values = (note) => (colour === "tag" ? note.tags : [note.source]);
-    for (const note of notes) for (const one of values(note)) counts.set(one, (counts.get(one) ?? 0) + 1);
-    const most = [...counts.keys()].sort((a, b) => counts.get(b) - counts.get(a)).slice(0, MOST_TAGS);
-    const bin = (note) => {
-      const found = most.findIndex((one) => values(note).includes(one));
-      return found < 0 ? most.length : found;
-    };
-    const labels = colour === "tag" ? [...most, "other"] : most;
-    return [labels.map((label, number) => [label, label === "other" ? "c7" : `c${number}`]), bin];
+    choose();
+  }
+
+  function toggle(bin) {
+    if (!off.delete(bin)) off.add(bin);
+    choose();
+    show();
   }
 
   // -- the canvas -----------------------------------------------------------------------------------------------
 
   const canvas = () => main.querySelector("canvas");
-  const placed = () => notes.filter((note) => note.place);
 
   function frame() {
-    const area = canvas();
-    const { width, height } = area.getBoundingClientRect();
-    const [xs, ys] = [0, 1].map((axis) => placed().map((note) => note.place[axis]));
-    const [left, right, top, bottom] = [Math.min(...xs), Math.max(...xs), Math.min(...ys), Math.max(...ys)];
-    const scale = view.zoom * Math.min((width - 50) / (right - left || 1), (height - 50) / (bottom - top || 1));
-    const middle = [(left + right) / 2 + view.x, (top + bottom) / 2 + view.y];
-    const at = ([x, y]) => [width / 2 + (x - middle[0]) * scale, height / 2 + (y - middle[1]) * scale];
-    return { area, width, height, scale, at };
+    const area = canvas(), { width, height, left, top } = area.getBoundingClientRect();
+    const scale = view.zoom * Math.min((width - 80) / bounds.width, (height - 80) / bounds.height);
+    const [x, y] = [bounds.x + view.x, bounds.y + view.y];
+    return { area, width, height, left, top, scale, x: (at) => width / 2 + (at - x) * scale, y: (at) => height / 2 + (at - y) * scale };
   }
 
-  function draw() {
-    if (!canvas()) return;
-    const { area, width, height, at } = frame();
+  // Once for each picture that the screen shows.
+  const draw = () => { planned ??= requestAnimationFrame(() => { planned = undefined; paint(); }); };
+
+  function paint() {
+    if (!canvas() || !placed.length) return;
+    const began = performance.now(), space = frame(), { area, width, height } = space;
     const ratio = devicePixelRatio || 1, ink = area.getContext("2d"), style = getComputedStyle(area);
     area.width = width * ratio;
     area.height = height * ratio;
     ink.scale(ratio, ratio);
-    const lit = new Set(chosen()), [, bin] = groups(), all = placed();
     const paints = [...main.querySelectorAll(".legend i")].map((one) => getComputedStyle(one).backgroundColor);
-    const size = Math.min(7, Math.max(2.5, 60 / Math.sqrt(all.length))) * Math.min(1.6, view.zoom ** 0.3);
-    const dot = (note, radius) => {
-      const [x, y] = at(note.place);
-      ink.moveTo(x + radius, y);
-      ink.arc(x, y, radius, 0, 7);
-    };
+    const size = Math.min(7, Math.max(2.5, 60 / Math.sqrt(placed.length))) * Math.min(1.6, view.zoom ** 0.3);
     const parts = paints.map(() => [[], []]); // dimmed and lit
-    for (const note of all) parts[bin(note)][lit.has(note) ? 1 : 0].push(note);
+    for (const note of placed) if (!off.has(note.bin)) parts[note.bin]?.[lit.has(note) ? 1 : 0].push(note);
     for (const shown of [0, 1]) {
-      ink.globalAlpha = shown ? 0.9 : 0.15;
-      for (let number = paints.length - 1; number >= 0; number--) { // "other" is below
+      ink.globalAlpha = shown ? 0.9 : 0.13;
+      for (let at = paints.length - 1; at >= 0; at--) { // "other" is below
         ink.beginPath();
-        for (const note of parts[number][shown]) dot(note, size);
-        ink.fillStyle = paints[number];
+        for (const note of parts[at][shown]) dot(ink, space.x(note.place[0]), space.y(note.place[1]), size);
+        ink.fillStyle = paints[at];
         ink.fill();
       }
     }
     ink.globalAlpha = 1;
-    if (pointed?.place) {
-      ink.beginPath();
-      dot(pointed, size + 4);
-      ink.lineWidth = 2;
-      ink.strokeStyle = style.color;
-      ink.stroke();
-    }
-    label(ink, all.filter((note) => lit.has(note)), at, size, style, width, height);
+    if (pointed?.place) point(ink, space, style, size);
+    label(ink, space, style, size);
+    area.dataset.took = (performance.now() - began).toFixed(2);
   }
 
-  // Titles next to points, as far as they cover neither each other nor another point.
-  function label(ink, shown, at, size, style, width, height) {
+  function dot(ink, x, y, size, round = placed.length < FEW) {
+    if (!round) return ink.rect(x - size, y - size, 2 * size, 2 * size);
+    ink.moveTo(x + size, y);
+    ink.arc(x, y, size, 0, 7);
+  }
+
+  // A ring around the note under the pointer, and lines to those that it is linked with.
+  function point(ink, space, style, size) {
+    const [x, y] = [space.x(pointed.place[0]), space.y(pointed.place[1])];
+    ink.strokeStyle = style.color;
+    ink.lineWidth = 1.5;
+    ink.beginPath();
+    for (const [to, down] of links) {
+      ink.moveTo(x, y);
+      ink.lineTo(space.x(to), space.y(down));
+    }
+    ink.stroke();
+    ink.lineWidth = 2;
+    ink.beginPath();
+    dot(ink, x, y, size + 4, true);
+    ink.stroke();
+  }
+
+  // Names of groups, and titles next to points, as far as they cover neither each other nor another point.
+  function label(ink, space, style, size) {
     const full = new Set(), cell = (x, y) => Math.round(x / 8) * 10000 + Math.round(y / 8);
-    for (const note of shown) full.add(cell(...at(note.place)));
-    ink.font = `12px ${style.fontFamily}`;
+    const { width, height } = space;
+    const inside = (x, y) => x > 0 && x < width && y > 0 && y < height;
+    const shown = chosen.filter((note) => note.place && inside(space.x(note.place[0]), space.y(note.place[1])));
     ink.textBaseline = "middle";
+    ink.strokeStyle = style.backgroundColor;
     ink.fillStyle = style.color;
-    const write = (note, text, whatever) => {
-      const [x, y] = at(note.place), wide = ink.measureText(text).width;
-      let from = x + size + 5;
-      if (from + wide > width - 4) from = x - size - 5 - wide;
-      const cells = [];
-      for (let right = 0; right <= wide + 8; right += 8) for (const down of [-8, 0, 8]) cells.push(cell(from + right, y + down));
-      const own = cell(x, y), outside = from < 0 || x < 0 || x > width || y < 0 || y > height;
-      if (!whatever && (outside || cells.some((one) => one !== own && full.has(one)))) return;
-      for (const one of cells) full.add(one);
-      if (whatever) {
-        from = Math.max(4, from);
-        ink.lineWidth = 6;
-        ink.strokeStyle = style.backgroundColor;
-        ink.strokeText(text, from, y);
+    const write = (text, x, y, away, whatever) => {
+      const wide = ink.measureText(text).width, cells = [];
+      let from = x + away;
+      if (from + wide > width - 4) from = x - away - wide;
+      for (let right = 0; right <= wide + 8; right += 8) {
+        for (const down of [-8, 0, 8]) cells.push(cell(from + right, y + down));
       }
-      ink.fillText(text, from, y);
+      const own = cell(x, y);
+      if (!whatever && (from < 0 || cells.some((one) => one !== own && full.has(one)))) return;
+      for (const one of cells) full.add(one);
+      ink.lineWidth = 5;
+      ink.strokeText(text, Math.max(4, from), y);
+      ink.fillText(text, Math.max(4, from), y);
     };
-    for (const note of shown) if (note !== pointed) write(note, note.title.length > 32 ? `${note.title.slice(0, 30).trimEnd()}…` : note.title);
-    if (pointed?.place) write(pointed, pointed.title, true);
+    if (colour === "subject") {
+      ink.font = `600 15px ${style.fontFamily}`;
+      groups.forEach(({ name, place: [x, y] }, at) => {
+        if (!off.has(at)) write(name, space.x(x), space.y(y), -ink.measureText(name).width / 2, true);
+      });
+    }
+    ink.font = `12px ${style.fontFamily}`;
+    if (shown.length <= MOST_LABELS) {
+      for (const note of shown) full.add(cell(space.x(note.place[0]), space.y(note.place[1])));
+      for (const { title, place: [x, y] } of shown) {
+        write(title.length > 32 ? `${title.slice(0, 30).trimEnd()}…` : title, space.x(x), space.y(y), size + 5);
+      }
+    }
+    if (pointed?.place) write(pointed.title, space.x(pointed.place[0]), space.y(pointed.place[1]), size + 7, true);
   }
 
   function nearest(event) {
-    const { area, at } = frame();
-    const box = area.getBoundingClientRect();
+    const space = frame(), x = event.clientX - space.left, y = event.clientY - space.top;
     let best, least = NEAR;
-    for (const note of chosen()) {
+    for (const note of chosen) {
       if (!note.place) continue;
-      const [x, y] = at(note.place);
-      const far = Math.hypot(x + box.left - event.clientX, y + box.top - event.clientY);
+      const far = Math.hypot(space.x(note.place[0]) - x, space.y(note.place[1]) - y);
       if (far < least) [best, least] = [note, far];
     }
     return best;
   }
 
-  function point(note) {
+  function look(note) {
     if (pointed === note) return;
-    pointed = note;
+    [pointed, links] = [note, linked.get(note?.ref) ?? []];
+    clearTimeout(waiting);
+    if (note && !linked.has(note.ref)) waiting = setTimeout(() => follow(note), PAUSE);
     canvas()?.classList.toggle("on-note", Boolean(note));
     draw();
   }
 
+  async function follow(note) {
+    const found = await get(`/notes/${part(note.ref)}`, {}, signal);
+    const refs = new Set([...found.links, ...found.linked_from].map((one) => one.ref));
+    linked.set(note.ref, placed.filter((one) => refs.has(one.ref)).map((one) => one.place));
+    if (pointed !== note) return;
+    links = linked.get(note.ref);
+    draw();
+  }
+
   function zoom(times, event) {
-    if (!placed().length) return;
-    const { area, width, height, scale } = frame();
-    const box = area.getBoundingClientRect();
-    const next = Math.min(40, Math.max(1, view.zoom * times));
+    if (!placed.length) return;
+    const { left, top, width, height, scale } = frame(), next = Math.min(40, Math.max(1, view.zoom * times));
     const stay = (1 / scale) * (1 - view.zoom / next); // what is under the pointer stays there
-    view.x += event ? (event.clientX - box.left - width / 2) * stay : 0;
-    view.y += event ? (event.clientY - box.top - height / 2) * stay : 0;
+    view.x += event ? (event.clientX - left - width / 2) * stay : 0;
+    view.y += event ? (event.clientY - top - height / 2) * stay : 0;
     view.zoom = next;
     if (next === 1) view.x = view.y = 0;
     draw();
@@ -158,7 +202,8 @@ export async function open(main, { query, signal, go, onChange, setKeys }) {
   let drag;
   const hold = (event) => { drag = { moved: 0 }; canvas().setPointerCapture(event.pointerId); };
   const move = (event) => {
-    if (!drag || !placed().length) return point(nearest(event));
+    if (!placed.length) return;
+    if (!drag) return look(nearest(event));
     const { scale } = frame();
     view.x -= event.movementX / scale;
     view.y -= event.movementY / scale;
@@ -166,7 +211,7 @@ export async function open(main, { query, signal, go, onChange, setKeys }) {
     draw();
   };
   const release = (event) => {
-    const note = drag?.moved < 5 && nearest(event);
+    const note = drag?.moved < 5 && placed.length && nearest(event);
     drag = undefined;
     if (note) go(notePath(note.ref));
   };
@@ -174,41 +219,69 @@ export async function open(main, { query, signal, go, onChange, setKeys }) {
 
   // -- the page -------------------------------------------------------------------------------------------------
 
-  function choose(change) {
-    ({ filter, colour } = { filter, colour, ...change });
-    listed = LISTED;
-    const asked = new URLSearchParams({ ...(filter && { q: filter }), ...(colour !== "tag" && { colour }) });
-    history.replaceState(null, "", asked.size ? `?${asked}` : location.pathname);
+  function keep() {
+    const shown = new URLSearchParams({ ...(filter && { q: filter }), ...(colour !== "subject" && { colour }) });
+    history.replaceState(null, "", shown.size ? `?${shown}` : location.pathname);
+  }
+
+  // Words of titles and tags at once, and after a pause what a search finds.
+  function type(text) {
+    [filter, hits, listed] = [text, [], LISTED];
+    clearTimeout(asked);
+    if (filter.trim()) asked = setTimeout(ask, PAUSE);
+    keep();
+    choose();
     show();
   }
 
+  async function ask() {
+    const q = filter, found = await get("/search", { q, typing: true, limit: MOST_HITS }, signal);
+    if (q !== filter) return;
+    hits = found.hits.map((hit) => hit.ref.replace(/#L.*/, ""));
+    choose();
+    show();
+  }
+
+  function colourBy(chosen) {
+    [colour, off, listed] = [chosen, new Set(), LISTED];
+    keep();
+    sort();
+    show();
+  }
+
+  const arranging = () => {
+    if (!working) return notes.length ? "" : "There are no notes here yet.";
+    if (!progress) return placed.length ? "Updating…" : "Arranging your notes…";
+    return html`<label>${placed.length ? "Updating" : "Arranging your notes"}
+      <progress max=${progress.total} .value=${progress.done}></progress></label>`;
+  };
+
   function show() {
-    const found = chosen(), [legend] = groups();
-    const state = filter ? `${found.length.toLocaleString("en")} of ${count(notes.length, "note")}` : count(notes.length, "note");
-    const waiting = working && !placed().length;
+    const number = chosen.length.toLocaleString("en"), all = count(notes.length, "note");
     render(html`<h1>Map</h1>
       <div class="row">
-        <input class="grow" aria-label="Filter notes" placeholder="Filter by title or tag" .value=${filter} @input=${(event) => choose({ filter: event.target.value })}>
-        <label>Colour <select @change=${(event) => choose({ colour: event.target.value })}>${["tag", "source", "age"].map(
+        <input type="text" class="grow" aria-label="Light notes" placeholder="Light notes by title, tag or meaning" .value=${filter}
+          @input=${(event) => type(event.target.value)}>
+        <label>Colour <select @change=${(event) => colourBy(event.target.value)}>${COLOURS.map(
           (one) => html`<option ?selected=${one === colour}>${one}</option>`)}</select></label>
       </div>
       ${failed ? problem(failed) : nothing}
       <div class="sides">
         <figure>
-          <canvas role="img" aria-label=${`${count(notes.length, "note")} by meaning: similar notes are close together. The list has the same notes.`}
-            @pointerdown=${hold} @pointermove=${move} @pointerup=${release} @pointerleave=${() => point()} @wheel=${wheel}></canvas>
-          <p class="state soft" role="status">${!notes.length && !working ? "There are no notes here yet." : waiting ? "Arranging your notes…" : working ? "Updating…" : ""}</p>
-          <div class="zoom">
-            <button aria-label="Zoom in" @click=${() => zoom(1.5)}>+</button><button aria-label="Zoom out" @click=${() => zoom(1 / 1.5)}>−</button>
-          </div>
-          <figcaption class="legend">${legend.map(([text, kind]) => html`<span><i class=${kind}></i>${text}</span>`)}</figcaption>
+          <canvas role="img" aria-label=${`${all} by meaning: similar notes are close together. The list has the same notes.`}
+            @pointerdown=${hold} @pointermove=${move} @pointerup=${release} @pointerleave=${() => look()} @wheel=${wheel}></canvas>
+          <p class="state soft" role="status">${arranging()}</p>
+          <div class="zoom"><button aria-label="Zoom in" @click=${() => zoom(1.5)}>+</button>
+            <button aria-label="Zoom out" @click=${() => zoom(1 / 1.5)}>−</button></div>
+          <figcaption class="legend">${legend.map(({ label, paint }, at) => html`
+            <button class="quiet" aria-pressed=${!off.has(at)} @click=${() => toggle(at)}><i class=${paint}></i>${label}</button>`)}</figcaption>
         </figure>
         <section aria-label="Notes">
-          <p class="soft small" role="status">${state}</p>
-          <ol tabindex="0" aria-label="Notes on the map">${found.slice(0, listed).map((note) => html`
-            <li @pointerenter=${() => point(note)} @focusin=${() => point(note)} @pointerleave=${() => point()}>
+          <p class="soft small" role="status">${chosen.length < notes.length ? `${number} of ${all}` : all}</p>
+          <ol tabindex="0" aria-label="Notes on the map">${chosen.slice(0, listed).map((note) => html`
+            <li @pointerenter=${() => look(note)} @focusin=${() => look(note)} @pointerleave=${() => look()}>
               ${noteLink(note.ref, note.title)}<span class="soft small">${note.source} · ${when(note.created)}</span></li>`)}
-            ${found.length > listed ? html`<li><button @click=${() => { listed += 5 * LISTED; show(); }}>Show more</button></li>` : nothing}
+            ${chosen.length > listed ? html`<li><button @click=${() => { listed += 5 * LISTED; show(); }}>Show more</button></li>` : nothing}
           </ol>
         </section>
       </div>`, main);
@@ -218,25 +291,33 @@ export async function open(main, { query, signal, go, onChange, setKeys }) {
   const load = inTurn(async () => {
     clearTimeout(timer);
     try {
-      ({ notes, working } = await get("/map", {}, signal));
+      ({ notes, groups, working, progress } = await get("/map", {}, signal));
       failed = undefined;
     } catch (error) {
       if (signal.aborted) throw error;
       [failed, working] = [error, false];
     }
+    for (const note of notes) note.text = [note.title, note.ref, ...note.tags].join(" ").toLowerCase();
+    placed = notes.filter((note) => note.place);
+    const [left, top, right, bottom] = placed.reduce(([x, y, X, Y], { place: [a, b] }) => [
+      Math.min(x, a), Math.min(y, b), Math.max(X, a), Math.max(Y, b)], [Infinity, Infinity, -Infinity, -Infinity]);
+    bounds = { x: (left + right) / 2, y: (top + bottom) / 2, width: right - left || 1, height: bottom - top || 1 };
     pointed = undefined;
+    linked.clear();
+    sort();
     show();
-    if (working) timer = setTimeout(load, 500 + notes.length / 4);
+    if (working) timer = setTimeout(load, 500);
   });
 
   setKeys({
-    f: ["Filter", () => main.querySelector("input").focus()],
-    c: ["Next colour", () => choose({ colour: { tag: "source", source: "age", age: "tag" }[colour] })],
+    f: ["Light notes", () => main.querySelector("input").focus()],
+    c: ["Next colour", () => colourBy(COLOURS[(COLOURS.indexOf(colour) + 1) % COLOURS.length])],
     "+": ["Zoom in", () => zoom(1.5)],
     "-": ["Zoom out", () => zoom(1 / 1.5)],
   });
   onChange(load);
   await load();
+  if (filter) ask();
   const resized = new ResizeObserver(draw), themed = new MutationObserver(draw);
   resized.observe(canvas());
   themed.observe(document.documentElement, { attributes: true });
