@@ -126,7 +126,7 @@ def place_notes(kb: LocalKnowledgeBase, report: Report) -> None:
     units = np.array([vectors[note.id] for note in placed], np.float32)
     found = arrange(units, earlier, lambda done, total: report("arrange", done, total)).round(2)
     groups = min(MOST_GROUPS, len(found) // NOTES_OF_A_GROUP)
-    middles = centres(found, groups).round(2).tolist() if groups > 1 else []
+    middles: list[list[float]] = centres(found, groups).round(2).tolist() if groups > 1 else []
     places = {_key(note): place for note, place in zip(placed, found.tolist(), strict=True)}
     kept = {"state": state, "places": places, "groups": middles}
     change_json(_file(kb), lambda stored: stored.update({kb.root: kept}))

@@ -118,3 +118,36 @@ def test_on_a_phone_the_rest_of_the_menu_is_behind_one_button(page: Any) -> None
         .filter((one) => one.checkVisibility() && one.getBoundingClientRect().height < 40)
         .map((one) => one.outerHTML)""")
     assert small == []
+
+
+def test_the_palette_opens_notes_asks_and_does_what_keys_do(page: Any) -> None:
+    page.wait_for_selector("input[type=search]")
+    page.keyboard.press("Control+k")
+    page.wait_for_selector(".palette [role=option]")
+    inspect(page, "palette")
+    page.keyboard.type("soup thurs")
+    until(page, "document.querySelector('[aria-selected=true] .title').innerText === 'Soup on Thursdays'")
+    page.keyboard.press("Enter")
+    until(page, "location.pathname === '/note/memory:thursday-soup'")
+    page.wait_for_selector(".note .prose")
+
+    page.keyboard.press("Control+k")
+    page.wait_for_selector(".palette input")
+    page.keyboard.type("what does the bell cost")
+    page.wait_for_selector("[role=option]:has-text('Ask: what does the bell cost')")
+    until(page, "document.querySelector('[aria-selected=true]')")
+    while "Ask:" not in page.inner_text("[aria-selected=true]"):
+        page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    until(page, "location.search === '?q=what+does+the+bell+cost' || location.search.includes('what%20does')")
+    page.wait_for_selector(".search .hit")
+
+    page.keyboard.press("Control+k")
+    page.wait_for_selector(".palette input")
+    page.keyboard.type("theme: dark")
+    page.click("[role=option]:has-text('Theme: dark')")
+    until(page, "document.documentElement.dataset.theme === 'dark' && !document.querySelector('co-palette')")
+    page.keyboard.press("Control+k")
+    page.wait_for_selector(".palette input")
+    page.keyboard.press("Escape")
+    until(page, "!document.querySelector('co-palette')")

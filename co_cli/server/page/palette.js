@@ -21,7 +21,7 @@ class Palette extends HTMLElement {
   // Titles for what is typed; the newest text wins.
   async search() {
     const { typed } = this;
-    if (typed.trim()) this.notes = (await get("/titles", { q: typed, limit: TITLES })).titles;
+    if (typed.trim()) this.notes = await get("/titles", { q: typed, limit: TITLES });
     this.found = typed;
     if (this.isConnected) this.draw();
   }
