@@ -9,6 +9,7 @@ import re
 import time
 from dataclasses import replace
 
+from co_cli.embedding.multilingual import is_english
 from co_cli.embedding.space import Vector, VectorSpace
 from co_cli.errors import EmbeddingError, SettingsError
 from co_cli.hits import SearchResult
@@ -16,7 +17,7 @@ from co_cli.index.engine import EXPIRED, ReadTransaction, StoredPassage
 from co_cli.index.indexed_notes import IndexedNotes, View
 from co_cli.notes.language import guess_language
 from co_cli.retrieval.candidates import DEPTH, Ask, Candidates, gather
-from co_cli.retrieval.query import LONGEST_EMBEDDED, parse
+from co_cli.retrieval.query import LONGEST_EMBEDDED, Query, parse
 from co_cli.retrieval.request import Attempt, SearchRequest, attempts
 from co_cli.retrieval.rerank import READ, is_readable, read, rerank
 from co_cli.retrieval.results import answers, best_of_each_note, make_result, read_text
@@ -113,8 +114,11 @@ def _answer(index: IndexedNotes, request: SearchRequest, attempt: Attempt) -> tu
             if request.wants_meaning and answering is not None and (space is None or space.key != answering.key):
                 space = index.seen.space = answering
                 continue  # the first search, or another model took over
-            asked_in = guess_language(attempt.query.text)
-            if answering and not all(map(answering.knows, languages)) and not answering.knows(asked_in):
+            if (
+                answering
+                and not all(map(answering.knows, languages))
+                and not answering.knows(_asked_in(reader, view, attempt.query))
+            ):
                 embedded = None, None  # only words compare English notes with those in other languages
             if condition is not None:
                 selected = select(reader, view.scope, condition)
@@ -127,6 +131,14 @@ def _answer(index: IndexedNotes, request: SearchRequest, attempt: Attempt) -> tu
                 trace = _rank_candidates(index, reader, prepared, gather(reader, ask, view.space, prepared.vector))
         trace = _read_first(trace) if trace.is_read and trace.scores.scored else trace
         return make_result(index, trace), trace
+
+
+def _asked_in(reader: ReadTransaction, view: View, query: Query) -> str:
+    """The language of a query. One too short to tell, with words that are not English, is in that of its best match."""
+    language = guess_language(query.text)
+    told = language or is_english(query.text)
+    best = [] if told else [match.passage for match in reader.words(view.scope, query.words, 1)]
+    return reader.passages(best)[best[0]].language if best else language
 
 
 def _query_vector(

@@ -81,6 +81,17 @@ def test_a_question_that_is_not_english_is_answered_by_words(open_kb: Open, thre
     assert kb.search("when is the boiler repaired?").backend == "hybrid"
 
 
+def test_a_question_too_short_to_tell_is_in_the_language_of_the_note_that_has_its_words(
+    open_kb: Open, three: Vault
+) -> None:
+    kb = open_kb()
+    kb.sync()
+
+    asked = ["Kessel Schlüssel", "technicien clé", "Egger boiler", "heating engineer visit", "Xyzzy Frobnitz"]
+
+    assert [kb.search(query).backend for query in asked] == ["fts5", "fts5", "hybrid", "hybrid", "hybrid"]
+
+
 def test_notes_in_other_languages_have_vectors_of_a_model_that_knows_them(
     open_kb: Open, three: Vault, inside: Inside
 ) -> None:
