@@ -37,7 +37,8 @@ const nextTheme = () => chooseTheme(THEMES[(THEMES.indexOf(theme.value) + 1) % T
 const newNote = () => { if (mayWrite()) go("/note/"); };
 
 const entry = ([path, module, title]) => html`
-  <a href=${path} aria-current=${module === current.value ? "page" : nothing}>${icon(module === "search" ? "home" : module)}<span>${title}</span>
+  <a href=${path} aria-current=${module === current.value ? "page" : nothing}>
+    ${icon(module === "search" ? "home" : module)}<span>${title}</span>
     ${module === "review" && reviewCount.value ? badge(reviewCount.value, "accent") : nothing}</a>`;
 
 function menu() {
@@ -48,15 +49,18 @@ function menu() {
   render(html`
     <a class="brand" href="/" title=${session.value.vault}>
       <img src=${new URL("icon.svg", import.meta.url)} alt="" width="28" height="28"><span>${name}</span></a>
-    ${mayWrite() ? html`<a class="button primary new" href="/note/" title="New note (n)">${icon("new")}<span>New</span></a>` : nothing}
+    ${mayWrite() ? html`<a class="button primary new" href="/note/" title="New note (n)">
+      ${icon("new")}<span>New</span></a>` : nothing}
     <button class="jump" @click=${openPalette} aria-label="Search or go to (${keyText("Mod+k")})">
       ${icon("search")}<span>Go to…</span><kbd>${keyText("Mod+k")}</kbd></button>
     <nav aria-label="Views">${pages.slice(0, IN_BAR).map(entry)}
-      <details class="more"><summary>${icon("more")}<span>More</span></summary><div>${pages.slice(IN_BAR).map(entry)}</div></details></nav>
+      <details class="more"><summary>${icon("more")}<span>More</span></summary>
+        <div>${pages.slice(IN_BAR).map(entry)}</div></details></nav>
     <div class="tools">
       <button class="quiet" @click=${nextTheme} title="Theme: ${theme.value}" aria-label="Theme: ${theme.value}">
         ${icon("theme")}</button>
-      <button class="quiet keyboard" @click=${showKeys} title="Keys (?)" aria-label="Keys">${icon("keys")}</button></div>
+      <button class="quiet keyboard" @click=${showKeys} title="Keys (?)" aria-label="Keys">
+        ${icon("keys")}</button></div>
     ${sample.on ? html`<p class="sample">This is a sample: notes of a small team that makes tide clocks.
       <button class="quiet" @click=${leaveSample}>Back to your vault</button></p>` : nothing}`, top);
   top.querySelector(".more").open = wide.matches; // there the others are always shown
@@ -69,10 +73,10 @@ function leaveSample() {
 
 // A bar that stays while the server does not answer; pages load again by themselves when it is back.
 function showConnection() {
-  const text = "co is not running. Start it again with `co web`: this page goes on by itself, and keeps what you typed.";
   const bar = document.getElementById("offline");
   bar.hidden = online.value === "on";
-  bar.textContent = online.value === "on" ? "" : text.replaceAll("`", "");
+  const text = "co is not running. When you start it again, this page goes on and has what you typed.";
+  bar.textContent = bar.hidden ? "" : text;
 }
 
 // What no view catches. A request that was cut off by leaving its view does not matter.
@@ -106,8 +110,8 @@ const styles = {};
 export function style(module) {
   return styles[module] ??= new Promise((done) => {
     const href = new URL(`${module}.css`, import.meta.url);
-    const link = Object.assign(document.createElement("link"), { rel: "stylesheet", href, onload: done, onerror: done });
-    document.head.append(link);
+    const link = document.createElement("link");
+    document.head.append(Object.assign(link, { rel: "stylesheet", href, onload: done, onerror: done }));
   });
 }
 
@@ -137,7 +141,9 @@ async function open() {
   setKeys({});
   closeDialog();
   current.value = found?.module;
-  if (!found) return show(html`<h1>Not found</h1><p>There is no page ${location.pathname}. <a href="/">Search instead</a></p>`);
+  if (!found) {
+    return show(html`<h1>Not found</h1><p>There is no page ${location.pathname}. <a href="/">Search instead</a></p>`);
+  }
   const late = setTimeout(() => {
     if (!signal.aborted) main.classList.add("coming");
   }, SKELETON);
@@ -177,16 +183,17 @@ const show = (content) => render(content, emptied());
 // Back and forward restore the scroll, when the view is there again.
 const places = JSON.parse(sessionStorage.getItem("co-scroll") ?? "{}");
 history.scrollRestoration = "manual";
-addEventListener("scroll", () => { if (!opening) places[location.pathname + location.search] = scrollY; }, { passive: true });
+const here = () => location.pathname + location.search;
+addEventListener("scroll", () => { if (!opening) places[here()] = scrollY; }, { passive: true });
 addEventListener("pagehide", () => sessionStorage.setItem("co-scroll", JSON.stringify(places)));
 addEventListener("popstate", async () => {
-  const place = places[location.pathname + location.search] ?? 0;
+  const place = places[here()] ?? 0;
   await open();
   scrollTo(0, place);
 });
 addEventListener("click", (event) => {
-  const link = event.target.closest?.("a[href]");
-  if (!link || event.defaultPrevented || event.button || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
+  const link = event.target.closest?.("a[href]"), { metaKey, ctrlKey, shiftKey, altKey } = event;
+  if (!link || event.defaultPrevented || event.button || metaKey || ctrlKey || shiftKey || altKey) return;
   if (link.origin !== location.origin || link.target || link.hasAttribute("download")) return;
   if (link.getAttribute("href").startsWith("#")) return;
   event.preventDefault();
@@ -213,7 +220,8 @@ setAlways({
   "Mod+k": ["Search or go to", openPalette],
   "/": ["Search", () => go("/").then(() => main.querySelector("input[type=search]")?.focus())],
   n: ["New note", newNote],
-  ...Object.fromEntries(PAGES.filter((one) => one[3]).map(([path, , title, key]) => [`g ${key}`, [`Go to ${title}`, () => go(path)]])),
+  ...Object.fromEntries(PAGES.filter((one) => one[3]).map(
+    ([path, , title, key]) => [`g ${key}`, [`Go to ${title}`, () => go(path)]])),
   "?": ["Show keys", showKeys],
 });
 
@@ -235,10 +243,11 @@ onSignedOut(() => {
   leave.abort();
   if (main.querySelector("#token")) return;
   document.getElementById("top").replaceChildren();
-  show(html`<h1>Sign in</h1><p>Open the newest address that <code>co web</code> printed; if it has ended, start it again.
-    What you typed and did not save is kept in this browser.</p>
+  show(html`<h1>Sign in</h1><p>Open the newest address that <code>co web</code> printed; if it has ended, start it
+    again. What you typed and did not save is kept in this browser.</p>
     <form class="row" @submit=${enter}><label for="token">Or your token for <code>co serve</code></label>
-      <input id="token" type="password" autocomplete="current-password" required><button class="primary">Sign in</button></form>`);
+      <input id="token" type="password" autocomplete="current-password" required>
+      <button class="primary">Sign in</button></form>`);
   addEventListener("storage", (event) => { if (event.key === TOKEN) location.reload(); }); // signed in, in another tab
 });
 

@@ -10,7 +10,8 @@ const PATHS = {
   activity: "M3 12h4l3-8 4 16 3-8h4",
   review: "M4 5h16v14H4zm0 8h5l1.5 2h3L15 13h5",
   given: "M4 5h16v11H9l-5 4z",
-  map: "M6 7a2 2 0 1 0 0-4 2 2 0 0 0 0 4m12 6a2 2 0 1 0 0-4 2 2 0 0 0 0 4M8 21a2 2 0 1 0 0-4 2 2 0 0 0 0 4M7.9 6 16.2 10M6.4 7l1.2 10m2-.8 6.8-4.1",
+  map: "M6 7a2 2 0 1 0 0-4 2 2 0 0 0 0 4m12 6a2 2 0 1 0 0-4 2 2 0 0 0 0 4M8 21a2 2 0 1 0 0-4 2 2 0 0 0 0 4" +
+    "M7.9 6 16.2 10M6.4 7l1.2 10m2-.8 6.8-4.1",
   health: "M12 20S4 15 4 9a4 4 0 0 1 8-1 4 4 0 0 1 8 1c0 6-8 11-8 11",
   // kinds of notes
   memory: "M12 3a6 6 0 0 0-4 10.5c.8.8 1 1.5 1 2.5h6c0-1 .2-1.7 1-2.5A6 6 0 0 0 12 3M10 20h4",
@@ -39,4 +40,5 @@ const PATHS = {
 };
 
 // An icon by its name; a kind that has none looks like an article.
-export const icon = (name) => svg`<svg class="icon" viewBox="0 0 24 24" aria-hidden="true"><path d=${PATHS[name] ?? PATHS.article}/></svg>`;
+export const icon = (name) => svg`<svg class="icon" viewBox="0 0 24 24" aria-hidden="true">
+  <path d=${PATHS[name] ?? PATHS.article}/></svg>`;

@@ -11,7 +11,8 @@ export const setAlways = (keys) => { always = keys; };
 export const setKeys = (keys) => { ofView = keys; };
 export const allKeys = () => ({ ...always, ...ofView });
 
-export const keyText = (key) => key.replace("Mod+", onMac ? "⌘" : "Ctrl+").replace(/\+(\w)$|⌘(\w)$/, (all) => all.toUpperCase());
+export const keyText = (key) => key.startsWith("Mod+")
+  ? `${onMac ? "⌘" : "Ctrl+"}${key[4].toUpperCase()}${key.slice(5)}` : key;
 
 function nameOf(event) {
   const key = event.key.length === 1 && event.ctrlKey | event.metaKey ? event.key.toLowerCase() : event.key;

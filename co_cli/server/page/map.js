@@ -36,7 +36,8 @@ export async function open(main, { query, signal, go, onChange, setKeys }) {
       for (const note of notes) note.bin = note.group ?? -1;
     } else if (colour === "age") {
       legend = AGES.map(([label], at) => ({ label, paint: `a${at}` }));
-      for (const note of notes) note.bin = AGES.findIndex(([, days]) => Date.now() - new Date(note.created) < days * DAY);
+      const old = (note) => (Date.now() - new Date(note.created)) / DAY;
+      for (const note of notes) note.bin = AGES.findIndex(([, days]) => old(note) < days);
     } else {
       const counts = new Map(), values = (note) => (colour === "source" ? [note.source] : note.tags);
       for (const note of notes) for (const one of values(note)) counts.set(one, (counts.get(one) ?? 0) + 1);
@@ -65,7 +66,8 @@ export async function open(main, { query, signal, go, onChange, setKeys }) {
     const area = canvas(), { width, height, left, top } = area.getBoundingClientRect();
     const scale = view.zoom * Math.min((width - 80) / bounds.width, (height - 80) / bounds.height);
     const [x, y] = [bounds.x + view.x, bounds.y + view.y];
-    return { area, width, height, left, top, scale, x: (at) => width / 2 + (at - x) * scale, y: (at) => height / 2 + (at - y) * scale };
+    const place = { x: (at) => width / 2 + (at - x) * scale, y: (at) => height / 2 + (at - y) * scale };
+    return { area, width, height, left, top, scale, ...place };
   }
 
   // Once for each picture that the screen shows.
@@ -215,7 +217,10 @@ export async function open(main, { query, signal, go, onChange, setKeys }) {
     drag = undefined;
     if (note) go(notePath(note.ref));
   };
-  const wheel = { handleEvent(event) { event.preventDefault(); zoom(1.0015 ** -event.deltaY, event); }, passive: false };
+  const wheel = {
+    handleEvent(event) { event.preventDefault(); zoom(1.0015 ** -event.deltaY, event); },
+    passive: false,
+  };
 
   // -- the page -------------------------------------------------------------------------------------------------
 
@@ -256,32 +261,37 @@ export async function open(main, { query, signal, go, onChange, setKeys }) {
       <progress max=${progress.total} .value=${progress.done}></progress></label>`;
   };
 
+  const more = () => { listed += 5 * LISTED; show(); };
+
   function show() {
     const number = chosen.length.toLocaleString("en"), all = count(notes.length, "note");
     render(html`<h1>Map</h1>
       <div class="row">
-        <input type="text" class="grow" aria-label="Light notes" placeholder="Light notes by title, tag or meaning" .value=${filter}
-          @input=${(event) => type(event.target.value)}>
+        <input type="text" class="grow" aria-label="Light notes" placeholder="Light notes by title, tag or meaning"
+          .value=${filter} @input=${(event) => type(event.target.value)}>
         <label>Colour <select @change=${(event) => colourBy(event.target.value)}>${COLOURS.map(
           (one) => html`<option ?selected=${one === colour}>${one}</option>`)}</select></label>
       </div>
       ${failed ? problem(failed) : nothing}
       <div class="sides">
         <figure>
-          <canvas role="img" aria-label=${`${all} by meaning: similar notes are close together. The list has the same notes.`}
-            @pointerdown=${hold} @pointermove=${move} @pointerup=${release} @pointerleave=${() => look()} @wheel=${wheel}></canvas>
+          <canvas role="img" @pointerdown=${hold} @pointermove=${move} @pointerup=${release} @wheel=${wheel}
+            @pointerleave=${() => look()} aria-label="${all} by meaning: similar notes are close together. The list has
+            the same notes."></canvas>
           <p class="state soft" role="status">${arranging()}</p>
           <div class="zoom"><button aria-label="Zoom in" @click=${() => zoom(1.5)}>+</button>
             <button aria-label="Zoom out" @click=${() => zoom(1 / 1.5)}>−</button></div>
           <figcaption class="legend">${legend.map(({ label, paint }, at) => html`
-            <button class="quiet" aria-pressed=${!off.has(at)} @click=${() => toggle(at)}><i class=${paint}></i>${label}</button>`)}</figcaption>
+            <button class="quiet" aria-pressed=${!off.has(at)} @click=${() => toggle(at)}>
+              <i class=${paint}></i>${label}</button>`)}</figcaption>
         </figure>
         <section aria-label="Notes">
           <p class="soft small" role="status">${chosen.length < notes.length ? `${number} of ${all}` : all}</p>
           <ol tabindex="0" aria-label="Notes on the map">${chosen.slice(0, listed).map((note) => html`
             <li @pointerenter=${() => look(note)} @focusin=${() => look(note)} @pointerleave=${() => look()}>
-              ${noteLink(note.ref, note.title)}<span class="soft small">${note.source} · ${when(note.created)}</span></li>`)}
-            ${chosen.length > listed ? html`<li><button @click=${() => { listed += 5 * LISTED; show(); }}>Show more</button></li>` : nothing}
+              ${noteLink(note.ref, note.title)}
+              <span class="soft small">${note.source} · ${when(note.created)}</span></li>`)}
+            ${chosen.length > listed ? html`<li><button @click=${more}>Show more</button></li>` : nothing}
           </ol>
         </section>
       </div>`, main);

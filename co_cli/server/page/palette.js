@@ -46,6 +46,12 @@ class Palette extends HTMLElement {
 
   items() { return this.groups().flatMap(([, items]) => items); }
 
+  select(place) {
+    if (this.selected === place) return;
+    this.selected = place;
+    this.draw();
+  }
+
   choose(item, elsewhere) {
     if (!item) return;
     this.dialog.close();
@@ -75,18 +81,24 @@ class Palette extends HTMLElement {
     let at = -1;
     const option = (item) => {
       const mine = ++at, chosen = mine === this.selected;
-      return html`<li role="option" id="option-${mine}" aria-selected=${chosen} @click=${(event) => this.choose(item, event.metaKey || event.ctrlKey)}
-        @pointermove=${() => { if (this.selected !== mine) { this.selected = mine; this.draw(); } }}>
-        ${icon(item.icon)}<span class="title">${item.title}</span>${item.about ? html`<span class="soft small">${item.about}</span>` : nothing}
+      return html`<li role="option" id="option-${mine}" aria-selected=${chosen} @pointermove=${() => this.select(mine)}
+          @click=${(event) => this.choose(item, event.metaKey || event.ctrlKey)}>
+        ${icon(item.icon)}<span class="title">${item.title}</span>
+        ${item.about ? html`<span class="soft small">${item.about}</span>` : nothing}
         ${item.key ? html`<kbd>${keyText(item.key)}</kbd>` : nothing}</li>`;
     };
-    render(html`<dialog class="palette" aria-label="Search or go to" @click=${(event) => { if (event.target === this.dialog) this.dialog.close(); }}>
-      <input type="text" role="combobox" aria-expanded="true" aria-controls="options" aria-autocomplete="list" autocomplete="off"
-        spellcheck="false" aria-activedescendant="option-${this.selected}" aria-label="Search or go to" placeholder="A title, a question, or what to do"
+    const beside = (event) => { if (event.target === this.dialog) this.dialog.close(); };
+    const groups = this.groups().filter(([, items]) => items.length);
+    render(html`<dialog class="palette" aria-label="Search or go to" @click=${beside}>
+      <input type="text" role="combobox" aria-expanded="true" aria-controls="options" aria-autocomplete="list"
+        autocomplete="off" spellcheck="false" aria-activedescendant="option-${this.selected}"
+        aria-label="Search or go to" placeholder="A title, a question, or what to do"
         @input=${(event) => this.type(event)} @keydown=${(event) => this.press(event)}>
-      <div id="options" role="listbox" aria-label="Choices">${this.groups().filter(([, items]) => items.length).map(([name, items]) => html`
-        <ul role="group" aria-label=${name}><li role="presentation" class="name soft small">${name}</li>${items.map(option)}</ul>`)}</div>
-      <p class="small soft foot"><kbd>↑</kbd> <kbd>↓</kbd> choose · <kbd>Enter</kbd> open · <kbd>${keyText("Mod+Enter")}</kbd> in a new tab · <kbd>Esc</kbd> close</p>
+      <div id="options" role="listbox" aria-label="Choices">${groups.map(([name, items]) => html`
+        <ul role="group" aria-label=${name}><li role="presentation" class="name soft small">${name}</li>
+          ${items.map(option)}</ul>`)}</div>
+      <p class="small soft foot"><kbd>↑</kbd> <kbd>↓</kbd> choose · <kbd>Enter</kbd> open ·
+        <kbd>${keyText("Mod+Enter")}</kbd> in a new tab · <kbd>Esc</kbd> close</p>
     </dialog>`, this);
   }
 }

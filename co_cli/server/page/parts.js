@@ -28,7 +28,8 @@ export const withCode = (text) => text.split("`").map((one, at) => at % 2 ? html
 
 export const badge = (text, kind = "") => html`<span class="badge ${kind}">${text}</span>`;
 
-const STEPS = [["year", 31557600], ["month", 2629800], ["week", 604800], ["day", 86400], ["hour", 3600], ["minute", 60]];
+const STEPS = [["year", 31557600], ["month", 2629800], ["week", 604800], ["day", 86400], ["hour", 3600],
+  ["minute", 60]];
 const relative = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
 
 // A moment (seconds or text) as `3 days ago`, with the full date as its title.
@@ -80,9 +81,11 @@ export async function once(what, fn) {
 }
 
 // A button with a menu below it: [[title, function, kind of button]]. The frame closes it.
-export const menuButton = (name, items) => html`<details class="menu"><summary class="button" aria-label=${name} title=${name}>
-  ${icon("more")}</summary><div>${items.map(([title, fn, kind = ""]) => html`<button class="quiet ${kind}" @click=${fn}>${title}</button>`)}
-  </div></details>`;
+export const menuButton = (name, items) => html`<details class="menu">
+  <summary class="button" aria-label=${name} title=${name}>${icon("more")}</summary>
+  <div>${items.map(([title, fn, kind = ""]) => html`
+    <button class="quiet ${kind}" @click=${fn}>${title}</button>`)}</div>
+</details>`;
 
 // Arrows, Home and End move the focus among the elements of a list: @keydown=${arrows(".hit a")}.
 export const arrows = (selector) => (event) => {
@@ -100,7 +103,8 @@ export function dialog(title, content) {
   closeDialog();
   const element = document.createElement("dialog");
   element.setAttribute("aria-label", title);
-  render(html`<h2>${title}</h2>${content}<div class="row end"><button autofocus @click=${() => element.close()}>Close</button></div>`, element);
+  render(html`<h2>${title}</h2>${content}<div class="row end">
+    <button autofocus @click=${() => element.close()}>Close</button></div>`, element);
   element.addEventListener("close", () => element.remove());
   document.body.append(element);
   element.showModal();
