@@ -145,6 +145,8 @@ class ShownSession(NamedTuple):
     session: AgentSession
     entries: list[Entry]
     titles: dict[str, str]
+    stopped: list[str]
+    """Refs of the notes that are marked `loading: never` since."""
     talk: ShownConversation | None
     """What was said, if the conversation was kept."""
 
@@ -181,7 +183,9 @@ def show_agent_session(kb: LocalKnowledgeBase, asked: OneSession) -> ShownSessio
     session, entries = found
     kept = _kept(kb, session.conversation)
     talk = _conversation(kb, kept[0].ref, 0, 1_000) if kept else None
-    return ShownSession(session, entries, _titles(kb, _refs(entries)), talk)
+    named = _notes(kb, _refs(entries))
+    stopped = [note.ref for note in named if note.frontmatter.get("loading") == "never"]
+    return ShownSession(session, entries, {note.ref: note.title for note in named}, stopped, talk)
 
 
 @route("GET", "/activity/stats")
@@ -264,5 +268,9 @@ def _refs(entries: Iterable[Entry]) -> set[str]:
 
 
 def _titles(kb: LocalKnowledgeBase, refs: Iterable[str]) -> dict[str, str]:
-    bare = {without_lines(ref) for ref in refs}
-    return {note.ref: note.title for note in kb.index.notes.find("ref", *sorted(bare))}
+    return {note.ref: note.title for note in _notes(kb, refs)}
+
+
+def _notes(kb: LocalKnowledgeBase, refs: Iterable[str]) -> list[StoredNote]:
+    """Those that exist."""
+    return list(kb.index.notes.find("ref", *sorted({without_lines(ref) for ref in refs})))

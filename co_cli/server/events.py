@@ -10,6 +10,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from starlette.requests import HTTPConnection, Request
 from starlette.responses import StreamingResponse
 
+from co_cli.activity.database import FILE_NAME
+from co_cli.activity.events import SPOOL
 from co_cli.errors import IndexUnavailableError
 from co_cli.local import LocalKnowledgeBase
 from co_cli.notes.refs import source_ref
@@ -24,6 +26,10 @@ LONGEST_QUEUE = 100
 """Events that may wait for a page that does not read. Then its stream ends, and the page connects and loads again."""
 
 
+ACTIVITY_SECONDS = 1.0
+"""How often it is looked whether something was recorded."""
+
+
 class Events:
     """The pages that listen. `publish` may be called from any thread."""
 
@@ -31,12 +37,14 @@ class Events:
         """`is_known` says whether the token of a request is still valid."""
         self._kb, self._is_known = kb, is_known
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._following: asyncio.Task[None] | None = None
         self.listening: set[asyncio.Queue[str | None]] = set()
         self._watcher = Watcher(kb, self._tell, files=True)
 
     def start(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._watcher.start()
+        self._following = self._loop.create_task(self._follow_activity())
 
     def stop_streams(self) -> None:
         """End all streams; the server waits for them."""
@@ -44,7 +52,20 @@ class Events:
             queue.put_nowait(None)
 
     def close(self) -> None:
+        if self._loop and self._following:
+            self._loop.call_soon_threadsafe(self._following.cancel)
         self._watcher.close()
+
+    async def _follow_activity(self) -> None:
+        """Tell pages that agents did something: what any process records goes through two small files."""
+        files = [os.path.join(self._kb.settings.data_dir, name) for name in (SPOOL, f"{FILE_NAME}-wal", FILE_NAME)]
+        before = _stamps(files)
+        while True:
+            await asyncio.sleep(ACTIVITY_SECONDS)
+            now = _stamps(files) if self.listening else before
+            if now != before:
+                self.publish("activity", {})
+            before = now
 
     async def stream(self, request: Request) -> StreamingResponse:
         return StreamingResponse(self._lines(request), media_type="text/event-stream")
@@ -104,3 +125,15 @@ class Events:
     def _ref(self, origin: Origin, path: str) -> str:
         known = self._kb.index.of(origin).notes.ref_of(path)
         return known or (f"{origin.label}/{path}" if origin.name else source_ref(path))
+
+
+def _stamps(files: list[str]) -> list[tuple[int, int] | None]:
+    return [_stamp(file) for file in files]
+
+
+def _stamp(file: str) -> tuple[int, int] | None:
+    try:
+        found = os.stat(file)
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size

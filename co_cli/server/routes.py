@@ -210,7 +210,7 @@ def openapi() -> dict[str, Any]:
     paths["/events"] = {
         "get": {
             "operationId": "listen",
-            "summary": "Stream server-sent events: `changed` with refs of notes, and `notice` with a text",
+            "summary": "Stream server-sent events: `changed` with refs of notes, `activity`, and `notice` with a text",
             "parameters": [],
             "responses": {"200": {"description": "A stream.", "content": {"text/event-stream": {}}}},
         }

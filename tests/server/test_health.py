@@ -18,7 +18,7 @@ from co_cli.vault import Opening
 from tests.embedding.loopback import SLOW_SECONDS
 from tests.meaning.servers import TurnedOllama
 from tests.server.api import ask
-from tests.server.browser import ARTIFACTS, inspect, wait_for
+from tests.server.browser import ARTIFACTS, inspect, until, wait_for
 from tests.server.conftest import Server, client, serving, token
 from tests.vault import Vault
 
@@ -183,8 +183,40 @@ def test_a_user_sees_what_is_wrong_and_compares_two_rankings(page: Any, server: 
     inspect(page, "health", lambda: page.evaluate("scrollTo(0, 0)"))
     assert "words 1" in page.inner_text(".pair[aria-live] > div >> nth=1")
     page.screenshot(path=ARTIFACTS / "health-whole.png", full_page=True)
+    page.click("text=All settings")
     page.click("text=Show all")
     assert "CO_KNOWLEDGE_READER" in page.inner_text("tr:has-text('knowledge_reader')")
+
+
+def test_a_user_changes_a_setting_and_takes_it_back(
+    page: Any, server: Server, sample: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CO_QUERY_LOG", "no-text")
+    page.goto(f"{server.url}/health#settings")
+    page.wait_for_selector("text=Keep conversations")
+    file = Path(page.inner_text("section[aria-labelledby=settings] code >> nth=0"))
+    assert page.is_disabled("#query_log")
+    assert "fixed by CO_QUERY_LOG" in page.inner_text(".setting:has(#query_log)")
+
+    page.select_option("#capture", "propose")
+    page.wait_for_selector("co-toast:has-text('Keep conversations: propose')")
+    assert file.read_text() == 'capture = "propose"\n'
+    assert "this page when co web starts again" in page.inner_text(".setting:has(#capture)")
+    page.fill("#context_tokens", "plenty")
+    page.keyboard.press("Tab")
+    page.wait_for_selector(".setting:has(#context_tokens) .problem:has-text('must be a number')")
+    assert file.read_text() == 'capture = "propose"\n'
+    page.problems.clear()  # Chromium logs the 400
+    page.fill("#context_tokens", "1500")
+    page.keyboard.press("Tab")
+    page.wait_for_selector("co-toast:has-text('Room for notes in a prompt: 1500')")
+    until(page, "!document.querySelector('.setting .problem')")
+    inspect(page, "settings", lambda: page.evaluate("document.querySelector('#settings').scrollIntoView()"))
+    page.click("[aria-label='Reset: Room for notes in a prompt']")
+    until(page, "document.querySelector('#context_tokens').value === '1000'")
+    page.click("co-toast:has-text('Keep conversations') button:has-text('Undo')")
+    until(page, "document.querySelector('#capture').value === 'off'")
+    wait_for(lambda: file.read_text() == "")
 
 
 def test_a_user_sees_how_far_the_vectors_of_another_model_are(

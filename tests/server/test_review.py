@@ -148,50 +148,76 @@ def test_a_user_decides_with_keys_and_takes_it_back(
     with serving(kb) as server:
         page = open_page(server.address)
         page.click("nav a:has-text('Review')")
-        page.wait_for_selector(".pair mark")
+        page.wait_for_selector(".detail mark")
+        assert page.inner_text(".detail .text >> nth=0") == "The weekly team meeting is on Tuesday at ten."
+        page.click(".kind button:has-text('Duplicates')")
+        page.wait_for_selector(".finding:has-text('1111')")
+        page.keyboard.press("ArrowDown")
+        page.wait_for_selector(".detail mark:has-text('1111')")
         inspect(page, "review")
-        assert page.inner_text(".finding[aria-current] .text >> nth=0") == "The door code is 1111."
         page.keyboard.press("s")
-        until(page, "document.querySelectorAll('.finding').length === 3")
+        until(page, "document.querySelectorAll('.finding').length === 1")
         page.keyboard.press("f")
-        until(page, "document.querySelectorAll('.finding').length === 2")
+        until(page, "document.querySelectorAll('.finding').length === 0")
         assert codes.notes() == sorted({*before} - {"memories/meeting.md"})
         page.keyboard.press("u")
-        until(page, "document.querySelectorAll('.finding').length === 3")
+        until(page, "document.querySelectorAll('.finding').length === 1")
         page.keyboard.press("u")
-        until(page, "document.querySelectorAll('.finding').length === 4")
+        until(page, "document.querySelectorAll('.finding').length === 2")
         assert {path: codes.read(path) for path in codes.notes()} == before
 
-        page.click(".kinds button:has-text('Broken links')")
-        until(page, "document.querySelectorAll('.finding').length === 1")
+        page.click(".kind button:has-text('Broken links')")
+        page.click(".finding:has-text('nowhere') .fold")
+        page.wait_for_selector(".detail:has-text('nowhere')")
         page.keyboard.press("d")
-        page.wait_for_selector(".empty")
-        page.click("#toasts co-toast:has-text('Dismissed') button:has-text('Undo')")
-        page.wait_for_selector(".finding")
-        page.keyboard.press("d")
-        page.wait_for_selector(".empty")
-        page.reload()
-        page.wait_for_selector(".empty")
-        page.keyboard.press("u")
-        page.wait_for_selector(".finding")
+        until(page, "!document.querySelector('.finding:nth-of-type(n) .fold')?.textContent.includes('nowhere')")
+        page.click("co-toast:has-text('Dismissed') button:has-text('Undo')")
+        page.wait_for_selector(".finding:has-text('nowhere')")
         codes.write("memories/visa.md", "The visa is in the drawer.\n")
         page.wait_for_selector("text=Notes have changed since this review.")
         page.keyboard.press("r")
-        page.wait_for_selector(".empty")
+        until(page, "!document.body.textContent.includes('Broken links')")
         page.close()  # it would miss the server
     page.problems.clear()  # Chromium logs the 404 of a note that was forgotten while the page asked for it
 
 
-def test_show_more_lists_all_findings(vault: Vault, kb: KnowledgeBase, open_page: Callable[[str], Any]) -> None:
-    vault.write("memories/trees.md", "".join(f"See [[tree-{number}]].\n" for number in range(1_100)))
+def test_ten_thousand_findings_are_selected_and_dismissed_by_mouse_and_keyboard(
+    vault: Vault, kb: KnowledgeBase, open_page: Callable[[str], Any]
+) -> None:
+    for note in range(20):
+        links = "".join(f"See [[tree-{note}-{number}]].\n" for number in range(500))
+        vault.write(f"articles/trees-{note:02}.md", links)
     kb.sync()
     with serving(kb) as server:
         page = open_page(server.address)
         page.click("nav a:has-text('Review')")
-        for listed in (50, 250, 450, 650, 850, 1_050):
-            until(page, f"document.querySelectorAll('.finding').length === {listed}")
-            page.click("text=Show more")
-        until(page, "document.querySelectorAll('.finding').length === 1101")  # the note is too long, too
+        page.click(".kind button:has-text('Broken links 10,000')")
+        page.wait_for_selector(".finding:has-text('tree-0-0]]')")
+        page.mouse.wheel(0, 1_000_000)
+        page.wait_for_selector(".finding:has-text('tree-19-499]]')")
+        drawn = page.evaluate("document.querySelectorAll('.finding').length")
+        assert drawn < 60, "only what is in the window"
+        page.evaluate("scrollTo(0, 0)")
+        page.wait_for_selector(".finding:has-text('tree-0-0]]')")
+
+        page.click("[data-row='2'] input")
+        page.click("[data-row='5'] input", modifiers=["Shift"])
+        page.wait_for_selector(".selected:has-text('4 selected')")
+        page.click("[data-row='7'] .fold")
+        page.wait_for_selector("[data-row='7'][aria-current]")
+        page.keyboard.press("x")
+        page.wait_for_selector(".selected:has-text('5 selected')")
+        inspect(page, "review-selected", lambda: page.evaluate("scrollTo(0, 0)"))
+        page.keyboard.press("d")
+        page.wait_for_selector(".kind button:has-text('Broken links 9,995')")
+        assert "tree-0-0]]" in page.inner_text("[data-row='1']")
+        assert "tree-0-5]]" in page.inner_text("[data-row='2']")
+        page.click("[aria-label='Dismiss all: Broken links']")
+        page.wait_for_selector("text=Nothing to decide")
+        page.keyboard.press("u")
+        page.wait_for_selector(".kind button:has-text('Broken links 9,995')")
+        page.keyboard.press("u")
+        page.wait_for_selector(".kind button:has-text('Broken links 10,000')")
         page.close()  # it would miss the server
 
 
@@ -279,18 +305,27 @@ def test_a_proposal_is_accepted_with_what_it_replaces_and_taken_back(
     assert reviewed(client, kind="proposed")["findings"] == []
 
 
-def test_a_user_accepts_a_proposal_with_a_key(
+def test_a_user_edits_a_proposal_and_saves_it_and_the_menu_counts_what_waits(
     proposed: KnowledgeBase, codes: Vault, open_page: Callable[[str], Any]
 ) -> None:
     with serving(proposed) as server:
         page = open_page(f"{server.address}")
+        page.wait_for_selector("nav a:has-text('Review') .badge:has-text('1')")
         page.click("nav a:has-text('Review')")
-        page.click(".kinds button:has-text('Proposed')")
-        page.wait_for_selector(".pair mark:has-text('3333')")
+        page.wait_for_selector(".detail mark:has-text('3333')")
         inspect(page, "proposal")
+        page.keyboard.press("e")
+        page.wait_for_selector(".detail textarea")
+        page.fill(".detail textarea", "The door code is 3333 since May.")
+        page.keyboard.press("Control+Enter")
+        page.wait_for_selector("co-toast:has-text('Saved: The door code is 3333 since May.')")
+        until(page, "!document.querySelector('nav .badge')")
+        assert "since May" in codes.read("memories/the-door-code-is-3333-since-may.md")
+        page.keyboard.press("u")
+        page.wait_for_selector(".detail mark:has-text('3333')")
+        page.wait_for_selector("nav a:has-text('Review') .badge:has-text('1')")
         page.keyboard.press("a")
-        page.wait_for_selector("#toasts :text('Saved: The door code is 3333.')")
-        page.wait_for_selector(".empty")
+        page.wait_for_selector("co-toast:has-text('Saved: The door code is 3333.')")
         page.close()
 
         assert "memories/the-door-code-is-3333.md" in codes.notes()

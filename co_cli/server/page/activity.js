@@ -1,152 +1,239 @@
-// Activity: what was asked, given to agents and saved, with plots and unanswered questions.
+// Activity: what agents did, session by session, and live; conversations; everything; and numbers below.
 
-import { get, mayWrite } from "./api.js";
-import { badge, bare, count, html, inTurn, noteLink, nothing, render, svg, when } from "./parts.js";
+import { get, mayWrite, part, put } from "./api.js";
+import {
+  arrows, badge, bare, count, html, icon, inTurn, noteLink, nothing, once, render, repeat, showBody, withCode,
+} from "./parts.js";
+import { charts, dateText } from "./charts.js";
 
-const DAY = 86400000, SHOWN = 20;
+const SHOWN = 20, NEAR = 5000; // milliseconds between a prompt and what it was given
+const VIEWS = [["", "Agents"], ["conversations", "Conversations"], ["log", "Everything"]];
 const KINDS = [["", "Everything"], ["asked", "Asked"], ["given", "Added to prompts"], ["saved", "Saved"]];
-const SPANS = [[30, "30 days"], [90, "90 days"], [365, "1 year"]];
 const OUTCOMES = { found: ["found", "good"], absent: ["nothing found", "warn"], inconclusive: ["not sure", "warn"] };
-const FRONT_ENDS = { cli: "command line", mcp: "MCP", web: "this page", file: "edited file", python: "Python" };
-const nameOf = (frontEnd) => FRONT_ENDS[frontEnd] ?? frontEnd;
-const dayOf = (time) => new Date(time).toISOString().slice(0, 10);
-const dateText = (day, options = { day: "numeric", month: "long", year: "numeric" }) =>
-  new Date(`${day}T00:00Z`).toLocaleDateString("en-GB", { timeZone: "UTC", ...options });
+const WHY = {
+  always: "marked `loading: always`", named: "asked about by name", contextual: "marked `contextual`, and about the prompt",
+  recalled: "clearly about the prompt",
+};
+const NAMES = {
+  "claude-code": "Claude Code", codex: "Codex", gemini: "Gemini CLI", qwen: "Qwen Code", opencode: "opencode", mcp: "Agent over MCP",
+  agent: "Agent", chat: "co chat", cli: "command line", web: "this page", file: "edited file", python: "Python",
+};
+export const nameOf = (frontEnd) => {
+  const [base, who] = frontEnd.split(":");
+  return (NAMES[base] ?? base) + (who ? ` · ${who}` : "");
+};
 
-// -- plots ----------------------------------------------------------------------------------------------------------
+export const clock = (time) => new Date(time).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+const localDay = (time) => new Date(time).toLocaleDateString("sv"); // 2026-11-17, here and not in UTC
+export const dayText = (time) => {
+  const day = localDay(time);
+  if (day === localDay(Date.now())) return "Today";
+  return day === localDay(Date.now() - 86400000) ? "Yesterday" : dateText(day);
+};
+export const byDay = (all, timeOf) => Object.entries(Object.groupBy(all, (one) => localDay(timeOf(one))));
 
-const WIDE = 600, HIGH = 120;
+// -- one session ----------------------------------------------------------------------------------------------------
 
-function searchPlot(days, name) {
-  const most = Math.max(1, ...days.map((day) => day.searches));
-  const step = WIDE / days.length, wide = Math.max(1, step * .72);
-  const bar = (day, at, from, to, kind) => to > from ? svg`<rect class=${kind} x=${at * step} width=${wide}
-    y=${HIGH * (1 - to / most)} height=${HIGH * (to - from) / most}><title>${about(day)}</title></rect>` : nothing;
-  const about = (day) => `${dateText(day.date)}: ${count(day.searches, "question")}, ${day.unanswered} unanswered`;
-  return html`<svg class="plot" viewBox="0 0 ${WIDE} ${HIGH}" preserveAspectRatio="none" role="img" aria-label=${name}>
-      ${[.5, 1].map((part) => svg`<line x1="0" x2=${WIDE} y1=${HIGH * (1 - part) + .5} y2=${HIGH * (1 - part) + .5}/>`)}
-      ${days.map((day, at) => svg`${bar(day, at, 0, day.searches - day.unanswered, "answered")}
-        ${bar(day, at, day.searches - day.unanswered, day.searches, "unanswered")}`)}
-    </svg>
-    <div class="axis small soft"><span>${dateText(days[0].date, { day: "numeric", month: "short" })}</span>
-      <span class="shades"><i class="answered"></i>answered <i class="unanswered"></i>unanswered</span><span>today</span></div>`;
-}
-
-const narrow = matchMedia("(max-width: 760px)");
-
-function calendar(memories, year) {
-  const weeks = narrow.matches ? 27 : 53, last = year ? Date.UTC(year, 11, 31) : Date.parse(dayOf(Date.now()));
-  const first = Math.max(year ? Date.UTC(year, 0, 1) : 0, last - (7 * weeks - 7) * DAY);
-  const monday = first - ((new Date(first).getUTCDay() + 6) % 7) * DAY;
-  const cells = [], months = [];
-  let empty = "", total = 0, most = ["", 0];
-  for (let time = first; time <= last; time += DAY) {
-    const day = dayOf(time), number = memories[day] ?? 0, at = Math.round((time - monday) / DAY);
-    const x = 13 * Math.floor(at / 7), y = 14 + 13 * (at % 7);
-    total += number;
-    if (number > most[1]) most = [day, number];
-    if (day.endsWith("-01")) months.push(svg`<text x=${x} y="9">${dateText(day, { month: "short" })}</text>`);
-    if (!number) empty += `M${x} ${y}h11v11h-11z`;
-    else cells.push(svg`<rect class="level${Math.min(4, Math.ceil(Math.sqrt(number)))}" x=${x} y=${y} width="11" height="11"
-      rx="2.5"><title>${dateText(day)}: ${number} written</title></rect>`);
-  }
-  const span = `since ${dateText(dayOf(first), { month: "long", year: "numeric" })}`;
-  const summary = total ? `${total} written ${span}, most on ${dateText(most[0])} (${most[1]})` : `None written ${span}`;
-  return html`<svg class="calendar" viewBox="0 0 ${13 * (weeks + 1)} 106" role="img" aria-label=${summary}>${months}<path d=${empty}/>${cells}</svg>
-    <p class="small soft">${summary}</p>`;
-}
-
-// -- what happened --------------------------------------------------------------------------------------------------
-
-const noteChips = (notes, titles, more) => html`<ul class="chips">${notes.map((note) => html`<li>
-  ${noteLink(note.ref, titles[bare(note.ref)])}
-  ${note.why ? badge(note.why) : nothing} ${note.cited ? badge("cited", "accent") : nothing}</li>`)}
+const noteChips = (notes, titles, more = 0) => html`<ul class="chips">${notes.map((note) => html`<li>
+  ${noteLink(note.ref, titles[bare(note.ref)])} ${note.cited ? badge("cited", "accent") : nothing}</li>`)}
   ${more > 0 ? html`<li class="soft">and ${more} more</li>` : nothing}</ul>`;
 
-function describe(entry, titles) {
-  const { kind, text, outcome, total } = entry;
-  if (kind === "asked") {
-    return html`${text === null ? html`<span class="soft">a question (its text is not logged)</span>`
-      : html`<a class="quoted" href="/?q=${encodeURIComponent(text)}">${text}</a>`}
-      ${badge(...OUTCOMES[outcome] ?? [outcome])}`;
+const step = (at, kind, shape, content) => html`<li class="step ${kind}"><time class="small soft" datetime=${new Date(at).toISOString()}
+  title=${new Date(at).toLocaleString()}>${clock(at)}</time><span class="dot">${icon(shape)}</span><div>${content}</div></li>`;
+
+const bubble = (who, text) => html`<p class="small soft who">${who}</p><p class="bubble">${text}</p>`;
+
+function found({ text, outcome, notes, total }, titles) {
+  const about = text === null ? html`<span class="soft">text is not logged</span>`
+    : html`<a class="quoted" href="/?q=${encodeURIComponent(text)}">${text}</a>`;
+  return html`<p>Looked up “${about}” ${badge(...OUTCOMES[outcome] ?? [outcome])}</p>
+    ${notes.length ? noteChips(notes, titles, total - notes.length) : nothing}`;
+}
+
+function saved({ outcome, text, notes: [note], total }, titles) {
+  const what = outcome[0].toUpperCase() + outcome.slice(1);
+  return html`<p>${what} ${total > 1 ? count(total, "note") : noteLink(note.ref, titles[note.ref] ?? text)}</p>`;
+}
+
+// What a prompt was given: each note with its reason, and a button that stops it.
+function given(entry, shown, stop) {
+  const { notes, total, tokens, titles = shown.titles } = entry;
+  if (entry.outcome === "cited") return html`<p>The answer cites</p>${noteChips(notes, titles)}`;
+  const row = (note) => {
+    const ref = bare(note.ref), stopped = shown.stopped.includes(ref);
+    return html`<li><span class="grow">${noteLink(note.ref, titles[ref])} ${note.cited ? badge("cited", "accent") : nothing}
+        <span class="small soft">${withCode(WHY[note.why] ?? note.why ?? "cited")}</span></span>
+      <span class="small soft">${note.tokens === null ? "" : count(note.tokens, "token")}</span>
+      ${!mayWrite() || !titles[ref] ? nothing : html`<button class="quiet" aria-label="${stopped ? "Give again" : "Stop giving"}: ${titles[ref]}"
+        @click=${() => stop(ref, stopped)}>${stopped ? "Give again" : "Stop giving"}</button>`}</li>`;
+  };
+  return html`<p>Given ${count(total, "note")}, about ${count(tokens, "token")}</p>
+    ${notes.length ? html`<ul class="given-notes">${notes.map(row)}</ul>` : html`<p class="small soft">The log leaves their names out.</p>`}
+    ${entry.given ? html`<details><summary class="small soft">The exact text</summary><pre class="wrap" tabindex="0">${entry.given}</pre></details>` : nothing}`;
+}
+
+// Prompts, what they were given, tools and answers, by time. A conversation that was kept has the prompts itself.
+function steps(shown, stop) {
+  const { entries, talk, titles, session } = shown, all = [];
+  const turns = (talk?.turns ?? []).filter((turn) => turn.at !== null);
+  for (const turn of turns) {
+    const who = turn.role === "person" ? "Prompt" : turn.speaker === "Assistant" ? nameOf(session.front_end) : turn.speaker;
+    all.push([turn.at * 1000, turn.role === "person" ? 0 : 3, turn.role, turn.role === "person" ? "entity" : "conversation",
+      html`<p class="small soft who">${who}</p><div class="bubble prose" tabindex="0" data-turn=${talk.turns.indexOf(turn)}></div>`]);
   }
-  if (kind === "given" && outcome === "cited") return html`An answer cited ${entry.notes.length === 1 ? "a note" : "notes"}`;
-  if (kind === "given") return html`Added to the prompt: ${count(total, "note")}, about ${entry.tokens.toLocaleString("en")} tokens`;
-  const what = outcome[0].toUpperCase() + outcome.slice(1), [note] = entry.notes;
-  return html`${what} ${total > 1 ? count(total, "note") : noteLink(note.ref, titles[note.ref] ?? text)}`;
+  for (const entry of entries) {
+    const at = Date.parse(entry.at), known = turns.some((turn) => turn.role === "person" && Math.abs(turn.at * 1000 - at) < NEAR);
+    if (entry.prompt && !known) all.push([at, 0, "person", "entity", bubble("Prompt", entry.prompt)]);
+    const [order, shape, content] = {
+      given: () => [1, "memory", given(entry, shown, stop)], asked: () => [2, "search", found(entry, titles)],
+      saved: () => [2, "edit", saved(entry, titles)],
+    }[entry.kind]();
+    all.push([at, order, entry.kind, shape, content]);
+  }
+  all.sort((one, other) => one[0] - other[0] || one[1] - other[1]);
+  return all.map(([at, , kind, shape, content]) => step(at, kind, shape, content));
 }
 
-function feedItem(entry, titles) {
-  const { kind, notes, total } = entry, listed = kind === "saved" && total === 1 ? [] : notes;
-  const talk = entry.conversation ? html` · conversation ${entry.conversation.slice(-6)}` : nothing;
-  return html`<li class="entry ${kind}"><div class="row"><span>${describe(entry, titles)}</span>
-    <span class="small soft">${nameOf(entry.front_end)}${talk} · ${when(entry.at)}</span></div>
-    ${listed.length ? noteChips(listed, titles, total - listed.length) : nothing}</li>`;
-}
+// -- the view -------------------------------------------------------------------------------------------------------
 
-const tile = (number, label, about) => html`<div class="card tile"><b>${number.toLocaleString("en")}</b><span>${label}</span>
-  <span class="small soft">${about}</span></div>`;
+const summary = ({ notes, tokens, asked, saved: changes }) => [
+  notes ? `${count(notes, "note")} · ${count(tokens, "token")}` : "no notes given",
+  asked ? count(asked, "look-up") : "", changes ? `${changes} saved` : "",
+].filter(Boolean).join(" · ");
 
-const byFrontEnd = (counts) => Object.entries(counts).map(([name, number]) => `${nameOf(name)} ${number}`).join(", ");
-
-export async function open(main, { signal, onChange }) {
-  let kind = "", frontEnd = "", days = 30, year = 0, limit = SHOWN;
-  let feed, stats, memories;
+export async function open(main, { query, signal, toast, setKeys, onChange }) {
+  let view = query.get("view") ?? "", opened = query.get("session"), limit = SHOWN, kind = "", frontEnd = "";
+  let sessions, shown, talks, feed, numbers, seen;
 
   const load = inTurn(async () => {
-    [feed, stats, memories] = await Promise.all([
-      get("/activity", { kind, front_end: frontEnd, limit }, signal),
-      get("/activity/stats", { days, limit: 20 }, signal),
-      get("/activity/memories", {}, signal),
-    ]);
+    if (view === "conversations") talks = await get("/conversations", { limit }, signal);
+    else if (view === "log") feed = await get("/activity", { kind, front_end: frontEnd, limit }, signal);
+    else sessions = await get("/activity/sessions", { limit }, signal);
+    const [first] = sessions?.sessions ?? [];
+    if (view === "" && opened === null && first && !seen && matchMedia("(min-width: 761px)").matches) opened = first.id;
+    if (view === "" && opened) {
+      shown = await get(`/activity/sessions/${part(opened)}`, {}, signal).catch((error) => ({ id: opened, problem: error.message }));
+    }
+    draw();
+    seen = Object.fromEntries((sessions?.sessions ?? []).map((one) => [one.id, one.ended]));
+  });
+  const loadNumbers = inTurn(async () => {
+    const [stats, memories] = await Promise.all([
+      get("/activity/stats", { days: 30, limit: 20 }, signal), get("/activity/memories", {}, signal)]);
+    numbers = { stats, memories };
     draw();
   });
-  const choose = (options, value, set, label) => html`<select aria-label=${label} @change=${(event) => set(event.target.value)}>
-    ${options.map(([one, text]) => html`<option value=${one} ?selected=${String(one) === String(value)}>${text}</option>`)}</select>`;
 
-  function draw() {
-    const years = [...new Set(Object.keys(memories).map((day) => day.slice(0, 4)))].reverse();
-    const ends = [...new Set([...Object.keys(stats.front_ends), ...Object.keys(stats.saves)])];
-    const groups = Object.entries(Object.groupBy(feed.entries, (entry) => entry.at.slice(0, 10)));
-    const [today, yesterday] = [dayOf(Date.now()), dayOf(Date.now() - DAY)];
-    const most = Math.max(...stats.days.map((day) => day.searches));
-    const name = `${count(stats.searches, "question")} in ${days} days, ${stats.unanswered} of them unanswered`;
-    render(html`
-      <div class="row head"><h1 class="grow">Activity</h1>
-        ${choose(SPANS, days, (value) => { days = +value; load(); }, "Days")}</div>
-      ${feed.query_log === "on" ? nothing : html`<p class="card">The setting <code>query_log</code> is
-        <b>${feed.query_log}</b>: ${feed.query_log === "off" ? "nothing more" : "no text"} is recorded.</p>`}
-      <div class="cards tiles">
-        ${tile(stats.searches, "questions", byFrontEnd(stats.front_ends) || "none yet")}
-        ${tile(stats.unanswered, "unanswered", stats.searches ? `${Math.round(100 * stats.unanswered / stats.searches)} % of all questions` : "none yet")}
-        ${tile(stats.given.notes, "notes added to prompts", stats.given.turns ? `${count(stats.given.tokens, "token")}, in ${count(stats.given.turns, "turn")} of agents` : "none yet")}
-        ${tile(Object.values(stats.saves).reduce((sum, one) => sum + one, 0), "changes of notes", byFrontEnd(stats.saves) || "none yet")}
-      </div>
-      <div class="plots">
-        <section class="card"><div class="row"><h2 class="grow">Questions per day</h2>
-          <span class="small soft">${most ? `up to ${most}` : "none yet"}</span></div>
-          ${searchPlot(stats.days, name)}</section>
-        <section class="card"><div class="row"><h2 class="grow">Memories</h2>
-          ${choose([[0, "Latest"], ...years.map((one) => [one, one])], year, (value) => { year = +value; draw(); }, "Year")}</div>
-          ${calendar(memories, year)}</section>
-      </div>
-      ${stats.found_nothing.length ? html`<section class="card"><h2>Unanswered questions</h2><ul class="questions">
-        ${stats.found_nothing.map((one) => html`<li class="row"><a class="grow" href="/?q=${encodeURIComponent(one.text)}">${one.text}</a>
-          <span class="small soft">${one.times === 1 ? "once" : `${one.times} times`}</span>
-          ${!mayWrite() ? nothing : html`<a class="button" href="/note/?title=${encodeURIComponent(one.text)}" aria-label="Write it: ${one.text}">Write it</a>`}</li>`)}</ul></section>` : nothing}
-      <div class="row filters"><h2 class="grow">What happened</h2>
-        ${choose(KINDS, kind, (value) => { [kind, limit] = [value, SHOWN]; load(); }, "Kind")}
-        ${choose([["", "All front ends"], ...ends.map((one) => [one, nameOf(one)])], frontEnd, (value) => { [frontEnd, limit] = [value, SHOWN]; load(); }, "Front end")}</div>
-      <div aria-live="polite">
-        ${groups.length ? groups.map(([day, entries]) => html`
-          <h3>${day === today ? "Today" : day === yesterday ? "Yesterday" : dateText(day)}</h3>
-          <ul class="card feed">${entries.map((entry) => feedItem(entry, feed.titles))}</ul>`)
-        : html`<p class="empty">Nothing here yet. Ask something on the <a href="/">search page</a>, or connect an agent with <code>co mcp</code>.</p>`}
-      </div>
-      ${feed.next ? html`<button @click=${() => { limit += 5 * SHOWN; load(); }}>Show older</button>` : nothing}`, main);
+  function address() {
+    const asked = new URLSearchParams({ ...view && { view }, ...view === "" && opened && { session: opened } });
+    history.replaceState(null, "", asked.size ? `/activity?${asked}` : "/activity");
+  }
+  const show = (next) => {
+    [view, limit] = [next, SHOWN];
+    address();
+    return load();
+  };
+  const toggle = (id) => {
+    [opened, shown] = [opened === id ? "" : id, undefined];
+    address();
+    draw();
+    return load();
+  };
+
+  // One click keeps a note out of prompts; agents still find it when they ask.
+  const stop = (ref, stopped) => once(ref, async () => {
+    const { metadata, title } = await get(`/notes/${part(ref)}`, {}, signal);
+    const before = metadata.loading ?? null, mark = (loading) => put(`/notes/${part(ref)}`, { fields: { loading } });
+    await mark(stopped ? null : "never");
+    toast(stopped ? `May be given again: ${title}` : `No longer given: ${title}`, () => mark(before).then(load));
+    await load();
+  });
+
+  // -- drawing
+
+  const sessionItem = (one) => {
+    const isOpen = one.id === opened, fresh = seen && seen[one.id] !== one.ended, ref = sessions.conversations[one.id];
+    const times = clock(one.started) === clock(one.ended) ? clock(one.started) : `${clock(one.started)}–${clock(one.ended)}`;
+    return html`<li class="card session ${fresh ? "fresh" : ""}">
+      <button class="fold" aria-expanded=${isOpen} @click=${() => toggle(one.id)}>
+        <span class="row"><strong>${nameOf(one.front_end)}</strong><span class="soft">${times}</span>
+          <span class="soft about">${summary(one)}</span></span>
+        ${one.prompt && !isOpen ? html`<span class="prompt soft">${one.prompt}</span>` : nothing}</button>
+      ${!isOpen ? nothing : html`<div class="inside">${shown?.problem ? html`<p class="soft">${shown.problem}</p>`
+        : shown?.session.id !== one.id ? html`<p class="soft">Reading…</p>` : html`<ol class="steps">${steps(shown, stop)}</ol>`}
+        ${ref ? html`<p><a class="button" href="/conversation/${part(ref)}">Read the conversation</a></p>` : nothing}</div>`}</li>`;
+  };
+
+  function agents() {
+    const { sessions: all, total, query_log: log } = sessions;
+    return html`${log === "on" ? nothing : html`<p class="card warning">The setting <code>query_log</code> is <b>${log}</b>:
+        ${log === "off" ? "nothing more" : "no text"} is recorded. <a href="/health#settings">Settings</a></p>`}
+      <div @keydown=${arrows(".session > .fold")}>${byDay(all, (one) => one.ended).map(([, group]) => html`
+        <h2 class="day">${dayText(group[0].ended)}</h2>
+        <ol class="sessions">${repeat(group, (one) => one.id, sessionItem)}</ol>`)}</div>
+      ${all.length ? nothing : html`<div class="empty"><p>No agent was given a note, looked one up or saved one yet.</p>
+        <p>Connect one with <code>co setup claude-code</code>, or any other with <code>co mcp</code>.</p></div>`}
+      ${total > all.length ? html`<button @click=${older}>Show earlier sessions</button>` : nothing}
+      ${numbers ? below() : nothing}`;
   }
 
+  function below() {
+    const { stats, memories } = numbers, nothingFound = stats.found_nothing;
+    const write = (text) => mayWrite() ? html`<a class="button" href="/note/?title=${encodeURIComponent(text)}"
+      aria-label="Write it: ${text}">Write it</a>` : nothing;
+    return html`${nothingFound.length ? html`<section class="card"><h2>Unanswered questions</h2><ul class="questions">
+      ${nothingFound.map((one) => html`<li class="row"><a class="grow" href="/?q=${encodeURIComponent(one.text)}">${one.text}</a>
+        <span class="small soft">${one.times === 1 ? "once" : `${one.times} times`}</span>${write(one.text)}</li>`)}</ul></section>` : nothing}
+      ${charts(stats, memories, draw)}`;
+  }
+
+  const conversations = () => html`${byDay(talks, (one) => (one.created ?? 0) * 1000).map(([, group]) => html`
+    <h2 class="day">${dayText(group[0].created * 1000)}</h2><ul class="card talks" @keydown=${arrows("a")}>${group.map((one) => html`<li>
+      <a href="/conversation/${part(one.ref)}">${one.title}</a><span class="small soft">${one.agent}${one.agent ? " · " : ""}${clock(one.created * 1000)}</span>
+      ${one.ref.startsWith("checkpoint:") ? badge("checkpoint") : nothing}</li>`)}</ul>`)}
+    ${talks.length ? nothing : html`<div class="empty"><p>No conversation was kept yet.</p>
+      <p>Keep those of your agents with <code>co setup claude-code --capture keep</code>, or in the <a href="/health#settings">settings</a>.</p></div>`}
+    ${talks.length === limit ? html`<button @click=${older}>Show older</button>` : nothing}`;
+
+  function logItem(entry) {
+    const { titles } = feed;
+    const content = { asked: found, saved, given: () => html`<p>${entry.outcome === "cited" ? "An answer cited"
+      : `Added to a prompt: ${count(entry.total, "note")}, about ${count(entry.tokens, "token")}`}</p>
+      ${noteChips(entry.notes, titles)}` }[entry.kind](entry, titles);
+    return html`<li class="entry ${entry.kind}"><div class="grow">${content}</div>
+      <span class="small soft">${nameOf(entry.front_end)} · ${clock(entry.at)}</span></li>`;
+  }
+
+  const choose = (options, value, set, label) => html`<select aria-label=${label} @change=${(event) => { set(event.target.value); load(); }}>
+    ${options.map(([one, text]) => html`<option value=${one} ?selected=${one === value}>${text}</option>`)}</select>`;
+
+  const log = () => html`<div class="row filters">${choose(KINDS, kind, (value) => { [kind, limit] = [value, SHOWN]; }, "Kind")}
+      ${choose([["", "All front ends"], ...Object.keys(NAMES).map((one) => [one, nameOf(one)])], frontEnd,
+        (value) => { [frontEnd, limit] = [value, SHOWN]; }, "Front end")}</div>
+    ${byDay(feed.entries, (one) => one.at).map(([, group]) => html`<h2 class="day">${dayText(group[0].at)}</h2>
+      <ul class="card feed">${group.map(logItem)}</ul>`)}
+    ${feed.entries.length ? nothing : html`<p class="empty">Nothing here. Ask something on the <a href="/">search page</a>.</p>`}
+    ${feed.next ? html`<button @click=${older}>Show older</button>` : nothing}`;
+
+  const older = () => { limit += 5 * SHOWN; load(); };
+
+  function draw() {
+    const ready = { "": sessions, conversations: talks, log: feed }[view];
+    render(html`<div class="row head"><h1 class="grow">Activity</h1>
+      <div class="row views" role="group" aria-label="Show">${VIEWS.map(([name, title]) => html`
+        <button aria-pressed=${view === name} @click=${() => show(name)}>${title}</button>`)}</div></div>
+      ${ready ? { "": agents, conversations, log }[view]() : html`<div class="waiting" aria-busy="true"></div>`}`, main);
+    for (const one of main.querySelectorAll("[data-turn]")) {
+      const turn = shown?.talk?.turns[one.dataset.turn];
+      if (turn && one.shown !== turn) showBody(one, { ...turn, ref: shown.talk.ref, title: "" }, null, signal);
+      one.shown = turn;
+    }
+  }
+
+  setKeys({ c: ["Conversations", () => show("conversations")], l: ["Everything", () => show("log")], a: ["Agents", () => show("")] });
+  addEventListener("co-activity", () => load(), { signal });
   onChange(load);
+  draw();
   await load();
-  narrow.addEventListener("change", draw, { signal });
+  loadNumbers().catch((error) => { if (!signal.aborted) throw error; });
 }

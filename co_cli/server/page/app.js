@@ -16,6 +16,7 @@ const PAGES = [
   ["/map", "map", "Map", "m"],
   ["/health", "health", "Health", "h"],
   ["/note/*", "note", "Note"],
+  ["/conversation/*", "conversation", "Conversation"],
 ];
 const IN_BAR = 3;
 const SKELETON = 150; // milliseconds until a view that has drawn nothing shows that it is coming
@@ -259,8 +260,12 @@ async function start(path) {
   await (path ? go(path) : open());
 }
 
+const countFindings = async () => { reviewCount.value = (await get("/review/count")).count; };
+
 function changed(event, data) {
   if (event === "notice") return toast(data.text);
+  countFindings();
+  if (event === "activity") return dispatchEvent(new Event("co-activity")); // agents did something
   changes.count++;
   follow?.(data.refs, data.many);
 }

@@ -1,13 +1,19 @@
 // Health: checks, sources, index, settings, and one query ranked in two ways.
 
-import { get, post } from "./api.js";
+import { get, post, put } from "./api.js";
 import { badge, bare, count, html, inTurn, noteLink, nothing, poll, problem, render, when, withCode } from "./parts.js";
 
 const EAGER = 2000; // with more notes, the checks start when you say so
 const BUILDING = 1000; // milliseconds until new vectors are counted again
 const LEVELS = { ok: ["✓", "good"], warning: ["!", "warn"], error: ["✕", "bad"] };
 const CHOICES = { backend: ["hybrid", "fts5", "grep"], profile: [], reader: ["small", "large", "off"] };
-const PLURAL = { memory: "memories", article: "articles", conversation: "conversations", entity: "entities", resource: "resources" };
+const counted = (number, thing) => count(number, thing).replace(/ys$/, "ies"); // 2 memories, 1 conversation
+const LABELS = {
+  capture: "Keep conversations", capture_days: "Days to keep them", context_tokens: "Room for notes in a prompt",
+  knowledge_search_backend: "Search by", knowledge_reader: "Reader", knowledge_embedding_provider: "Vectors from",
+  knowledge_profile: "Ranking", model: "Model for chats", query_log: "Log of questions",
+  count_use: "Count use", secrets: "Secrets in new notes",
+};
 const SIDES = ["left", "right"];
 
 const size = (bytes) => bytes < 1e6 ? `${Math.ceil(bytes / 1e3)} kB` : `${(bytes / 1e6).toFixed(1)} MB`;
@@ -28,8 +34,8 @@ function moved(hit, place, others) {
   return badge(before > place ? `▲ ${before - place}` : `▼ ${place - before}`, before > place ? "good" : "bad");
 }
 
-export async function open(main, { signal, session, setKeys, onChange }) {
-  let health, doctor, both, error, asking = false, timer, all = false;
+export async function open(main, { signal, session, toast, setKeys, onChange }) {
+  let health, doctor, both, error, settings, wrong = {}, asking = false, timer, all = false;
   const asked = { q: "", left: {}, right: { backend: "fts5" } };
 
   // While checks run, only how far they are.
@@ -37,6 +43,7 @@ export async function open(main, { signal, session, setKeys, onChange }) {
     doctor = await get("/doctor", {}, signal);
     const running = doctor.job.state === "running";
     if (!running || !health) health = await get("/health", {}, signal);
+    settings ??= await get("/settings", {}, signal);
     CHOICES.profile = Object.keys(health.profiles);
     follow();
   });
@@ -113,7 +120,7 @@ export async function open(main, { signal, session, setKeys, onChange }) {
     const value = (name) => shown(settings[name].value);
     return html`<div class="cards">
       ${facts("Index", [
-        ["Notes", Object.entries(status.notes).map(([source, number]) => `${number.toLocaleString("en")} ${PLURAL[source] ?? source}`).join(", ") || "none"],
+        ["Notes", Object.entries(status.notes).map(([source, number]) => counted(number, source)).join(", ") || "none"],
         ["Passages", status.passages.toLocaleString("en")], ["Updated", when(status.synced_at)],
         ["Size", size(status.search_db_bytes)], ["Trash", count(status.trashed, "note")], ["Version", version]])}
       ${facts("Models", [
@@ -166,9 +173,47 @@ export async function open(main, { signal, session, setKeys, onChange }) {
     ${error ? problem(error) : nothing}
     <div class="pair" aria-live="polite">${both ? SIDES.map(answer) : nothing}</div>`;
 
-  function settings() {
+  // Empty: as without your own file. A wrong value stays in its field, with what is wrong below it.
+  async function change({ name, value: before }, value, isUndo) {
+    if (String(value ?? "") === String(before ?? "")) return;
+    try {
+      settings = await put(`/settings/${name}`, { value: value === "" || value === null ? null : String(value) });
+      wrong = {};
+      const now = settings.settings.find((one) => one.name === name);
+      if (!isUndo) toast(`${LABELS[name]}: ${shown(now.value)}`, () => change(now, before === now.default ? "" : before, true));
+    } catch (caught) {
+      if (caught.status !== 400) throw caught;
+      wrong = { [name]: caught };
+    }
+    draw();
+  }
+
+  function field(one) {
+    const { name, value, choices, fixed } = one, off = fixed || !settings.may_change, about = `about-${name}`;
+    const set = (event) => change(one, event.target.value.trim());
+    const origin = one.origin === "default" ? "default" : one.origin.startsWith(settings.file) ? "set by you" : one.origin;
+    const entry = choices.length ? html`<select id=${name} ?disabled=${off} aria-describedby=${about} @change=${set}>${choices.map((choice) => html`
+        <option ?selected=${choice === value}>${choice}</option>`)}</select>`
+      : html`<input id=${name} ?disabled=${off} aria-describedby=${about} aria-invalid=${name in wrong} .value=${String(value ?? "")}
+        placeholder=${one.default ?? "automatic"} inputmode=${one.kind === "text" ? "text" : "numeric"} @change=${set}>`;
+    return html`<div class="setting"><div class="grow"><label for=${name}>${LABELS[name]}</label>
+        <p class="small soft" id=${about}>${withCode(one.help)}</p>
+        ${name in wrong ? problem(wrong[name]) : nothing}
+        ${String(value) === String(one.in_use) ? nothing : html`<p class="small warn">Agents and commands use it from now on,
+          this page when <code>co web</code> starts again.</p>`}</div>
+      <div class="value">${entry}<span class="small soft">${fixed ? html`fixed by <code>${origin}</code>` : origin}
+        ${origin === "set by you" && !off ? html`<button class="quiet" aria-label="Reset: ${LABELS[name]}" @click=${() => change(one, "")}>Reset</button>` : nothing}</span></div></div>`;
+  }
+
+  const settingsCard = () => html`<h2 id="settings">Settings</h2><section class="card" aria-labelledby="settings">
+    <p class="small soft">${settings.may_change ? html`Changes are written to <code class="path">${settings.file}</code>. A variable or the project comes first.`
+      : html`They are changed where the server runs, with <code>co config set</code>.`}</p>
+    ${settings.settings.map(field)}
+    <details><summary class="soft">All settings and where they come from</summary>${everySetting()}</details></section>`;
+
+  function everySetting() {
     const rows = Object.entries(health.settings), own = rows.filter(([, one]) => one.origin !== "default");
-    return html`<h2 id="settings">Settings</h2><div class="scroll card" tabindex="0" role="region" aria-labelledby="settings"><table>
+    return html`<div class="scroll" tabindex="0" role="region" aria-label="All settings"><table>
       <thead><tr><th>Setting</th><th>Value</th><th>From</th></tr></thead><tbody>${(all ? rows : own).map(([name, one]) => html`
         <tr><td><code>${name}</code><br><span class="small soft">${one.help}</span></td><td class="path">${shown(one.value)}</td>
           <td>${one.origin === "default" ? html`<span class="soft">default</span>` : html`<span class="path">${one.origin}</span>`}</td></tr>`)}</tbody></table>
@@ -176,12 +221,13 @@ export async function open(main, { signal, session, setKeys, onChange }) {
   }
 
   function draw() {
-    render(html`<h1>Health</h1>${doctorCard()}${cards(health)}${sources()}${comparison()}${settings()}`, main);
+    render(html`<h1>Health</h1>${doctorCard()}${cards(health)}${settingsCard()}${sources()}${comparison()}`, main);
   }
 
   setKeys({ r: ["Check again", () => check("/doctor")] });
   onChange(load);
   render(html`<h1>Health</h1><p class="empty">Reading the state of ${count(session.notes, "note")} …</p>`, main);
   await load();
-  if (doctor.job.state === "none" && session.notes <= EAGER) await check("/doctor");
+  if (location.hash === "#settings") main.querySelector("#settings").scrollIntoView();
+  if (doctor.job.state === "none" && session.notes <= EAGER) check("/doctor"); // the view is there meanwhile
 }

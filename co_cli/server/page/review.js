@@ -1,17 +1,21 @@
-// Review: findings of a job, decided with keys, each with undo.
+// Review: an inbox. Proposals and conflicts first, quiet findings folded; decide one, several or all of a kind, with undo.
 
-import { del, get, part, post } from "./api.js";
-import { badge, count, html, inTurn, noteLink, nothing, notePath, once, poll, problem, render, when } from "./parts.js";
+import { del, get, mayWrite, part, post } from "./api.js";
+import {
+  badge, bare, count, html, inTurn, noteLink, nothing, notePath, once, poll, problem, render, repeat, when,
+} from "./parts.js";
+import { reviewCount } from "./store.js";
 
-const SHOWN = 50, LONGEST = 900, LONG = 8; // looking for secrets takes as long as all the rest
+const PAGE = 100, LONGEST = 900, SPARE = 6; // findings of a request, characters of a note, rows drawn beyond the window
+const LONG = 8; // looking for secrets takes as long as all the rest
 const NAMES = {
-  "secret": "Secrets", "proposed": "Proposed", "conflict": "Conflicts", "near-duplicate": "Duplicates", "possible-conflict": "Possible conflicts", "expired": "Expired",
-  "superseded": "Broken references", "broken-link": "Broken links", "oversized": "Too long", "orphan": "Stale, unlinked",
-  "never-recalled": "Stale, linked",
+  secret: "Secrets", proposed: "Proposed", conflict: "Conflicts", "possible-conflict": "Possible conflicts",
+  "near-duplicate": "Duplicates", expired: "Expired", superseded: "Broken references", "broken-link": "Broken links",
+  oversized: "Too long", orphan: "Stale, unlinked", "never-recalled": "Stale, linked",
 };
 const ACTIONS = {
-  accept: ["a", "Accept", "Accept"], forget: ["f", "Forget", "Forget the older"], supersede: ["s", "", "Supersede the older"],
-  edit: ["e", "Edit", "Edit the older"], keep: ["d", "Dismiss", "Dismiss"],
+  accept: ["a", "Save", "Save"], forget: ["f", "Forget", "Forget the older"],
+  supersede: ["s", "", "Supersede the older"], edit: ["e", "Edit", "Edit the older"], keep: ["d", "Dismiss", "Dismiss"],
 };
 const SAID = { accept: "Saved", forget: "Forgotten", supersede: "Superseded", keep: "Dismissed" };
 const words = (text) => text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
@@ -24,23 +28,60 @@ function marked(text, other) {
 }
 
 export async function open(main, { query, signal, go, toast, setKeys, onChange }) {
-  let answer, kind = query.get("kind") ?? "", limit = SHOWN, selected = 0, notes = {}, timer;
-  const findings = () => answer?.findings ?? [];
-  const finding = () => findings()[selected];
+  let answer, pages = {}, notes = {}, timer, current, anchor, showing = false, editing = false, drawn = "";
+  const folded = {}, checked = new Map(); // by kind, what somebody chose; by key, the findings
+  if (query.get("kind")) folded[query.get("kind")] = false;
 
-  // The same finding stays selected while it is listed, whatever happens to others.
+  // -- rows: a header for each kind that has findings and, unless it is folded, its findings
+
+  const rowHeight = () => 3.6 * parseFloat(getComputedStyle(document.documentElement).fontSize);
+  const isFolded = ({ kind, urgent }) => folded[kind] ?? !urgent;
+  function groups() {
+    let start = 0;
+    return answer.kinds.filter((one) => one.undecided).map((one) => {
+      const group = { ...one, start, rows: isFolded(one) ? 0 : one.undecided };
+      start += 1 + group.rows;
+      return group;
+    });
+  }
+  const total = (all = groups()) => all.reduce((sum, one) => sum + 1 + one.rows, 0);
+  const rowOf = (row, all = groups()) => {
+    const group = all.findLast((one) => one.start <= row);
+    return group && { group, index: row - group.start - 1 };
+  };
+  const at = (kind, index) => pages[`${kind} ${Math.floor(index / PAGE)}`]?.[index % PAGE];
+  const finding = () => current && at(current.kind, current.index);
+
+  function fetchPage(kind, index) {
+    const number = Math.floor(index / PAGE), name = `${kind} ${number}`, into = pages;
+    return into[name] ??= get("/review", { kind, offset: number * PAGE, limit: PAGE }, signal).then((found) => {
+      into[name] = found.findings;
+      if (into === pages) { drawn = ""; draw(); }
+    });
+  }
+
+  // -- loading
+
+  // The same finding stays selected while it is listed, or else its place does, whatever happens to others.
   const load = inTurn(async () => {
-    const asked = { kind, limit };
-    let found = await get("/review", asked, signal);
-    if (found.job.state === "none") {
-      await post("/review", {}, signal);
-      found = await get("/review", asked, signal);
-    }
+    let found = await get("/review", { limit: 0 }, signal);
+    if (found.job.state === "none") found = { ...await post("/review", {}, signal), findings: [] };
     clearTimeout(timer);
     if (found.job.state === "running") timer = poll(load, signal);
-    const last = found.findings.length - 1, place = found.findings.findIndex((one) => one.key === finding()?.key);
-    selected = Math.max(0, place >= 0 ? place : answer?.kind === asked.kind ? Math.min(selected, last) : 0);
-    answer = { ...found, kind: asked.kind };
+    const before = finding();
+    [answer, pages] = [found, {}];
+    reviewCount.value = found.kinds.reduce((sum, one) => sum + (one.urgent ? one.undecided : 0), 0);
+    const all = groups().filter((one) => one.rows), group = all.find((one) => one.kind === current?.kind) ?? all[0];
+    if (!group) current = undefined;
+    else if (group.kind !== current?.kind) current = { kind: group.kind, index: 0 };
+    if (current) {
+      current.index = Math.min(current.index, group.rows - 1);
+      await fetchPage(current.kind, current.index);
+      const page = pages[`${current.kind} ${Math.floor(current.index / PAGE)}`];
+      const place = page.findIndex((one) => one.key === before?.key);
+      if (place >= 0) current.index = place + PAGE * Math.floor(current.index / PAGE);
+    }
+    drawn = "";
     draw();
     look();
   });
@@ -54,45 +95,96 @@ export async function open(main, { query, signal, go, toast, setKeys, onChange }
     if (!signal.aborted && one === finding()) draw();
   }
 
-  function select(place) {
-    selected = Math.max(0, Math.min(place, findings().length - 1));
-    draw();
-    look();
-    main.querySelector(".finding[aria-current] button")?.focus();
-  }
-
   async function again() {
     notes = {};
     await post("/review", {}, signal);
     await load();
   }
 
-  const choose = (name) => async () => {
-    const one = finding();
-    if (!one?.actions.includes(name)) return;
-    if (name === "edit") return go(`${notePath(one.refs[0])}?edit=1`);
-    await once(one.key, async () => {
-      const done = await post("/review/decisions", { key: one.key, action: name });
-      toast(`${SAID[name]}: ${one.title || one.refs[0]}`, () => undo(done));
-      await load(); // now another one is selected
-    });
-    main.querySelector(".finding[aria-current] button")?.focus();
+  // -- moving and choosing
+
+  async function select(row, focus = true) {
+    const { group, index } = rowOf(row) ?? {};
+    if (!group || index < 0) return;
+    [current, editing] = [{ kind: group.kind, index }, false];
+    await fetchPage(group.kind, index);
+    const list = main.querySelector(".findings"), high = rowHeight();
+    const top = list.getBoundingClientRect().top + row * high;
+    if (top < 80) scrollBy(0, top - 80);
+    else if (top + high > innerHeight - 80) scrollBy(0, top + high - innerHeight + 80);
+    draw();
+    if (focus) main.querySelector(`[data-row="${row}"] .fold`)?.focus({ preventScroll: true });
+    return look();
+  }
+  const rowNow = () => current ? groups().find((one) => one.kind === current.kind).start + 1 + current.index : 0;
+  const step = (by) => () => {
+    const all = groups();
+    let row = rowNow();
+    do row += by; while (row >= 0 && row < total(all) && rowOf(row, all).index < 0);
+    if (row >= 0 && row < total(all)) return select(row);
   };
+
+  // A click on a box, with Shift from the last one on; `x` for the selected finding.
+  async function check(row, range) {
+    const from = range && anchor !== undefined ? anchor : row, all = groups();
+    const on = range ? true : !checked.has(at(rowOf(row).group.kind, rowOf(row).index)?.key);
+    for (let one = Math.min(from, row); one <= Math.max(from, row); one++) {
+      const { group, index } = rowOf(one, all);
+      if (index < 0) continue;
+      await fetchPage(group.kind, index);
+      const found = at(group.kind, index);
+      if (on) checked.set(found.key, found); else checked.delete(found.key);
+    }
+    anchor = row;
+    drawn = "";
+    draw();
+  }
+  const clear = () => { checked.clear(); anchor = undefined; drawn = ""; showing = false; editing = false; draw(); };
+  const fold = (kind, now) => { folded[kind] = !now; drawn = ""; return load(); };
+
+  // -- deciding
+
+  const chosen = () => checked.size ? [...checked.values()] : finding() ? [finding()] : [];
+  const possible = (all) => Object.keys(ACTIONS).filter((name) => all.length && all.every((one) => one.actions.includes(name)));
+
+  async function send(asked, said) {
+    const done = await post("/review/decisions", asked);
+    if (done.problem) toast(done.problem);
+    toast(said(done), () => undo(done));
+    checked.clear();
+    [anchor, editing] = [undefined, false];
+    await load();
+    if (!finding()) showing = false;
+    draw();
+    main.querySelector(".finding[aria-current] .fold")?.focus({ preventScroll: true });
+  }
+
+  const choose = (name) => async () => {
+    const all = chosen(), [one] = all;
+    if (name === "edit" && one?.proposed && all.length === 1) return edit();
+    if (!possible(all).includes(name)) return;
+    if (name === "edit") return go(`${notePath(one.refs[0])}?edit=1`);
+    const text = editing ? main.querySelector(".detail textarea")?.value : undefined;
+    const said = (done) => `${SAID[name]}: ${done.total > 1 ? count(done.total, "finding") : text ?? (one.title || one.refs[0])}`;
+    await once("decide", () => send({ keys: all.map(({ key }) => key), action: name, text }, said));
+  };
+  const dismissAll = ({ kind }) => once("decide", () => send({ kind, action: "keep" }, (done) =>
+    `Dismissed: ${done.total.toLocaleString("en")} of the kind ${NAMES[kind].toLowerCase()}`));
+
+  function edit() {
+    if (!mayWrite()) return;
+    [editing, showing] = [true, true];
+    draw();
+    main.querySelector(".detail textarea").focus();
+  }
 
   const undo = (done) => once(`undo ${done.key}`, async () => {
     await del(`/review/decisions/${done.key}`);
-    toast(`${SAID[done.action]}, taken back: ${done.refs[0]}`);
+    toast(`${SAID[done.action]}, taken back: ${done.total > 1 ? count(done.total, "finding") : done.refs[0]}`);
     notes = {};
     await load();
   });
   const undoLast = () => { if (answer?.decided.length) undo(answer.decided[0]); };
-
-  const step = (by) => () => select(selected + by);
-  const pick = (name) => {
-    [kind, limit] = [name, SHOWN];
-    history.replaceState(null, "", name ? `/review?kind=${name}` : "/review");
-    load();
-  };
 
   // -- drawing
 
@@ -100,73 +192,113 @@ export async function open(main, { query, signal, go, toast, setKeys, onChange }
     const note = notes[ref];
     if (!note) return html`<div>${noteLink(ref)}</div>`;
     const text = note.body.trim(), short = text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text;
-    return html`<div><h2>${noteLink(ref, note.title)}</h2>
+    return html`<div><h3>${noteLink(ref, note.title)}</h3>
       <p class="small soft">${ref}${note.created ? html` · ${when(note.created)}` : nothing}</p>
-      <p class="text">${other && notes[other] ? marked(short, notes[other].body) : short}</p></div>`;
+      <p class="text" tabindex="0">${other && notes[other] ? marked(short, notes[other].body) : short}</p></div>`;
   }
+
+  function proposal(one) {
+    const [source, known] = one.refs, talk = `/conversation/${part(bare(source))}${source.slice(bare(source).length)}`;
+    const press = (event) => { if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) choose("accept")(); };
+    return html`${known ? html`<div><h3>${noteLink(known)}</h3><p class="text" tabindex="0">${marked(one.replaced, one.proposed)}</p></div>` : nothing}
+      <div><h3>${known ? "Would be replaced by" : "Would be saved"}</h3>
+        ${editing ? html`<textarea rows="4" aria-label="The memory" .value=${one.proposed} @keydown=${press}></textarea>`
+          : html`<p class="text" tabindex="0">${known ? marked(one.proposed, one.replaced) : one.proposed}</p>`}
+        <p class="small"><a href=${talk}>Where it was said</a></p></div>`;
+  }
+
+  const buttons = (all) => possible(all).map((name) => html`<button class=${name === "forget" ? "danger" : name === "accept" ? "primary" : ""}
+    @click=${choose(name)}>${ACTIONS[name][all.some((one) => one.refs[1]) ? 2 : 1]} <kbd>${ACTIONS[name][0]}</kbd></button>`);
 
   function detail(one) {
     const [older, newer] = one.refs;
-    const version = (ref, text, other) => html`<div><p class="small soft">${noteLink(ref)}</p><p class="text">${marked(text, other)}</p></div>`;
-    if (one.proposed) return html`<div class="detail"><div class=${newer ? "pair" : ""}>
-      ${newer ? version(newer, one.replaced, one.proposed) : nothing}${version(older, one.proposed, newer ? one.replaced : one.proposed)}</div>${buttons(one)}</div>`;
-    return html`<div class="detail">
-      <div class=${newer ? "pair" : ""}>${side(older, newer)}${newer ? side(newer, older) : nothing}</div>
-      ${buttons(one)}</div>`;
+    return html`<section class="card detail ${showing ? "showing" : ""}" aria-label="The finding">
+      <div class="row"><button class="back" @click=${() => { showing = false; draw(); }}>‹ Back</button>
+        ${badge(NAMES[one.kind].replace(/([^s])s$/, "$1"), one.kind === "secret" ? "bad" : "")}</div>
+      <h2>${one.title || older}</h2><p class="soft">${one.reason}</p>
+      ${one.proposed ? proposal(one) : html`${side(older, newer)}${newer ? side(newer, older) : nothing}`}
+      <div class="row acts">${buttons([one])}${one.proposed && mayWrite() && !editing
+        ? html`<button @click=${edit}>Edit <kbd>e</kbd></button>` : nothing}</div></section>`;
   }
 
-  const buttons = (one) => html`<div class="row">${one.actions.map((name) => html`<button class=${name === "forget" ? "danger" : ""} @click=${choose(name)}>
-    ${ACTIONS[name][one.refs[1] ? 2 : 1]} <kbd>${ACTIONS[name][0]}</kbd></button>`)}</div>`;
+  const header = (row, group) => html`<div class="kind ${group.urgent ? "urgent" : ""}" data-row=${row} .style=${`top:${row * rowHeight()}px`}>
+    <h2><button class="fold" aria-expanded=${!isFolded(group)} title=${group.text} @click=${() => fold(group.kind, isFolded(group))}>
+      ${NAMES[group.kind]} <span class="soft">${group.undecided.toLocaleString("en")}</span></button></h2>
+    <span class="small soft about">${group.text}</span>
+    ${mayWrite() ? html`<button class="quiet" aria-label="Dismiss all: ${NAMES[group.kind]}" @click=${() => dismissAll(group)}>Dismiss all</button>` : nothing}</div>`;
 
-  const item = (one, place) => html`<li class="card finding" aria-current=${place === selected ? "true" : nothing}>
-    <button class="fold" aria-expanded=${place === selected} @click=${() => select(place)}>
-      <span class="row"><strong>${one.title || one.refs[0]}</strong>${badge(NAMES[one.kind].replace(/s$/, ""), one.kind === "secret" ? "bad" : "")}</span>
-      <span class="small soft reason">${one.reason}</span></button>
-    ${place === selected ? detail(one) : nothing}</li>`;
+  function item(row, { kind }, index) {
+    const one = at(kind, index), now = current?.kind === kind && current.index === index;
+    if (!one) return html`<div class="finding coming" data-row=${row} .style=${`top:${row * rowHeight()}px`}>…</div>`;
+    const box = (event) => { event.preventDefault(); check(row, event.shiftKey); };
+    const press = (event) => event.shiftKey ? check(row, true) : select(row).then(() => { showing = true; draw(); });
+    return html`<div class="finding" data-row=${row} aria-current=${now ? "true" : nothing} .style=${`top:${row * rowHeight()}px`}>
+      ${one.actions.length ? html`<input type="checkbox" aria-label="Select: ${one.title || one.refs[0]}" .checked=${checked.has(one.key)} @click=${box}>` : nothing}
+      <button class="fold" @click=${press}><strong>${one.title || one.refs[0]}</strong><span class="small soft">${one.reason}</span></button></div>`;
+  }
+
+  // Only the rows in the window, and some more.
+  function list() {
+    const all = groups(), length = total(all), high = rowHeight();
+    const top = main.querySelector(".findings")?.getBoundingClientRect().top ?? 200;
+    const from = Math.max(0, Math.floor(-top / high) - SPARE);
+    const to = Math.min(length, Math.ceil((innerHeight - top) / high) + SPARE);
+    const rows = Array.from({ length: Math.max(0, to - from) }, (_, place) => from + place);
+    for (const row of rows) {
+      const { group, index } = rowOf(row, all);
+      if (index >= 0 && !at(group.kind, index)) fetchPage(group.kind, index);
+    }
+    drawn = `${from} ${to}`;
+    return html`<div class="findings" .style=${`height:${length * high}px`}>${repeat(rows, (row) => row, (row) => {
+      const { group, index } = rowOf(row, all);
+      return index < 0 ? header(row, group) : item(row, group, index);
+    })}</div>`;
+  }
 
   function progress({ progress: now }) {
     const text = now ? `Looking for ${NAMES[now.step]?.toLowerCase()}: ${now.done.toLocaleString("en")} of ${count(now.total, "note")}` : "Reading notes";
     const place = Object.keys(NAMES).indexOf(now?.step), share = now ? now.done / (now.total || 1) : 0;
-    const at = place > 0 ? LONG + place - 1 + share : LONG * share;
-    return html`<div class="card"><label for="progress">${text}</label><progress id="progress" max=${LONG + 10} .value=${at}></progress></div>`;
+    const done = place > 0 ? LONG + place - 1 + share : LONG * share;
+    return html`<div class="progress"><label class="small" for="progress">${text}</label><progress id="progress" max=${LONG + 10} .value=${done}></progress></div>`;
   }
 
   function body() {
-    const { job, kinds, changed, decided, degraded } = answer;
-    if (job.state === "running") return progress(job);
-    if (job.state === "failed") return problem({ message: job.problem });
-    const total = kinds.reduce((sum, one) => sum + one.undecided, 0);
-    const left = (kind ? kinds.find((one) => one.kind === kind)?.undecided ?? 0 : total) - findings().length;
-    const chip = (name, text, number, title) => html`<button aria-pressed=${kind === name} title=${title} @click=${() => pick(name)}>
-      ${text} <span class="number">${number.toLocaleString("en")}</span></button>`;
-    return html`
-      <p class="soft" role="status">${count(answer.notes, "note")} read ${when(job.finished)}, ${count(total, "finding")}${
-        answer.dismissed ? `, ${answer.dismissed} dismissed earlier` : ""}.
-        ${degraded.map((text) => html`<br><span class="small">${text}</span>`)}</p>
-      ${changed ? html`<p class="card row">Notes have changed since this review.
+    const { job, kinds, changed, decided, degraded } = answer, one = finding();
+    const left = kinds.reduce((sum, found) => sum + found.undecided, 0), running = job.state === "running";
+    return html`${running ? progress(job) : html`<p class="soft" role="status">${count(left, "finding")} in ${count(answer.notes, "note")},
+        read ${when(job.finished)}${answer.dismissed ? `, ${answer.dismissed.toLocaleString("en")} dismissed earlier` : ""}.
+        ${decided.length ? html`You decided ${decided.reduce((sum, done) => sum + done.total, 0).toLocaleString("en")}.
+          <button class="quiet" @click=${undoLast}>Undo the last <kbd>u</kbd></button>` : nothing}
+        ${degraded.map((text) => html`<br><span class="small">${text}</span>`)}</p>`}
+      ${job.state === "failed" ? problem({ message: job.problem }) : nothing}
+      ${changed && !running ? html`<p class="card row">Notes have changed since this review.
         <button @click=${again}>Review again <kbd>r</kbd></button></p>` : nothing}
-      <div class="row kinds" role="group" aria-label="Kinds of findings">${chip("", "All", total, "Everything")}
-        ${kinds.filter((one) => one.undecided || one.kind === kind).map((one) => chip(one.kind, NAMES[one.kind], one.undecided, one.text))}</div>
-      ${findings().length ? html`<ol class="findings">${findings().map(item)}</ol>`
-        : html`<p class="empty">Nothing to decide here. ${decided.length ? `You decided ${count(decided.length, "finding")}.` : ""}</p>`}
-      ${left > 0 ? html`<button @click=${() => { limit += SHOWN * 4; load(); }}>Show more (${left.toLocaleString("en")})</button>` : nothing}
-      ${decided.length ? html`<p class="small soft">Decided since the review: ${decided.length}.
-        <button class="quiet" @click=${undoLast}>Undo the last <kbd>u</kbd></button></p>` : nothing}`;
+      ${left ? html`<div class="inbox">${list()}${one ? detail(one) : html`<p class="soft aside">Open a kind to see its findings.</p>`}</div>`
+        : running ? nothing : html`<div class="empty"><p>Nothing to decide. Your notes are in order.</p></div>`}
+      ${checked.size ? html`<div class="card selected" role="group" aria-label="Selected findings"><b class="grow">${checked.size.toLocaleString("en")} selected</b>
+        ${buttons([...checked.values()])}<button class="quiet" @click=${clear}>Clear <kbd>Esc</kbd></button></div>` : nothing}`;
   }
 
   function draw() {
+    if (signal.aborted) return;
     render(html`<div class="row head"><h1 class="grow">Review</h1>
       <button @click=${again} ?disabled=${answer?.job.state === "running"}>Review again <kbd>r</kbd></button></div>
       ${answer ? body() : nothing}`, main);
   }
 
+  let frame;
+  const follow = () => { frame ??= requestAnimationFrame(() => { frame = undefined; if (answer) draw(); }); };
+  addEventListener("scroll", follow, { signal, passive: true });
+  addEventListener("resize", follow, { signal });
+  const [next, previous] = [["Next finding", step(1)], ["Previous finding", step(-1)]];
   setKeys({
-    j: ["Next finding", step(1)], k: ["Previous finding", step(-1)],
-    a: ["Accept the proposal", choose("accept")], f: ["Forget the note, or the older of two", choose("forget")], s: ["Supersede the older by the newer", choose("supersede")],
-    e: ["Edit", choose("edit")], d: ["Dismiss: keep the note and do not ask again", choose("keep")],
-    u: ["Undo the last decision", undoLast], r: ["Review again", again],
+    j: next, k: previous, ArrowDown: next, ArrowUp: previous, x: ["Select the finding", () => current && check(rowNow())],
+    a: ["Save the proposal", choose("accept")], f: ["Forget the note, or the older of two", choose("forget")],
+    s: ["Supersede the older by the newer", choose("supersede")], e: ["Edit", choose("edit")],
+    d: ["Dismiss: keep the note and do not ask again", choose("keep")], u: ["Undo the last decision", undoLast],
+    r: ["Review again", again], Escape: ["Clear the selection", clear],
   });
   onChange(() => { notes = {}; load(); });
-  draw();
   await load();
+  draw();
 }

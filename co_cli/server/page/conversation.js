@@ -1,0 +1,87 @@
+// A conversation or a checkpoint as a chat, with the memories that follow from it beside the turn that says it.
+
+import { del, get, mayWrite, part, post } from "./api.js";
+import { byDay, clock, dayText } from "./activity.js";
+import { badge, bare, count, html, inTurn, noteLink, notePath, nothing, once, render, showBody } from "./parts.js";
+
+const MANY = 300;
+
+export async function open(main, { rest, signal, toast, setKeys, onChange }) {
+  const lines = /#L(\d+)(?:-(\d+))?/.exec(location.hash || rest), ref = bare(rest);
+  let talk, limit = MANY, editing, at = -1;
+
+  const load = inTurn(async () => {
+    talk = await get(`/conversations/${part(ref)}`, { limit }, signal);
+    draw();
+  });
+
+  const decide = (one, action) => once(one.key, async () => {
+    const text = action === "accept" && editing === one.key ? main.querySelector(".proposal textarea").value : undefined;
+    const done = await post("/review/decisions", { key: one.key, action, text });
+    editing = undefined;
+    const undo = () => del(`/review/decisions/${done.key}`).then(load);
+    toast(`${action === "accept" ? "Saved" : "Dismissed"}: ${text ?? one.text}`, undo);
+    await load();
+  });
+  const edit = (one) => {
+    editing = one?.key;
+    draw();
+    main.querySelector(".proposal textarea")?.focus();
+  };
+
+  // -- drawing
+
+  function proposal(one) {
+    const editable = one.key === editing, replaces = one.ref && html`<p class="small soft">It replaces ${noteLink(one.ref, talk.titles[one.ref])}.</p>`;
+    if (one.state !== "proposed") return html`<div class="card proposal"><p class="small soft">${one.state === "saved" ? "Saved" : "Known already"}:
+      ${one.kind}</p><p>${one.ref ? noteLink(one.ref, talk.titles[one.ref] ?? one.text) : one.text}</p></div>`;
+    return html`<div class="card proposal waits"><p class="small soft">Proposed memory: ${one.kind}</p>
+      ${editable ? html`<textarea rows="3" aria-label="The memory" .value=${one.text}></textarea>` : html`<p>${one.text}</p>`}${replaces || nothing}
+      ${!mayWrite() ? nothing : html`<div class="row"><button class="primary" @click=${() => decide(one, "accept")}>Save</button>
+        ${editable ? html`<button @click=${() => edit()}>Cancel</button>` : html`<button @click=${() => edit(one)}>Edit</button>
+          <button class="quiet" @click=${() => decide(one, "keep")}>Dismiss</button>`}</div>`}</div>`;
+  }
+
+  const speaker = (one) => one.speaker === "User" ? "You" : one.speaker === "Assistant" ? talk.agent || "Assistant" : one.speaker;
+
+  function turn(one) {
+    const place = talk.turns.indexOf(one), beside = talk.proposals.filter(({ first, last }) => first <= one.last && last >= one.first);
+    const lit = lines && one.first <= +(lines[2] ?? lines[1]) && one.last >= +lines[1];
+    return html`<li class="turn ${one.role} ${lit ? "lit" : ""}" tabindex="-1"><div class="said">
+      <p class="small soft who">${speaker(one)}${one.at === null ? nothing : html` · <time datetime=${new Date(one.at * 1000).toISOString()}
+        title=${new Date(one.at * 1000).toLocaleString()}>${clock(one.at * 1000)}</time>`}</p>
+      <div class="bubble prose" data-place=${place}></div>
+      ${one.given.length ? html`<p class="small soft">Given: ${one.given.map((note, number) => html`${number ? ", " : ""}${
+        noteLink(note, talk.titles[bare(note)])}`)}</p>` : nothing}</div>
+      ${beside.length ? html`<div class="beside">${beside.map(proposal)}</div>` : nothing}</li>`;
+  }
+
+  function draw() {
+    const { turns } = talk, timed = byDay(turns, (one) => (one.at ?? turns.find((other) => other.at !== null)?.at ?? 0) * 1000);
+    const about = [talk.agent, talk.project, count(talk.total, "turn")].filter(Boolean).join(" · ");
+    render(html`<div class="row head"><h1 class="grow">${talk.title}</h1>
+        ${talk.ref.startsWith("checkpoint:") ? badge("checkpoint") : html`<a class="button" href=${notePath(talk.ref)}>Open as a note</a>`}</div>
+      <p class="soft">${about} · <a href="/activity?view=conversations">All conversations</a></p>
+      ${timed.map(([, group]) => html`${group[0].at === null ? nothing : html`<h2 class="day">${dayText(group[0].at * 1000)}</h2>`}
+        <ol class="turns">${group.map(turn)}</ol>`)}
+      ${talk.total > turns.length ? html`<button @click=${() => { limit += MANY; load(); }}>Show more (${talk.total - turns.length})</button>` : nothing}`, main);
+    for (const one of main.querySelectorAll("[data-place]")) {
+      const said = turns[one.dataset.place];
+      if (one.shown !== said.html) showBody(one, { ...said, ref: talk.ref, title: "" }, null, signal);
+      one.shown = said.html;
+    }
+  }
+
+  const step = (by) => () => {
+    const all = [...main.querySelectorAll(".turn")];
+    at = Math.max(0, Math.min(at + by, all.length - 1));
+    all[at]?.focus();
+    all[at]?.scrollIntoView({ block: "nearest" });
+  };
+  const keys = { j: ["Next turn", step(1)], k: ["Previous turn", step(-1)] };
+  setKeys({ ...keys, ArrowDown: keys.j, ArrowUp: keys.k });
+  onChange(load);
+  await load();
+  document.title = `${talk.title} · co`;
+  main.querySelector(".turn.lit")?.scrollIntoView({ block: "center" });
+}
