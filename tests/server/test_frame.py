@@ -146,7 +146,7 @@ def test_the_palette_opens_notes_asks_and_does_what_keys_do(page: Any) -> None:
     page.wait_for_selector(".palette input")
     page.keyboard.type("theme: dark")
     page.wait_for_selector("#options[aria-busy=false]:has-text('Theme: dark')")
-    page.click("[role=option]:has-text('Theme: dark')")
+    page.click("[role=option] .title:text-is('Theme: dark')")
     until(page, "document.documentElement.dataset.theme === 'dark'")
     until(page, "!document.querySelector('co-palette')")
     page.keyboard.press("Control+k")
