@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -97,3 +98,31 @@ def test_two_servers_start_from_a_git_repository_and_an_empty_database(team: Tea
         for process in running:
             process.send_signal(signal.SIGTERM)
         assert [process.wait(PATIENCE) for process in running] == [0, 0]
+
+
+def test_the_image_has_what_the_build_needs_and_no_secret_of_the_checkout(tmp_path: Path) -> None:
+    """Docker is not needed: the patterns of .dockerignore are few enough to follow by hand."""
+    root = DEPLOY.parent
+    ignored = (root / ".dockerignore").read_text().splitlines()
+    kept = {line[1:] for line in ignored if line.startswith("!")}
+    copied = re.findall(r"^COPY (?:--\S+ )?(.+) \S+$", (DEPLOY / "Dockerfile").read_text(), re.M)
+    assert "*" in ignored
+    assert {name for names in copied for name in names.split()} == kept
+    assert all((root / name).exists() for name in kept)
+    assert ".env" in (root / ".gitignore").read_text().splitlines()
+
+    source = tmp_path / "source"
+    source.mkdir()
+    for name in kept - {"deploy/start"}:
+        copy = shutil.copytree if (root / name).is_dir() else shutil.copy
+        copy(root / name, source / name)
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+    subprocess.run(command, cwd=source, check=True, capture_output=True)
+    assert [*tmp_path.glob("*.whl")]
+
+
+def test_images_have_a_version() -> None:
+    images = re.findall(r"^FROM (\S+)", (DEPLOY / "Dockerfile").read_text(), re.M)
+    images += re.findall(r"image: (\S+/\S+)", (DEPLOY / "compose.yaml").read_text())
+    assert len(images) == 2
+    assert all(re.search(r":\d+\.\d+\.\d+", image) for image in images)
