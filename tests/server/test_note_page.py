@@ -158,6 +158,16 @@ def test_an_edit_that_conflicts_shows_both_texts_and_loses_neither(page: Any, se
     page.problems.clear()  # Chromium logs the 409 and the 404
 
 
+def test_forgetting_a_note_says_what_is_valid_again(page: Any, server: Server) -> None:
+    old = server.kb.remember("The door code is 1111.", title="Door code").ref
+    new = server.kb.remember("The door code is 2222.", title="New door code", supersedes=[old]).ref
+
+    page.goto(f"{server.url}/note/{new}")
+    page.click("button:has-text('Forget')")
+
+    page.wait_for_selector(f"#toasts >> text=Valid again, because it superseded them: {old}")
+
+
 def test_frontmatter_that_cannot_be_read_is_repaired_in_the_whole_file(page: Any, server: Server) -> None:
     file = Path(server.kb.root, "memories/broken.md")
     file.write_text("---\ncategory: fact\ntitle: Oaks: how long they live\n---\nOaks live long.\n")

@@ -1,0 +1,76 @@
+"""A note that is moved keeps its links, its history and what it superseded, on both engines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from co_cli.knowledge_base import KnowledgeBase
+from co_cli.tools import Toolbox
+from tests.postgres import new_database
+from tests.team.servers import Team
+from tests.vault import Vault
+
+NOTES = {
+    "memories/otter.md": "Otters swim. See [the pond](pond.md).\n",
+    "memories/pond.md": "The pond is deep.\n",
+    "memories/by-name.md": "Ask [[otter]] first.\n",
+    "memories/by-path.md": "Ask [[memories/otter|her]] and [x](otter.md).\n",
+    "memories/gate-1.md": "The gate code is 1111.\n",
+    "memories/gate-2.md": "---\nsupersedes: [memory:gate-1]\n---\nThe gate code is 2222.\n",
+}
+
+
+on_postgres = partial(pytest.param, marks=pytest.mark.postgres)
+
+
+@pytest.fixture(params=["sqlite", on_postgres("postgres"), on_postgres("team")])
+def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[KnowledgeBase, Path]]:
+    """A vault with these notes, and its folder: on each engine, and a team's whose truth is git."""
+    vault = Vault(tmp_path / "vault")
+    for path, text in NOTES.items():
+        vault.write(path, text)
+    if request.param == "sqlite":
+        with KnowledgeBase.open(vault.root, tmp_path / "data") as kb:
+            yield kb, vault.root
+        return
+    team = Team(tmp_path, new_database())
+    if request.param == "team":
+        for path, text in NOTES.items():
+            team.push(path, text)
+    kb = team.server("one") if request.param == "team" else team.open(vault.root)
+    kb.sync()
+    yield kb, Path(kb.root)
+    team.close()
+
+
+def test_links_to_and_from_a_moved_note_are_kept(opened: tuple[KnowledgeBase, Path]) -> None:
+    kb, root = opened
+    toolbox = Toolbox(kb)
+
+    moved = toolbox.call("update_memory", {"ref": "memory:otter", "path": "animals/"}).text
+
+    assert moved.startswith("updated memory:animals/otter (")
+    assert "memory:by-path" in moved
+    assert (root / "memories/animals/otter.md").read_text() == "Otters swim. See [the pond](../pond.md).\n"
+    assert not (root / "memories/otter.md").exists()
+    assert (root / "memories/by-name.md").read_text() == "Ask [[otter]] first.\n"
+    assert (
+        root / "memories/by-path.md"
+    ).read_text() == "Ask [[memories/animals/otter|her]] and [x](animals/otter.md).\n"
+    around = toolbox.call("read_note", {"ref": "memory:animals/otter", "around": True}).text
+    assert "Links to: memory:pond" in around
+    assert "memory:by-name: " in around
+    assert "memory:by-path: " in around
+    assert '<note ref="memory:animals/otter"' in toolbox.call("recall_memory", {"query": "otters swim"}).text
+
+
+def test_what_a_note_superseded_stays_superseded(opened: tuple[KnowledgeBase, Path]) -> None:
+    toolbox = Toolbox(opened[0])
+
+    toolbox.call("update_memory", {"ref": "memory:gate-1", "path": "old/gate.md"})
+
+    assert 'outdated="superseded by memory:gate-2"' in toolbox.call("read_note", {"ref": "memory:old/gate"}).text
