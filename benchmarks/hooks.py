@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 from benchmarks.corpus import write_corpus
 from benchmarks.measuring import BenchRow
 from benchmarks.vaults import Bar
+from co_cli.cli.hook import SECONDS
 from co_cli.hooks.answering import text_for
 from co_cli.hooks.events import read_event
 from co_cli.local import LocalKnowledgeBase
@@ -113,10 +114,14 @@ def _times(work: str, prompts: list[str], progress: Bar) -> list[BenchRow]:
                 raise SystemExit(f"{name} ended with {ran.returncode}: {ran.stderr.decode()[-300:]}")
             seconds[name].append(time.perf_counter() - started)
     bare = median(seconds.pop("python"))
+    late = sum(took >= SECONDS for took in seconds["co hook"])
     return [
-        BenchRow(f"{name}, {label}", 1000 * value, "ms", value / bare)
-        for name, took in seconds.items()
-        for label, value in (("p50", median(took)), ("p95", sorted(took)[int(0.95 * len(took))]))
+        BenchRow("co hook that gave up at its deadline", late, f"of {len(prompts)}"),
+        *(
+            BenchRow(f"{name}, {label}", 1000 * value, "ms", value / bare)
+            for name, took in seconds.items()
+            for label, value in (("p50", median(took)), ("p95", sorted(took)[int(0.95 * len(took))]))
+        ),
     ]
 
 
