@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 import sys
 
-from co_cli.hooks.deadline import run_apart
+from co_cli.hooks.deadline import end_after, run_apart
 from co_cli.hooks.events import CLIENTS, LARGEST
 
-SECONDS = 2.0
+SECONDS, CAPTURE_SECONDS = 2.0, 300
+"""For an answer, and for the process that keeps a session in the background."""
 
 
 def add_hook(parser: argparse.ArgumentParser) -> None:
@@ -37,6 +38,7 @@ def run_hook(options: argparse.Namespace) -> int:
     if options.capture:
         from co_cli.hooks.capturing import capture
 
+        end_after(CAPTURE_SECONDS)
         capture(options.client, sys.stdin.buffer.read(LARGEST), options.vault, options.data_dir)
         return 0
 

@@ -34,8 +34,7 @@ if sys.platform != "win32":
     def _work(work: Callable[[], str], sending: int, seconds: float) -> None:
         """The child: it never returns, and prints nothing by itself."""
         try:
-            signal.signal(signal.SIGALRM, signal.SIG_DFL)
-            signal.alarm(int(seconds) + GRACE)
+            end_after(int(seconds) + GRACE)
             silent = os.open(os.devnull, os.O_WRONLY)
             os.dup2(silent, 1)
             os.dup2(silent, 2)
@@ -56,6 +55,13 @@ if sys.platform != "win32":
             found += part
         os.kill(child, signal.SIGKILL)  # without waiting: it may be stuck
         return ""
+
+
+def end_after(seconds: int) -> None:
+    """End this process by then, if it waits for something that does not come."""
+    if sys.platform != "win32":
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.alarm(seconds)
 
 
 def _run_in_thread(work: Callable[[], str], seconds: float) -> str:

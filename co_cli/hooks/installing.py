@@ -143,7 +143,7 @@ def _edited(client: Client, started: Started) -> tuple[str, str]:
     file = client.path(client.settings)
     try:
         if client.name == "opencode":
-            after = opencode_plugin(started)
+            after = opencode_plugin(started, folder_of(started, client))
         else:
             settings = with_settings(client.name, read_settings(file), started)
             after = json.dumps(settings, indent=2, ensure_ascii=False) + "\n"

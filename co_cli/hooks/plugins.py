@@ -7,6 +7,7 @@ end with `|| true`, because a client drops the prompt if an older co, which has 
 from __future__ import annotations
 
 import json
+import os
 import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -48,6 +49,7 @@ import { spawn } from "node:child_process"
 
 const COMMAND = %(command)s
 const SERVER = %(server)s
+const SKILLS = %(skills)s
 const MILLISECONDS = 5000
 
 function ask(event) {
@@ -80,7 +82,10 @@ export const CoMemory = async ({ client, directory }) => {
   const started = new Set()
   const event = (name, session, fields) => ({ hook_event_name: name, session_id: session, cwd: directory, ...fields })
   return {
-    config: async (config) => { config.mcp = { ...config.mcp, co: SERVER } },
+    config: async (config) => {
+      config.mcp = { ...config.mcp, co: SERVER }
+      config.skills = { ...config.skills, paths: [...(config.skills?.paths ?? []), SKILLS] }
+    },
     "chat.message": async (input, output) => {
       try {
         const session = input.sessionID
@@ -146,7 +151,7 @@ def hooks_of(client: str, started: Started) -> dict[str, Any]:
 
 
 def plugin_files(client: str, started: Started) -> dict[str, str]:
-    """The files of a client's plugin by their paths; none for a client that has no command to install one."""
+    """The files of a client's plugin by their paths; none for a client whose settings have it all."""
     inside = {"hooks/hooks.json": _json({"hooks": hooks_of(client, started)}), "skills/memory/SKILL.md": SKILL}
     inside["README.md"] = README
     about = {"name": NAME, "version": VERSION, "description": ABOUT}
@@ -165,6 +170,8 @@ def plugin_files(client: str, started: Started) -> dict[str, str]:
         policy = {"installation": "AVAILABLE", "authentication": "ON_INSTALL"}
         source = {"source": "local", "path": f"./plugins/{NAME}"}
         entry = {"name": NAME, "source": source, "policy": policy, "category": "Productivity"}
+    elif client == "opencode":
+        return {path: inside[path] for path in ("skills/memory/SKILL.md", "README.md")}
     else:
         return {}
     inside |= {".mcp.json": _json({"mcpServers": {"co": servers}}), f"{folder}/plugin.json": _json(plugin)}
@@ -172,12 +179,16 @@ def plugin_files(client: str, started: Started) -> dict[str, str]:
     return {**files, f"{where}/marketplace.json": _json({**market, "plugins": [entry]})}
 
 
-def opencode_plugin(started: Started) -> str:
-    """The one file that opencode needs: a plugin that asks `co hook` and adds the server to the configuration."""
+def opencode_plugin(started: Started, folder: str) -> str:
+    """opencode's own file: a plugin that asks `co hook`, and adds the server and the skill to the configuration.
+
+    `folder` is where the files of `plugin_files` are.
+    """
     server = started.server()
     local = {"type": "local", "command": [server["command"], *server["args"]], "enabled": True}
     local |= {"environment": server["env"]} if "env" in server else {}
-    return OPENCODE % {"command": json.dumps(started.hook_words("opencode")), "server": json.dumps(local)}
+    values = {"command": started.hook_words("opencode"), "server": local, "skills": os.path.join(folder, "skills")}
+    return OPENCODE % {name: json.dumps(value) for name, value in values.items()}
 
 
 def with_settings(client: str, settings: dict[str, Any], started: Started) -> dict[str, Any]:

@@ -39,6 +39,15 @@ def test_a_prompt_brings_the_note_that_answers_it_and_small_talk_brings_none(age
     assert "green tea" not in model.asked()
 
 
+@pytest.mark.parametrize("agent", ["opencode"], indirect=True)
+def test_the_model_is_told_of_the_skill(agent: Agent, model: ModelServer) -> None:
+    agent.co("setup", agent.client)
+
+    agent.ask("Thank you very much, that looks great to me!")
+
+    assert "The user's long-term memory (co). Use it before you answer" in model.asked()
+
+
 def test_what_the_model_saves_is_a_file(agent: Agent, model: ModelServer, notes: Vault) -> None:
     agent.co("setup", agent.client)
     save = {"content": "The pilot of Sol is called Odalys."}

@@ -5,15 +5,20 @@ from __future__ import annotations
 import json
 import os
 import re
+import select
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
 import apsw
 import pytest
 
+from co_cli.activity.agent_sessions import list_sessions, session_entries
+from co_cli.hooks.deadline import run_apart
 from co_cli.hooks.events import CLIENTS, typed
+from co_cli.knowledge_base import KnowledgeBase
 from tests.command import Co, Ran
 from tests.hooks.events import PAUSES, PROMPT, START, event, given
 from tests.house.test_cold_start import imported, slow
@@ -141,8 +146,16 @@ def test_a_note_cannot_leave_its_quote(deploys: Co, vault: Vault) -> None:
     assert lines.count("(end of the notes from co)") == 1
 
 
-def test_what_was_given_is_in_the_activity_of_the_vault(deploys: Co) -> None:
-    given(deploys, "claude-code", PROMPT, prompt=QUESTION)
+def test_what_was_given_is_in_the_activity_of_the_vault(deploys: Co, kb: KnowledgeBase) -> None:
+    text = given(deploys, "claude-code", PROMPT, prompt=QUESTION)
+
+    with kb.local.activity.written().reading() as connection:
+        [session] = list_sessions(connection, kb.root)
+        _, [entry] = session_entries(connection, kb.root, session.id) or (session, [])
+    assert (session.front_end, session.conversation) == ("claude-code", "5b7c8c1e-0000-4000-8000-000000000001")
+    assert (entry.prompt, entry.given) == (QUESTION, text)
+    assert [(note.ref, note.why) for note in entry.notes] == [("memory:deploys", "recalled")]
+    assert entry.tokens == entry.notes[0].tokens == session.tokens
 
     assert deploys("feedback", "stats", "--json").json["given"]["front_ends"] == {"claude-code": 1}
     assert "Added to agents' prompts: 1 note" in (out := deploys("feedback", "stats").out)
@@ -237,6 +250,50 @@ def test_a_disk_that_does_not_answer_ends_the_hook_after_two_seconds(deploys: Co
 
     assert ran == Ran(0, "", "")
     assert 2 <= time.monotonic() - started < 20
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has no named pipes in folders")
+@pytest.mark.parametrize("what", [PROMPT, PAUSES[0]])
+def test_no_process_keeps_the_client_s_pipes_open_while_the_disk_does_not_answer(
+    deploys: Co, data_dir: Path, what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Gemini and Qwen read both until they end, also after the hook has."""
+    monkeypatch.setenv("CO_CAPTURE", "keep")
+    os.mkfifo(data_dir / "trusted")
+    stdin = event("gemini", what, deploys.folder, prompt=QUESTION).encode()
+    command = [sys.executable, "-m", "co_cli", "hook", "gemini", *(["--seconds", "30"] if what != PROMPT else [])]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, cwd=deploys.folder, **pipes) as process:
+        assert process.stdin is not None
+        process.stdin.write(stdin)
+        process.stdin.close()
+        assert process.wait(40) == 0
+
+        for pipe in (process.stdout, process.stderr):
+            assert pipe is not None
+            assert select.select([pipe], [], [], 1)[0], "it has not ended"
+            assert pipe.read() == b""
+    if what != PROMPT:  # the process that keeps the session waits for the disk, which answers now
+        assert any(answered(data_dir / "trusted") for _ in range(300))
+
+
+def answered(pipe: Path) -> bool:
+    """Whether somebody reads it, who is then given nothing."""
+    try:
+        os.close(os.open(pipe, os.O_WRONLY | os.O_NONBLOCK))
+    except OSError:
+        time.sleep(0.1)
+        return False
+    return True
+
+
+def test_without_fork_the_deadline_holds_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "win32")
+    forever = threading.Event()
+
+    assert run_apart(lambda: "notes", 20) == "notes"
+    assert run_apart(lambda: "late" if forever.wait(20) else "", 0.1) == ""
+    forever.set()
 
 
 def test_a_client_that_never_ends_its_event_is_not_waited_for(deploys: Co) -> None:
