@@ -40,6 +40,7 @@ from co_cli.mcp.transports import http_app
 from co_cli.server.access_tokens import AccessTokens, team_of
 from co_cli.server.app import Access, Site
 from co_cli.server.metrics import Gauge, Metrics
+from co_cli.server.readiness import not_ready
 from co_cli.tools import Toolbox
 
 PER_SECOND = 60
@@ -51,7 +52,7 @@ LARGEST = 1_000_000
 WEBHOOK = "/webhook"
 WEBHOOK_SECRET = "CO_WEBHOOK_SECRET"
 """The variable with the secret of the webhook; without it there is none."""
-HEALTH_SECONDS = 3.0
+READY_SECONDS = 3.0
 """After which a database that does not answer counts as away."""
 
 
@@ -86,7 +87,8 @@ class TeamSite(Site):
         self._webhook_secret = token_in(WEBHOOK_SECRET).encode()
         self._reading, self._writing = (http_app(Toolbox(kb, read_only=read_only)) for read_only in (True, False))
         self.inner.routes[:0] = [
-            Route("/healthz", self.show_health),
+            Route("/livez", self.show_alive),
+            Route("/readyz", self.show_ready),
             Route("/metrics", self.show_metrics),
             Route(WEBHOOK, self.hear_of_a_push, methods=["POST"]),
             Route(PATH, McpDoor(self._reading, self._writing), methods=["POST"]),
@@ -138,12 +140,16 @@ class TeamSite(Site):
                     keeper.start()
                 yield
 
-    async def show_health(self, request: Request) -> Response:
-        """Whether the index can be searched."""
-        works = False
-        with anyio.move_on_after(HEALTH_SECONDS):
-            works = await to_thread.run_sync(self.kb.index.notes.works, abandon_on_cancel=True)
-        return PlainTextResponse("ok\n") if works else PlainTextResponse("the index cannot be opened\n", 503)
+    async def show_alive(self, request: Request) -> Response:
+        """Whether the process answers at all."""
+        return PlainTextResponse("ok\n")
+
+    async def show_ready(self, request: Request) -> Response:
+        """Whether it should get requests, and if not, why."""
+        problems = ["database: it does not answer"]
+        with anyio.move_on_after(READY_SECONDS):
+            problems = await to_thread.run_sync(not_ready, self.kb, abandon_on_cancel=True)
+        return PlainTextResponse("".join(f"{problem}\n" for problem in problems) or "ok\n", 503 if problems else 200)
 
     async def show_metrics(self, request: Request) -> Response:
         return PlainTextResponse(self.metrics.text(await to_thread.run_sync(team_gauges, self.kb)))

@@ -20,6 +20,7 @@ from co_cli import http_server
 from co_cli.access import ROLES
 from co_cli.errors import KnowledgeError, ServerUnavailableError
 from co_cli.knowledge_base import KnowledgeBase
+from co_cli.server import readiness
 from co_cli.server.access_tokens import AccessTokens, FileTokens
 from co_cli.server.routes import API, ROUTES
 from co_cli.server.team_site import LARGEST, SIGN_INS
@@ -167,7 +168,7 @@ def test_what_strangers_send_to_sign_in_is_refused_and_leaves_no_traceback(
         socket.create_connection(("127.0.0.1", int(team.host.rpartition(":")[2])), PATIENCE).sendall(head)
 
     with team.client() as asking:
-        assert asking.get("/healthz").status_code == 200
+        assert asking.get("/livez").status_code == 200
     assert caplog.records == []
     assert capfd.readouterr().err == ""
 
@@ -244,17 +245,17 @@ def test_a_token_has_60_requests_a_second_and_1_mb_a_request(
         assert refused.json()["error"]["message"] == "a request has at most 1,000,000 bytes"
         assert asking.post("/mcp", content=large).status_code == 413
 
-        answers = [asking.get("/healthz") for _ in range(58)]
+        answers = [asking.get("/livez") for _ in range(58)]
         assert [one.status_code for one in answers] == [200] * 57 + [429]
         assert answers[-1].headers["retry-after"] == "1"
         assert other.get(f"{API}/session").status_code == 200
         now[0] += 1
-        assert asking.get("/healthz").status_code == 200
+        assert asking.get("/livez").status_code == 200
 
 
 def test_health_is_public_and_metrics_count_requests_by_route_and_status(team: Server, kb: KnowledgeBase) -> None:
     with client(team, "") as stranger:
-        assert stranger.get("/healthz").text == "ok\n"
+        assert stranger.get("/livez").text == "ok\n"
         assert stranger.get(f"{API}/notes/memory:oak").status_code == 401
         assert stranger.request("ODD", "/metrics").status_code == 401
     with client(team, token(kb, "read")) as asking:
@@ -266,8 +267,21 @@ def test_health_is_public_and_metrics_count_requests_by_route_and_status(team: S
     assert 'co_requests_total{method="GET",route="/api/v1/notes/{ref:any}",status="404"} 1\n' in text
     assert 'co_requests_total{method="any",route="none",status="401"} 2\n' in text
     assert 'co_request_seconds_bucket{route="/api/v1/notes/{ref:any}",le="+Inf"} 2\n' in text
-    assert 'co_request_seconds_count{route="/healthz"} 1\n' in text
+    assert 'co_request_seconds_count{route="/livez"} 1\n' in text
     assert "memory" not in text, "no names of notes"
+
+
+def test_a_server_that_is_not_ready_says_why(team: Server, kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch) -> None:
+    kb.sync()
+    with client(team, "") as stranger:
+        assert stranger.get("/readyz").text == "ok\n"
+        monkeypatch.setattr(readiness, "LEAST_DISK", 10**18)
+        answer = stranger.get("/readyz")
+        assert answer.status_code == 503
+        assert re.fullmatch(
+            r"disk: \d+ MB are left for the vault\ndisk: \d+ MB are left for the data folder\n", answer.text
+        )
+        assert stranger.get("/livez").status_code == 200
 
 
 def test_tokens_are_created_listed_and_revoked_by_command(co: Co, vault: Vault) -> None:

@@ -236,16 +236,30 @@ def test_a_database_that_is_away_makes_the_server_unhealthy_until_it_is_back(
 ) -> None:
     one, _ = servers
     with client(one, token(one.kb)) as asking:
-        assert asking.get("/healthz").status_code == 200
+        wait_for(lambda: asking.get("/readyz").status_code == 200)
         name = conninfo_to_dict(team.address)["dbname"]
         with psycopg.connect(team.address, dbname="postgres", autocommit=True) as connection:
             connection.execute(f"alter database {name} allow_connections false".encode())
             connection.execute("select pg_terminate_backend(pid) from pg_stat_activity where datname = %s", [name])
             with one.client(Authorization="") as stranger:
-                assert stranger.get("/healthz").status_code == 503
+                assert stranger.get("/readyz").text.startswith("database: ")
+                assert stranger.get("/livez").status_code == 200
             connection.execute(f"alter database {name} allow_connections true".encode())
-        wait_for(lambda: asking.get("/healthz").status_code == 200)
+        wait_for(lambda: asking.get("/readyz").status_code == 200)
         assert asking.get(f"{API}/session").status_code == 200
+
+
+def test_a_clone_without_git_and_a_keeper_that_is_late_make_a_server_not_ready(
+    team: Team, servers: tuple[Server, Server]
+) -> None:
+    one, _ = servers
+    with one.client(Authorization="") as stranger:
+        wait_for(lambda: stranger.get("/readyz").status_code == 200)
+        hidden = Path(one.kb.root, ".git")
+        hidden.rename(hidden.with_name("git"))
+        assert stranger.get("/readyz").text == "git: the clone cannot be read\n"
+        hidden.with_name("git").rename(hidden)
+        wait_for(lambda: stranger.get("/readyz").status_code == 200)
 
 
 def test_a_token_of_one_vault_sees_nothing_of_another_in_the_same_database(

@@ -1,0 +1,49 @@
+"""Whether a server should get requests: git, disk, keeper, database and index, each with a reason if not."""
+
+from __future__ import annotations
+
+import shutil
+import time
+
+from co_cli.errors import IndexUnavailableError
+from co_cli.git import GitError
+from co_cli.local import LocalKnowledgeBase
+from co_cli.server.access_tokens import team_of
+
+LEAST_DISK = 50_000_000
+"""Bytes that the vault and the data folder need, so that saves and their clone do not fail."""
+
+
+def not_ready(kb: LocalKnowledgeBase) -> list[str]:
+    """Why this server should get no requests now. Strangers see it: it names no path and no address."""
+    problems: list[str] = []
+    for what, folder in (("vault", kb.root), ("data folder", kb.settings.data_dir)):
+        free = shutil.disk_usage(folder).free
+        if free < LEAST_DISK:
+            problems.append(f"disk: {free / 1e6:.0f} MB are left for the {what}")
+    try:
+        return problems + _index(kb) + _team(kb)
+    except IndexUnavailableError:
+        return [*problems, "database: the index cannot be opened"]
+
+
+def _index(kb: LocalKnowledgeBase) -> list[str]:
+    return [] if kb.index.notes.state().synced_at else ["index: the vault was never indexed"]
+
+
+def _team(kb: LocalKnowledgeBase) -> list[str]:
+    """A remote that cannot be reached is no reason: saves are kept, and pushed when it is back."""
+    team = team_of(kb.vault)
+    if team is None:
+        return [] if kb.settings.engine == "sqlite" else ["git: the vault is no git repository"]
+    from co_cli.team.team_vault import KEEPER_SECONDS  # PostgreSQL's packages are an extra
+
+    try:
+        team.repository.run("rev-parse", "--git-dir")
+    except GitError:
+        return ["git: the clone cannot be read"]
+    checked = team.state().checked_at
+    if checked is None:
+        return ["keeper: no server has looked at the remote yet"]
+    late = time.time() - checked
+    return [f"keeper: no server has finished a round for {late:.0f} seconds"] if late > KEEPER_SECONDS else []
