@@ -35,7 +35,8 @@ class Session:
             file.writelines(lines)
 
     def pause(self, what: str = "answer") -> None:
-        ran = self.co.process("hook", "claude-code", stdin=event("claude-code", what, self.co.folder))
+        stdin = event("claude-code", what, self.co.folder)
+        ran = self.co.process("hook", "claude-code", "--seconds", "30", stdin=stdin)  # a busy machine is no bug
         assert (ran.code, ran.out, ran.err) == (0, "", "")
 
     def kept(self, until: str) -> str:
