@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from operator import attrgetter
 from typing import Literal, NamedTuple
@@ -41,6 +41,8 @@ PINNED = "decay_protected"
 class Browse(url_filters("filters")):
     """Which notes to show. Filters are as in `co list`."""
 
+    ref: Sequence[str] = ()
+    """Only these notes."""
     source: Sequence[str] = ()
     folder: str = ""
     """A folder of the vault such as `articles/people`, or of a linked source, with all folders in it."""
@@ -132,6 +134,9 @@ def _sort_out(
 ) -> Shelf:
     """Which notes pass; and how many there are of each kind and in each folder, were these two not chosen."""
     lines = reader.outline(view.scope)
+    if asked.ref:
+        wanted = {*_ids(reader, view, asked.ref)}
+        lines = [line for line in lines if line.id in wanted]
     if words := fold(asked.title).split():
         lines = [line for line in lines if all(word in title for title in [fold(line.title)] for word in words)]
     of_sources, in_folder = lines, lines
@@ -148,6 +153,13 @@ def _sort_out(
     return Shelf(
         found, Counter([line.source for line in in_folder]), Counter([_folder(line, names) for line in of_sources])
     )
+
+
+def _ids(reader: ReadTransaction, view: View, refs: Sequence[str]) -> Iterator[int]:
+    for vault in view.scope.vaults:
+        prefix = view.prefixes.get(vault, "")
+        here = [ref.removeprefix(prefix) for ref in refs if ref.startswith(prefix)]
+        yield from (note.id for note in reader.find_notes(vault, "ref", here))
 
 
 def _folder(line: NoteLine, names: Mapping[int, str]) -> str:

@@ -72,6 +72,7 @@ def test_notes_are_sorted_and_come_in_pages(trees: TestClient, kb: KnowledgeBase
     assert titles(trees, sort="opened") == ["Elm", "Gone", "Oak", "ash"]
     assert titles(trees, sort="title", offset=1, limit=2) == ["Elm", "Gone"]
     assert titles(trees, title="LM") == ["Elm"]
+    assert titles(trees, ref=["memory:ash", "article:gone", "memory:nothing"]) == ["Gone", "ash"]
     assert ask(trees, "GET", "/browse", 400, sort="size")["error"]["kind"] == "invalid_input"
 
 

@@ -31,7 +31,7 @@ def test_an_empty_vault_offers_questions_to_the_sample_vault(
     page.wait_for_selector("text=There are no notes here yet")
     assert vault.files() == [], "the sample vault is asked and nothing is copied"
     vault.write("memories/oak.md", "Oaks live long.")
-    page.wait_for_selector(".hit a")
+    page.wait_for_selector("note-card a")
     assert "There are no notes here yet" not in page.inner_text("main")
 
 
@@ -52,12 +52,11 @@ def test_an_open_page_shows_what_happens_to_files(
     page.wait_for_selector("text=There are no notes here yet")
     wait_for(lambda: empty.site.events.listening)
     vault.write("memories/Elms.md", "Elms live long.")
-    until(page, "document.querySelector('.hits')?.innerText.includes('Elms')")
-    until(page, "document.querySelector('.preview article')?.innerText.includes('Elms')")
+    page.wait_for_selector("note-card:has-text('Elms live long.')")
     vault.delete("memories/Elms.md")
-    until(page, "!document.querySelector('.hits').innerText.includes('Elms')")
+    until(page, "!document.querySelector('note-card')")
     empty.kb.remember("Ashes live long.")  # indexed already when the watcher looks
-    until(page, "document.querySelector('.hits').innerText.includes('Ashes')")
+    page.wait_for_selector("note-card:has-text('Ashes')")
 
 
 def test_the_first_view_is_small_and_its_files_are_kept(server: Server, page: Any) -> None:

@@ -68,7 +68,7 @@ def test_a_note_that_is_saved_before_the_page_listens_is_shown(
         page.wait_for_selector("text=There are no notes here yet")
         vault.write("memories/elms.md", "Elms live long.")
         wait_for(empty.kb.notes)
-    page.wait_for_selector(".hit:has-text('Elms')")
+    page.wait_for_selector("note-card:has-text('Elms')")
 
 
 @pytest.mark.slow
@@ -177,7 +177,7 @@ def test_the_map_can_be_scrolled_before_notes_have_places(page: Any, server: Ser
 
 
 def test_enter_opens_the_best_hit_for_what_is_typed(page: Any) -> None:
-    page.wait_for_selector(".hit")  # the newest notes
+    page.wait_for_selector("note-card")
     with held(page, "**/api/v1/search?*"):
         page.keyboard.type("who decides what ships")
         page.keyboard.press("Enter")
@@ -185,19 +185,22 @@ def test_enter_opens_the_best_hit_for_what_is_typed(page: Any) -> None:
 
 
 def test_notes_that_cannot_be_listed_are_a_problem_also_if_some_changed_meanwhile(page: Any, server: Server) -> None:
-    page.wait_for_selector(".hit")
+    page.wait_for_selector("note-card")
     wait_for(lambda: server.site.events.listening)
     page.click("nav a:has-text('Context')")
     page.wait_for_selector("td >> text=loading: always")
     waiting: list[Any] = []
-    page.route("**/api/v1/notes", lambda route: waiting.append(route))
+    page.route("**/api/v1/browse?limit=*", lambda route: waiting.append(route))
     page.click("nav a:has-text('Home')")
     wait_for(lambda: page.evaluate("true") and waiting)
     announce_changes(server)
-    wait_for(lambda: page.evaluate("true") and len(waiting) == 2)
-    for one in waiting:
-        one.fulfill(status=503, json={})
+    server.site.events.publish("notice", {"text": "The page was told."})
+    page.wait_for_selector("#toasts >> text=The page was told.")
+    waiting.pop().fulfill(status=503, json={})
+    wait_for(lambda: page.evaluate("true") and waiting)
+    waiting.pop().fulfill(status=503, json={})
     page.wait_for_selector("[role=alert]:has-text('the server answered 503')")
+    page.unroute("**/api/v1/browse?limit=*")
     page.problems.clear()  # Chromium logs the 503
 
 
@@ -205,6 +208,7 @@ def test_an_answer_stays_if_it_cannot_be_updated(page: Any, server: Server) -> N
     page.goto(f"{server.url}/?q=who+decides+what+ships")
     page.wait_for_selector(".verdict .badge.good")
     page.hover(".hit >> nth=1")
+    page.wait_for_selector(".hit:nth-child(2)[aria-current]")
     page.route("**/api/v1/search?*", lambda route: route.fulfill(status=503, json={}))
     announce_changes(server)
 
@@ -280,7 +284,7 @@ def test_leaving_the_page_does_not_keep_a_note_from_being_saved_or_forgotten(pag
     with held(page, f"**/api/v1/notes/{REF}"):
         page.keyboard.press("Control+Enter")
         page.click("nav a:has-text('Home')")
-        page.wait_for_selector(".search .hit")
+        page.wait_for_selector(".search note-card")
     page.wait_for_selector("#toasts >> text=Saved")
     assert "Saved on the way out." in Path(server.kb.root, FILE).read_text()
 
@@ -291,7 +295,7 @@ def test_leaving_the_page_does_not_keep_a_note_from_being_saved_or_forgotten(pag
         page.keyboard.press("f")
         page.keyboard.press("f")
         page.click("nav a:has-text('Home')")
-        page.wait_for_selector(".search .hit")
+        page.wait_for_selector(".search note-card")
     page.click("#toasts co-toast:has-text('Forgotten') >> text=Undo")
     page.wait_for_selector(".note .prose p")
 

@@ -10,6 +10,7 @@ import { toast } from "./toast.js";
 // style of the same name. Those with a key are in the menu; on a phone, those after the fourth are behind "More".
 const PAGES = [
   ["/", "search", "Home", "s"],
+  ["/notes", "notes", "Notes", "n"],
   ["/activity", "activity", "Activity", "a"],
   ["/review", "review", "Review", "r"],
   ["/given", "given", "Context", "c"],
@@ -18,7 +19,7 @@ const PAGES = [
   ["/note/*", "note", "Note"],
   ["/conversation/*", "conversation", "Conversation"],
 ];
-const IN_BAR = 3;
+const IN_BAR = 4;
 const SKELETON = 150; // milliseconds until a view that has drawn nothing shows that it is coming
 const AGAIN = 3000; // milliseconds until a view that the server could not answer is opened again
 const main = document.getElementById("main");

@@ -1,23 +1,37 @@
-// Search: results as you type; after a pause one search that a model reads and the log keeps, with the verdict.
+// Search: first hits while you type, then the reader's order and the verdict. With an empty box, it is the home view.
 
 import { changes, get, mayWrite, part, post, sample } from "./api.js";
-import { badge, bare, bars, count, dialog, html, inTurn, notePath, nothing, problem, render, showBody, svg, when } from "./parts.js";
+import { Asking } from "./asking.js";
+import { homeView, loadHome } from "./home.js";
+import { kindName } from "./note-card.js";
+import { badge, bare, bars, count, dialog, html, icon, inTurn, notePath, nothing, problem, render, repeat,
+  showBody, svg, when } from "./parts.js";
 
-const PAUSE = 300; // milliseconds
 const NEAREST = 3; // hits that are shown although nothing answers, as co search does
+const REST = 180; // milliseconds: a pointer that rests on a hit selects it, one that passes does not
 const SINCE = [["", "Any time"], ["7d", "Last week"], ["30d", "Last month"], ["365d", "Last year"]];
-const thumb = (way = "") => svg`<svg class="thumb ${way}" viewBox="0 0 24 24" aria-hidden="true"><path d="M7 11v9H4v-9zm0 0 4-8c2 0 3 1 3 3v4h5c1 0 2 1 2 2l-1 6c0 1-1 2-2 2H7"/></svg>`;
+const FILTERED = "no note passes";
+const VERDICTS = { found: ["weak", "Only weak matches."], absent: ["absent", "Nothing here clearly answers that."],
+  inconclusive: ["inconclusive", "Nothing found, but not everything could be searched."] };
+const thumb = (way = "") => svg`<svg class="icon thumb ${way}" viewBox="0 0 24 24" aria-hidden="true">
+  <path d="M7 11v9H4v-9zm0 0 4-8c2 0 3 1 3 3v4h5c1 0 2 1 2 2l-1 6c0 1-1 2-2 2H7"/></svg>`;
 
-// The snippet with its marks, which count letters and not UTF-16 units, and without Markdown's own marks.
+// The snippet as text, without Markdown, with its marks. Marks count letters and not UTF-16 units.
+const FROM = "\ue000", TO = "\ue001";
 function marked({ snippet, marks }) {
-  const letters = [...snippet], parts = [];
-  const text = (from, to) => letters.slice(from, to).join("").replace(/\*\*|`|\[\[|\]\]/g, "");
-  let from = 0;
+  const letters = [...snippet.replace(/[\ue000\ue001]/g, "")];
   for (const [first, last] of marks ?? []) {
-    parts.push(text(from, first), html`<mark>${text(first, last)}</mark>`);
-    from = last;
+    letters[first] = FROM + letters[first];
+    letters[last - 1] += TO;
   }
-  return [...parts, text(from)];
+  const text = letters.join("")
+    .replace(/!?\[\[(?:[^\]|]*\|)?([^\]]*)\]\]/g, "$1").replace(/!?\[([^\][]*)\]\([^)\s]*\)?/g, "$1")
+    .replace(/\*\*|__|==|~~|`|\[\[|\]\]|\[\^[^\]]*\]/g, "").replace(/(^|\s)(?:#{1,6}|[-*+>]|\[[ xX]\])(?=\s)/g, "$1")
+    .replace(/<\/?[a-z][^<>]*>/gi, "");
+  return text.split(FROM).map((one, at) => {
+    const [lit, rest] = one.split(TO);
+    return at ? html`<mark>${lit}</mark>${rest}` : one;
+  });
 }
 
 function explained(found) {
@@ -32,61 +46,72 @@ function explained(found) {
     ${found.hints.map((hint) => html`<p class="small soft">Hint: ${hint}</p>`)}`;
 }
 
+// The hits of a new answer, with those that somebody looks at where they are: [[hit, place]].
+export function settled(hits, held) {
+  const refs = new Set(held.map(([one]) => bare(one.ref)));
+  const order = hits.filter((one) => !refs.has(bare(one.ref)));
+  const fresh = (old) => hits.find((one) => bare(one.ref) === bare(old.ref)) ?? old;
+  for (const [one, place] of held.toSorted((a, b) => a[1] - b[1])) order.splice(place, 0, fresh(one));
+  return order;
+}
+
 let last; // the answer to the last question, for whoever comes back to it
 
 export async function open(main, { query, session, signal, go, toast, setKeys, onChange }) {
-  const asked = { q: query.get("q") ?? "", source: query.get("source") ?? "", tag: query.get("tag") ?? "", since: query.get("since") ?? "" };
-  let found, recent, error, shownFor, final = false, typing = false, selected = 0, ratings = {}, choices = { sources: [], tags: {} };
-  let pause, serial = 0, looked = {};
+  const asked = Object.fromEntries(["q", "source", "tag", "since"].map((name) => [name, query.get(name) ?? ""]));
+  const asking = new Asking(asked, show, signal), key = () => JSON.stringify([asked, sample.on]);
+  let shown = [], selected = 0, chosen = false, pointed, home, filtering = Object.values(asked).slice(1).some(Boolean);
+  let choices = { sources: [], tags: {} }, ratings = {}, looked = {}, resting;
 
-  const near = (one, place) => !final || found.state === "found" || place < NEAREST || one.signals.words;
-  const shown = () => found?.hits.filter(near) ?? recent ?? [];
-  const hit = () => shown()[selected];
+  const hit = () => shown[selected];
+  const filters = () => Object.entries(asked).filter(([name, value]) => name !== "q" && value);
 
-  const key = () => JSON.stringify([asked, sample.on]);
+  // -- what the box found
 
-  // -- searching
+  function hitsOf({ state, hits }) {
+    return hits.filter((one, place) => !asking.final || state === "found" || place < NEAREST || one.signals.words);
+  }
 
-  // Shows the answer or the newest notes, unless something else is asked meanwhile. If notes `changed`, it is not logged.
-  async function load(changed) {
-    const mine = ++serial, wanted = key(), seen = changes.count, { q, ...filters } = asked;
-    try {
-      const answer = q.trim() ? await get("/search", { ...asked, ...(typing ? { typing } : changed && { track: false }) }, signal) : await get("/notes", filters, signal);
-      if (mine !== serial) return;
-      const before = changed || document.activeElement?.closest(".hit") ? bare(hit()?.ref ?? "") : undefined;
-      if (q.trim()) [found, final] = [answer, !typing];
-      else [found, final, recent] = [undefined, false, answer];
-      [error, shownFor, selected] = [undefined, wanted, Math.max(0, shown().findIndex((one) => bare(one.ref) === before))];
-      if (final) last = { key: wanted, found, seen, selected };
-    } catch (caught) {
-      if (mine !== serial) return;
-      if (signal.aborted || changed && shownFor === wanted) throw caught;
-      [error, found] = [caught, undefined];
+  // Draws what is new. The reader's order moves neither the hit under the pointer nor the one that was selected.
+  function show(news) {
+    const { found } = asking, before = hit();
+    if (news === "hits" && asking.state === "asked") [shown, chosen] = [hitsOf(found), false];
+    else if (news) {
+      const held = [[chosen ? before : undefined, selected], [shown[pointed], pointed]].filter(([one]) => one);
+      shown = settled(hitsOf(found), news === "update" ? [] : [...new Map(held.map((one) => [one[1], one])).values()]);
     }
+    const stays = before && (chosen || news === "update");
+    if (news) selected = stays ? Math.max(0, shown.findIndex((one) => bare(one.ref) === bare(before.ref))) : 0;
+    if (!found) shown = [];
+    if (asking.final) keep();
     draw();
-    if (typing) return;
-    look();
-    if (!changed && seen !== changes.count) update();
+    if (asking.state !== "typing" && hit() !== before) look();
   }
 
-  const update = inTurn(async () => { if (final || error || !asked.q.trim()) await load(true); });
-
-  // One request at a time while typing, and always one for the newest text.
-  const type = inTurn(async () => { if (typing) await load(); });
-
-  function ask() {
-    clearTimeout(pause);
-    [typing, final] = [Boolean(asked.q.trim()), false];
-    if (!typing) return settle();
-    pause = setTimeout(settle, PAUSE);
-    return type();
+  function keep() {
+    last = { key: key(), found: asking.found, shown, seen: changes.count, selected };
+    sessionStorage.setItem("co-hits", JSON.stringify({ q: asked.q, refs: shown.map((one) => one.ref) }));
   }
 
-  function settle() {
-    const shown = new URLSearchParams(Object.entries(asked).filter(([, value]) => value));
-    history.replaceState(null, "", shown.size ? `/?${shown}` : "/");
-    typing = false;
-    return load();
+  const address = () => {
+    const said = new URLSearchParams(Object.entries(asked).filter(([, value]) => value));
+    history.replaceState(history.state, "", said.size ? `/?${said}` : "/");
+  };
+
+  const goHome = inTurn(async () => {
+    if (!asking.empty) return;
+    home = await loadHome(signal);
+    draw();
+  });
+
+  function change(name, value) {
+    asked[name] = value;
+    pointed = undefined;
+    address();
+    const done = asking.changed();
+    if (asking.empty) goHome();
+    draw();
+    return done;
   }
 
   // -- the selected hit
@@ -108,128 +133,173 @@ export async function open(main, { query, session, signal, go, toast, setKeys, o
 
   function select(place, focus) {
     const before = selected;
-    selected = Math.max(0, Math.min(place, shown().length - 1));
-    if (last && last.found === found) last.selected = selected;
+    selected = Math.max(0, Math.min(place, shown.length - 1));
+    chosen = true;
+    if (last && last.shown === shown) last.selected = selected;
     if (before !== selected) { draw(); look(); }
     if (focus) main.querySelectorAll(".hit > a")[selected]?.focus();
   }
 
+  function point(place) {
+    pointed = place;
+    clearTimeout(resting);
+    resting = setTimeout(() => { if (pointed === place && !signal.aborted && shown[place]) select(place); }, REST);
+  }
+
+  function leave() {
+    pointed = undefined;
+    clearTimeout(resting);
+  }
+
   async function why(ref) {
-    if (!ref || !asked.q.trim()) return;
+    if (!ref || asking.empty) return;
     dialog("Why", explained(await get("/why", { ...asked, ref: bare(ref) }, signal)));
   }
 
   async function rate(good) {
     const { q } = asked, one = hit();
-    if (!one || !found || !mayWrite()) return;
+    if (!one || !asking.found || !mayWrite()) return;
     await post("/ratings", { ref: bare(one.ref), good, q });
     ratings[`${q}\n${bare(one.ref)}`] = good;
     toast(good ? "Rated as an answer" : "Rated as no answer");
     draw();
   }
 
-  // -- drawing
+  // -- keys
 
-  function change(name, event) {
-    asked[name] = event.target.value;
-    ask();
-  }
-
-  // Opens the best hit for what is typed now.
+  // Opens the best hit for what is typed now, once it is known.
   async function enter() {
-    if (shownFor !== key()) {
-      clearTimeout(pause);
-      await settle();
-    }
-    if (hit() && shownFor === key()) go(notePath(hit().ref));
+    if (asking.empty) return;
+    await asking.answered();
+    if (hit() && asking.final) go(notePath(hit().ref));
   }
 
   function keyInBox(event) {
-    if (event.key !== "ArrowDown" && event.key !== "Enter") return;
+    if (event.isComposing || event.key !== "ArrowDown" && event.key !== "Enter") return;
     event.preventDefault();
     if (event.key === "Enter") enter();
+    else if (asking.empty) main.querySelector(".group a")?.focus();
     else select(selected, true);
   }
 
-  function verdict() {
-    if (error || !found) return nothing;
-    if (!final) return html`<span class="soft">${count(found.hits.length, "note")}…</span>`;
-    const sure = found.confidence === null ? "" : ` · ${Math.round(100 * found.confidence)} % sure`;
-    const searched = `${count(found.searched.notes, "note")} searched`;
-    const unsure = found.hits[0]?.weak;
-    if (found.state === "found" && !unsure) return html`${badge("found", "good")} <span class="soft">${searched}${sure} · ${Math.round(found.took_ms)} ms</span>`;
-    const text = found.state === "found" ? "Only weak matches." : found.state === "absent" ? "Nothing here clearly answers that." : "Nothing found, but not everything could be searched.";
-    return html`${badge(found.state === "found" ? "weak" : found.state, "warn")} ${text} <span class="soft">${searched}${sure}</span>
-      ${!mayWrite() ? nothing : html`<a class="button" href="/note/?title=${encodeURIComponent(asked.q)}">Write it</a>`}`;
+  function keyInHits(event) {
+    const step = { ArrowDown: 1, ArrowUp: -1, Home: -Infinity, End: Infinity }[event.key];
+    if (!step || event.altKey || event.ctrlKey || event.metaKey) return;
+    event.preventDefault();
+    if (step === -1 && !selected) box().focus();
+    else select(selected + step, true);
   }
 
-  const row = (one, place) => {
-    const best = Math.max(1, shown()[0].score ?? 0), parts = Object.entries(one.signals ?? {});
-    const names = parts.map(([name, value]) => `${name} ${value.toFixed(2)}`).join(", ");
-    return html`<li class="hit" aria-current=${place === selected ? "true" : nothing} @focusin=${() => select(place)} @mousemove=${() => select(place)}>
-      <a href=${notePath(one.ref)}>${one.title}</a> ${badge(one.source)}
+  // -- drawing
+
+  function drop(names) {
+    for (const name of names) asked[name] = "";
+    change("q", asked.q);
+  }
+
+  const without = (names) => html`<button @click=${() => drop(names)}>
+    Search without ${names.length === 1 ? "it" : "filters"}</button>`;
+
+  function verdict() {
+    const { found, state } = asking;
+    if (state === "reading") return html`<span class="reading">${icon("article")}Reading the hits…</span>`;
+    if (!found || asking.error) return nothing;
+    if (state !== "done") return html`<span class="soft">${count(found.hits.length, "note")}…</span>`;
+    const sure = found.confidence === null ? "" : ` · ${Math.round(100 * found.confidence)} % sure`;
+    const searched = `${count(found.searched.notes, "note")} searched`;
+    const unmatched = found.understood.find((text) => text.startsWith(FILTERED));
+    if (unmatched) {
+      const names = filters().map(([name]) => name);
+      const named = names.filter((name) => unmatched.startsWith(`${FILTERED} the filter ${name}:`));
+      return html`${badge("filtered", "warn")} N${unmatched.slice(1)}. ${without(named.length ? named : names)}`;
+    }
+    if (found.state === "found" && !found.hits[0]?.weak) {
+      const took = `${Math.round(found.took_ms)} ms`;
+      return html`${badge("found", "good")} <span class="soft">${searched}${sure} · ${took}</span>`;
+    }
+    const [word, text] = VERDICTS[found.state], writing = `/note/?title=${encodeURIComponent(asked.q)}`;
+    return html`${badge(word, "warn")} ${text} <span class="soft">${searched}${sure}</span>
+      ${mayWrite() ? html`<a class="button" href=${writing}>${icon("edit")}Write it</a>` : nothing}`;
+  }
+
+  const row = (one, place) => html`<li class="hit" aria-current=${place === selected ? "true" : nothing}
+      @focusin=${() => select(place)} @pointermove=${() => point(place)} @pointerleave=${leave}>
+    <a href=${notePath(one.ref)} title=${one.title}>${icon(one.source)}
+      <span class="title" dir="auto">${one.title}</span></a>
+    <p dir="auto">${one.snippet ? marked(one) : one.description}</p>
+    <div class="meta small soft">${when(one.created)}
+      ${one.heading ? html`<span class="where" dir="auto">${one.heading}</span>` : nothing}
       ${one.weak ? badge("weak match", "warn") : nothing}${one.outdated ? badge(one.outdated, "warn") : nothing}
       ${one.part_of?.length ? badge(`a part of: ${one.part_of.join(", ")}`) : nothing}
-      ${one.heading ? html`<span class="small soft">${one.heading}</span>` : nothing}
-      <p>${one.snippet ? marked(one) : one.description}</p>
-      <div class="row small soft">${parts.length ? html`<span class="stack" role="img" aria-label=${names}>${parts.map(
-        ([name, value]) => html`<i class="part-${name}" .style=${`width:${Math.max(0, 100 * value / best)}%`}></i>`)}</span>` : nothing}
-        ${when(one.created)} ${one.tags.slice(0, 4).map((tag) => html`<span>#${tag}</span>`)}
-        ${found ? html`<button class="narrow" @click=${() => why(one.ref)}>Why</button>` : nothing}</div>
-    </li>`;
-  };
+      ${one.tags.slice(0, 3).map((tag) => html`<span class="tag">#${tag}</span>`)}</div>
+    <button class="quiet narrow" @click=${() => why(one.ref)}>Why</button></li>`;
 
   const preview = (one) => {
     const rated = ratings[`${asked.q}\n${bare(one.ref)}`];
     return html`<aside class="preview card" aria-label="Preview">
-      <div class="row"><h2 class="grow">${one.title}</h2>
-        ${found ? html`<button class="quiet" @click=${() => why(one.ref)} title="Why is it here? (w)">Why</button>` : nothing}
-        ${!found || !mayWrite() ? nothing : html`
-          <button class="quiet" aria-pressed=${rated === true} @click=${() => rate(true)} aria-label="This answers it" title="This answers it (+)">${thumb()}</button>
-          <button class="quiet" aria-pressed=${rated === false} @click=${() => rate(false)} aria-label="This does not answer it" title="This does not answer it (-)">${thumb("down")}</button>`}</div>
-      ${found ? bars(one.signals) : nothing}<hr>
+      <div class="row"><h2 class="grow"><a href=${notePath(one.ref)}>${one.title}</a></h2>
+        <button class="quiet" @click=${() => why(one.ref)} title="Why is it here? (w)">Why</button>
+        ${mayWrite() ? html`
+          <button class="quiet" aria-pressed=${rated === true} @click=${() => rate(true)} aria-label="This answers it"
+            title="This answers it (+)">${thumb()}</button>
+          <button class="quiet" aria-pressed=${rated === false} @click=${() => rate(false)}
+            aria-label="This does not answer it" title="This does not answer it (-)">
+            ${thumb("down")}</button>` : nothing}</div>
       <article class="prose" tabindex="0" aria-label=${one.title}></article></aside>`;
   };
 
-  const welcome = () => html`<section class="card welcome"><h2>${sample.on ? "Three questions to try" : "There are no notes here yet"}</h2>
-    ${sample.on ? nothing : html`<p>Try a sample first, the notes of a small team that makes tide clocks. Ask them:</p>`}
-    <div class="row">${session.questions.map((one) => html`<button @click=${() => { sample.on = true; go(`/?q=${encodeURIComponent(one)}`); }}>${one}</button>`)}</div>
-    ${sample.on ? nothing : html`<hr><p>Or begin with your own: <code>co add FOLDER</code> makes notes that you have searchable.</p>
-      <a class="button primary" href="/note/">Write the first note</a>`}</section>`;
+  const remarks = ({ understood, suggestions, state }) => html`
+    ${understood.filter((text) => !text.startsWith(FILTERED)).map((text) => html`<p class="small soft">${text}</p>`)}
+    ${asking.final && suggestions.length && state !== "found" ? html`<p>Words that occur here: ${suggestions.map(
+      (word) => html`<button class="quiet" @click=${() => change("q", word)}>${word}</button>`)}</p>` : nothing}`;
 
-  const about = () => found ? html`
-    ${found.understood.map((text) => html`<p class="small soft">${text}</p>`)}
-    ${final ? found.degraded.map((text) => html`<p class="small warn">${text}</p>`) : nothing}
-    ${final && found.suggestions.length && found.state !== "found" ? html`<p>Words that occur here: ${found.suggestions.map(
-      (word) => html`<button class="quiet" @click=${() => { asked.q = word; ask(); draw(); }}>${word}</button>`)}</p>` : nothing}`
-    : html`${sample.on || !session.notes && !recent?.length ? welcome() : nothing}
-    ${recent?.length ? html`<h2>${asked.tag ? `Notes with #${asked.tag}` : "Newest notes"}</h2>`
-      : recent && session.notes ? html`<p class="empty">No note fits these filters.</p>` : nothing}`;
-
-  const results = () => html`${about()}<div class="split"><div>
-      <ol class="hits">${shown().map(row)}</ol>
-      ${final ? html`<form class="row small" @submit=${(event) => { event.preventDefault(); why(event.target.missing.value); }}>
-        <label for="missing">Missing a note?</label><input id="missing" name="missing" placeholder="its title or ref" required>
+  const results = (found) => html`${remarks(found)}<div class="split"><div>
+      <ol class="hits" @keydown=${keyInHits}>${repeat(shown, (one) => one.ref, row)}</ol>
+      ${asking.final ? html`${found.degraded.map((text) => html`<p class="small warn">${text}</p>`)}
+        <form class="row small" @submit=${(event) => { event.preventDefault(); why(event.target.missing.value); }}>
+        <label for="missing">Missing a note?</label>
+        <input id="missing" name="missing" placeholder="its title or ref" required>
         <button>Why not?</button></form>` : nothing}</div>
       ${hit() ? preview(hit()) : nothing}</div>`;
 
+  const filterName = { source: kindName, tag: (tag) => `#${tag}`, since: (age) => new Map(SINCE).get(age) ?? age };
+  const chip = ([name, value]) => html`<button class="chip" @click=${() => change(name, "")}
+    aria-label="Remove the filter ${name}: ${value}">${filterName[name](value)} ✕</button>`;
+
+  const option = (value, text, now) => html`<option value=${value} .selected=${value === now}>${text}</option>`;
+  const filterRow = () => html`<div class="row filters">
+    <select aria-label="Kind" @change=${(event) => change("source", event.target.value)}>
+      ${option("", "All kinds", asked.source)}
+      ${choices.sources.map((one) => option(one, kindName(one), asked.source))}</select>
+    <input list="tags" aria-label="Tag" placeholder="Tag" .value=${asked.tag}
+      @change=${(event) => change("tag", event.target.value.replace(/^#/, ""))}>
+    <datalist id="tags">${Object.keys(choices.tags).slice(0, 200).map((tag) => option(tag, ""))}</datalist>
+    <select aria-label="Created" @change=${(event) => change("since", event.target.value)}>
+      ${SINCE.map(([value, text]) => option(value, text, asked.since))}</select></div>`;
+
+  async function toggle() {
+    filtering = !filtering;
+    draw();
+    if (filtering) choices = await get("/filters", {}, signal);
+    draw();
+  }
+
   function draw() {
-    render(html`<h1 class="hidden">Search</h1>
-      <search>
-        <input type="search" .value=${asked.q} aria-label="Search your notes" placeholder="Ask, or type a few words" autocomplete="off" spellcheck="false"
-          @input=${(event) => change("q", event)} @keydown=${keyInBox}>
-        <div class="row filters">
-          <select aria-label="Source" @change=${(event) => change("source", event)}><option value="">All sources</option>
-            ${choices.sources.map((one) => html`<option .selected=${one === asked.source}>${one}</option>`)}</select>
-          <input list="tags" aria-label="Tag" placeholder="Tag" .value=${asked.tag} @change=${(event) => change("tag", event)}>
-          <datalist id="tags">${Object.keys(choices.tags).slice(0, 200).map((tag) => html`<option value=${tag}></option>`)}</datalist>
-          <select aria-label="Created" @change=${(event) => change("since", event)}>
-            ${SINCE.map(([value, text]) => html`<option value=${value} .selected=${value === asked.since}>${text}</option>`)}</select>
-          ${mayWrite() ? html`<a class="button new" href="/note/" title="New note (n)">New note</a>` : nothing}
-        </div>
+    const { found, error, empty } = asking;
+    main.classList.toggle("at-home", empty);
+    render(html`<h1 class=${empty ? "" : "hidden"}>${empty ? "What would you like to know?" : "Search"}</h1>
+      <search><div class="box">${icon("search")}
+        <input type="search" .value=${asked.q} aria-label="Search your notes" placeholder="Ask, or type a few words"
+          autocomplete="off" spellcheck="false"
+          @input=${(event) => change("q", event.target.value)} @keydown=${keyInBox}>
+        <button class="quiet" aria-expanded=${filtering} @click=${toggle} title="Filters" aria-label="Filters">
+          ${icon("filter")}</button></div>
+        ${filtering ? filterRow() : nothing}
+        ${filters().length ? html`<div class="row chosen">${filters().map(chip)}</div>` : nothing}
       </search>
       <div class="verdict" role="status" aria-live="polite">${verdict()}</div>
-      ${error ? problem(error) : results()}`, main);
+      ${error ? problem(error) : nothing}${empty ? homeView(home, session, go, goHome) : nothing}
+      ${found && !error ? results(found) : nothing}`, main);
   }
 
   const box = () => main.querySelector("input[type=search]");
@@ -246,16 +316,25 @@ export async function open(main, { query, session, signal, go, toast, setKeys, o
   });
   onChange(() => {
     looked = {};
-    update();
+    if (asking.empty) goHome();
+    else asking.update();
   });
-  signal.addEventListener("abort", () => clearTimeout(pause));
+  signal.addEventListener("abort", leave);
+  if (asking.empty && (asked.tag || asked.source)) { // filters without a question: they list notes
+    const said = Object.entries({ tag: asked.tag, kind: asked.source }).filter(([, value]) => value);
+    history.replaceState(null, "", `/notes?${new URLSearchParams(said)}`);
+    return dispatchEvent(new PopStateEvent("popstate"));
+  }
   draw();
   box().focus({ preventScroll: true });
-  get("/filters", {}, signal).then((all) => { choices = all; draw(); });
-  if (last?.key !== key()) return settle();
-  [found, final, shownFor] = [last.found, true, last.key];
+  if (filtering) get("/filters", {}, signal).then((all) => { choices = all; draw(); });
+  if (asking.empty) return goHome();
+  if (last?.key !== key()) return asking.ask();
+  // the answer that was left
+  Object.assign(asking, { state: "done", found: last.found });
+  ({ shown, selected } = last);
   draw();
   look();
-  if (last.selected) select(last.selected, true);
-  if (last.seen !== changes.count) update();
+  if (selected) select(selected, true);
+  if (last.seen !== changes.count) asking.update();
 }
