@@ -11,12 +11,14 @@ const VIEWS = [["", "Agents"], ["conversations", "Conversations"], ["log", "Ever
 const KINDS = [["", "Everything"], ["asked", "Asked"], ["given", "Added to prompts"], ["saved", "Saved"]];
 const OUTCOMES = { found: ["found", "good"], absent: ["nothing found", "warn"], inconclusive: ["not sure", "warn"] };
 const WHY = {
-  always: "marked `loading: always`", named: "asked about by name", contextual: "marked `contextual`, and about the prompt",
+  always: "marked `loading: always`", named: "asked about by name",
+  contextual: "marked `loading: contextual`, and about the prompt",
   recalled: "clearly about the prompt",
 };
 const NAMES = {
-  "claude-code": "Claude Code", codex: "Codex", gemini: "Gemini CLI", qwen: "Qwen Code", opencode: "opencode", mcp: "Agent over MCP",
-  agent: "Agent", chat: "co chat", cli: "command line", web: "this page", file: "edited file", python: "Python",
+  "claude-code": "Claude Code", codex: "Codex", gemini: "Gemini CLI", qwen: "Qwen Code", opencode: "opencode",
+  mcp: "Agent over MCP", agent: "Agent",
+  chat: "co chat", cli: "command line", web: "this page", file: "edited file", python: "Python",
 };
 export const nameOf = (frontEnd) => {
   const [base, who] = frontEnd.split(":");
@@ -38,8 +40,12 @@ const noteChips = (notes, titles, more = 0) => html`<ul class="chips">${notes.ma
   ${noteLink(note.ref, titles[bare(note.ref)])} ${note.cited ? badge("cited", "accent") : nothing}</li>`)}
   ${more > 0 ? html`<li class="soft">and ${more} more</li>` : nothing}</ul>`;
 
-const step = (at, kind, shape, content) => html`<li class="step ${kind}"><time class="small soft" datetime=${new Date(at).toISOString()}
-  title=${new Date(at).toLocaleString()}>${clock(at)}</time><span class="dot">${icon(shape)}</span><div>${content}</div></li>`;
+// A time of the day here, with the full date as its title.
+export const timeOf = (at) => html`<time class="small soft" datetime=${new Date(at).toISOString()}
+  title=${new Date(at).toLocaleString()}>${clock(at)}</time>`;
+
+const step = (at, kind, shape, content) => html`<li class="step ${kind}">${timeOf(at)}
+  <span class="dot">${icon(shape)}</span><div>${content}</div></li>`;
 
 const bubble = (who, text) => html`<p class="small soft who">${who}</p><p class="bubble">${text}</p>`;
 
@@ -61,15 +67,19 @@ function given(entry, shown, stop) {
   if (entry.outcome === "cited") return html`<p>The answer cites</p>${noteChips(notes, titles)}`;
   const row = (note) => {
     const ref = bare(note.ref), stopped = shown.stopped.includes(ref);
-    return html`<li><span class="grow">${noteLink(note.ref, titles[ref])} ${note.cited ? badge("cited", "accent") : nothing}
+    const label = stopped ? "Give again" : "Stop giving";
+    return html`<li><span class="grow">${noteLink(note.ref, titles[ref])}
+        ${note.cited ? badge("cited", "accent") : nothing}
         <span class="small soft">${withCode(WHY[note.why] ?? note.why ?? "cited")}</span></span>
       <span class="small soft">${note.tokens === null ? "" : count(note.tokens, "token")}</span>
-      ${!mayWrite() || !titles[ref] ? nothing : html`<button class="quiet" aria-label="${stopped ? "Give again" : "Stop giving"}: ${titles[ref]}"
-        @click=${() => stop(ref, stopped)}>${stopped ? "Give again" : "Stop giving"}</button>`}</li>`;
+      ${!mayWrite() || !titles[ref] ? nothing : html`<button class="quiet" aria-label="${label}: ${titles[ref]}"
+        @click=${() => stop(ref, stopped)}>${label}</button>`}</li>`;
   };
   return html`<p>Given ${count(total, "note")}, about ${count(tokens, "token")}</p>
-    ${notes.length ? html`<ul class="given-notes">${notes.map(row)}</ul>` : html`<p class="small soft">The log leaves their names out.</p>`}
-    ${entry.given ? html`<details><summary class="small soft">The exact text</summary><pre class="wrap" tabindex="0">${entry.given}</pre></details>` : nothing}`;
+    ${notes.length ? html`<ul class="given-notes">${notes.map(row)}</ul>`
+      : html`<p class="small soft">The log leaves their names out.</p>`}
+    ${entry.given ? html`<details><summary class="small soft">The exact text</summary>
+      <pre class="wrap" tabindex="0">${entry.given}</pre></details>` : nothing}`;
 }
 
 // Prompts, what they were given, tools and answers, by time. A conversation that was kept has the prompts itself.
@@ -77,12 +87,15 @@ function steps(shown, stop) {
   const { entries, talk, titles, session } = shown, all = [];
   const turns = (talk?.turns ?? []).filter((turn) => turn.at !== null);
   for (const turn of turns) {
-    const who = turn.role === "person" ? "Prompt" : turn.speaker === "Assistant" ? nameOf(session.front_end) : turn.speaker;
-    all.push([turn.at * 1000, turn.role === "person" ? 0 : 3, turn.role, turn.role === "person" ? "entity" : "conversation",
-      html`<p class="small soft who">${who}</p><div class="bubble prose" tabindex="0" data-turn=${talk.turns.indexOf(turn)}></div>`]);
+    const asks = turn.role === "person";
+    const answers = turn.speaker === "Assistant" ? nameOf(session.front_end) : turn.speaker;
+    all.push([turn.at * 1000, asks ? 0 : 3, turn.role, asks ? "entity" : "conversation", html`
+      <p class="small soft who">${asks ? "Prompt" : answers}</p>
+      <div class="bubble prose" tabindex="0" data-turn=${talk.turns.indexOf(turn)}></div>`]);
   }
   for (const entry of entries) {
-    const at = Date.parse(entry.at), known = turns.some((turn) => turn.role === "person" && Math.abs(turn.at * 1000 - at) < NEAR);
+    const at = Date.parse(entry.at);
+    const known = turns.some((turn) => turn.role === "person" && Math.abs(turn.at * 1000 - at) < NEAR);
     if (entry.prompt && !known) all.push([at, 0, "person", "entity", bubble("Prompt", entry.prompt)]);
     const [order, shape, content] = {
       given: () => [1, "memory", given(entry, shown, stop)], asked: () => [2, "search", found(entry, titles)],
@@ -112,7 +125,8 @@ export async function open(main, { query, signal, toast, setKeys, onChange }) {
     const [first] = sessions?.sessions ?? [];
     if (view === "" && opened === null && first && !seen && matchMedia("(min-width: 761px)").matches) opened = first.id;
     if (view === "" && opened) {
-      shown = await get(`/activity/sessions/${part(opened)}`, {}, signal).catch((error) => ({ id: opened, problem: error.message }));
+      const gone = (error) => ({ problem: error.message });
+      shown = await get(`/activity/sessions/${part(opened)}`, {}, signal).catch(gone);
     }
     draw();
     seen = Object.fromEntries((sessions?.sessions ?? []).map((one) => [one.id, one.ended]));
@@ -153,20 +167,23 @@ export async function open(main, { query, signal, toast, setKeys, onChange }) {
 
   const sessionItem = (one) => {
     const isOpen = one.id === opened, fresh = seen && seen[one.id] !== one.ended, ref = sessions.conversations[one.id];
-    const times = clock(one.started) === clock(one.ended) ? clock(one.started) : `${clock(one.started)}–${clock(one.ended)}`;
+    const [from, to] = [clock(one.started), clock(one.ended)], times = from === to ? from : `${from}–${to}`;
     return html`<li class="card session ${fresh ? "fresh" : ""}">
       <button class="fold" aria-expanded=${isOpen} @click=${() => toggle(one.id)}>
         <span class="row"><strong>${nameOf(one.front_end)}</strong><span class="soft">${times}</span>
           <span class="soft about">${summary(one)}</span></span>
         ${one.prompt && !isOpen ? html`<span class="prompt soft">${one.prompt}</span>` : nothing}</button>
       ${!isOpen ? nothing : html`<div class="inside">${shown?.problem ? html`<p class="soft">${shown.problem}</p>`
-        : shown?.session.id !== one.id ? html`<p class="soft">Reading…</p>` : html`<ol class="steps">${steps(shown, stop)}</ol>`}
-        ${ref ? html`<p><a class="button" href="/conversation/${part(ref)}">Read the conversation</a></p>` : nothing}</div>`}</li>`;
+        : shown?.session.id !== one.id ? html`<p class="soft">Reading…</p>`
+          : html`<ol class="steps">${steps(shown, stop)}</ol>`}
+        ${ref ? html`<p><a class="button" href="/conversation/${part(ref)}">Read the conversation</a></p>` : nothing}
+      </div>`}</li>`;
   };
 
   function agents() {
     const { sessions: all, total, query_log: log } = sessions;
-    return html`${log === "on" ? nothing : html`<p class="card warning">The setting <code>query_log</code> is <b>${log}</b>:
+    return html`${log === "on" ? nothing : html`<p class="card warning">The setting <code>query_log</code> is
+        <b>${log}</b>:
         ${log === "off" ? "nothing more" : "no text"} is recorded. <a href="/health#settings">Settings</a></p>`}
       <div @keydown=${arrows(".session > .fold")}>${byDay(all, (one) => one.ended).map(([, group]) => html`
         <h2 class="day">${dayText(group[0].ended)}</h2>
@@ -181,18 +198,22 @@ export async function open(main, { query, signal, toast, setKeys, onChange }) {
     const { stats, memories } = numbers, nothingFound = stats.found_nothing;
     const write = (text) => mayWrite() ? html`<a class="button" href="/note/?title=${encodeURIComponent(text)}"
       aria-label="Write it: ${text}">Write it</a>` : nothing;
-    return html`${nothingFound.length ? html`<section class="card"><h2>Unanswered questions</h2><ul class="questions">
-      ${nothingFound.map((one) => html`<li class="row"><a class="grow" href="/?q=${encodeURIComponent(one.text)}">${one.text}</a>
-        <span class="small soft">${one.times === 1 ? "once" : `${one.times} times`}</span>${write(one.text)}</li>`)}</ul></section>` : nothing}
+    const row = ({ text, times }) => html`<li><a class="grow" href="/?q=${encodeURIComponent(text)}">${text}</a>
+      <span class="small soft">${times === 1 ? "once" : `${times} times`}</span>${write(text)}</li>`;
+    return html`${nothingFound.length ? html`<section class="card"><h2>Unanswered questions</h2>
+        <ul class="questions">${nothingFound.map(row)}</ul></section>` : nothing}
       ${charts(stats, memories, draw)}`;
   }
 
-  const conversations = () => html`${byDay(talks, (one) => (one.created ?? 0) * 1000).map(([, group]) => html`
-    <h2 class="day">${dayText(group[0].created * 1000)}</h2><ul class="card talks" @keydown=${arrows("a")}>${group.map((one) => html`<li>
-      <a href="/conversation/${part(one.ref)}">${one.title}</a><span class="small soft">${one.agent}${one.agent ? " · " : ""}${clock(one.created * 1000)}</span>
-      ${one.ref.startsWith("checkpoint:") ? badge("checkpoint") : nothing}</li>`)}</ul>`)}
+  const talk = ({ ref, title, agent, created }) => html`<li><a href="/conversation/${part(ref)}">${title}</a>
+    ${ref.startsWith("checkpoint:") ? badge("checkpoint") : nothing}
+    <span class="small soft">${agent ? `${agent} · ` : ""}${clock(created * 1000)}</span></li>`;
+
+  const conversations = () => html`<div @keydown=${arrows(".talks a")}>${
+    byDay(talks, (one) => one.created * 1000).map(([, group]) => html`
+      <h2 class="day">${dayText(group[0].created * 1000)}</h2><ul class="card talks">${group.map(talk)}</ul>`)}</div>
     ${talks.length ? nothing : html`<div class="empty"><p>No conversation was kept yet.</p>
-      <p>Keep those of your agents with <code>co setup claude-code --capture keep</code>, or in the <a href="/health#settings">settings</a>.</p></div>`}
+      <p>Keep those of your agents in the <a href="/health#settings">settings</a>.</p></div>`}
     ${talks.length === limit ? html`<button @click=${older}>Show older</button>` : nothing}`;
 
   function logItem(entry) {
@@ -204,15 +225,16 @@ export async function open(main, { query, signal, toast, setKeys, onChange }) {
       <span class="small soft">${nameOf(entry.front_end)} · ${clock(entry.at)}</span></li>`;
   }
 
-  const choose = (options, value, set, label) => html`<select aria-label=${label} @change=${(event) => { set(event.target.value); load(); }}>
+  const choose = (options, value, set, label) => html`<select aria-label=${label}
+    @change=${(event) => { limit = SHOWN; set(event.target.value); load(); }}>
     ${options.map(([one, text]) => html`<option value=${one} ?selected=${one === value}>${text}</option>`)}</select>`;
 
-  const log = () => html`<div class="row filters">${choose(KINDS, kind, (value) => { [kind, limit] = [value, SHOWN]; }, "Kind")}
-      ${choose([["", "All front ends"], ...Object.keys(NAMES).map((one) => [one, nameOf(one)])], frontEnd,
-        (value) => { [frontEnd, limit] = [value, SHOWN]; }, "Front end")}</div>
+  const FRONT_ENDS = [["", "All front ends"], ...Object.entries(NAMES)];
+  const log = () => html`<div class="row filters">${choose(KINDS, kind, (value) => { kind = value; }, "Kind")}
+      ${choose(FRONT_ENDS, frontEnd, (value) => { frontEnd = value; }, "Front end")}</div>
     ${byDay(feed.entries, (one) => one.at).map(([, group]) => html`<h2 class="day">${dayText(group[0].at)}</h2>
       <ul class="card feed">${group.map(logItem)}</ul>`)}
-    ${feed.entries.length ? nothing : html`<p class="empty">Nothing here. Ask something on the <a href="/">search page</a>.</p>`}
+    ${feed.entries.length ? nothing : html`<p class="empty">Nothing here. <a href="/">Ask something</a></p>`}
     ${feed.next ? html`<button @click=${older}>Show older</button>` : nothing}`;
 
   const older = () => { limit += 5 * SHOWN; load(); };
@@ -222,7 +244,8 @@ export async function open(main, { query, signal, toast, setKeys, onChange }) {
     render(html`<div class="row head"><h1 class="grow">Activity</h1>
       <div class="row views" role="group" aria-label="Show">${VIEWS.map(([name, title]) => html`
         <button aria-pressed=${view === name} @click=${() => show(name)}>${title}</button>`)}</div></div>
-      ${ready ? { "": agents, conversations, log }[view]() : html`<div class="waiting" aria-busy="true"></div>`}`, main);
+      ${!ready ? html`<div class="waiting" aria-busy="true"></div>`
+        : view === "" ? agents() : view === "log" ? log() : conversations()}`, main);
     for (const one of main.querySelectorAll("[data-turn]")) {
       const turn = shown?.talk?.turns[one.dataset.turn];
       if (turn && one.shown !== turn) showBody(one, { ...turn, ref: shown.talk.ref, title: "" }, null, signal);
@@ -230,7 +253,10 @@ export async function open(main, { query, signal, toast, setKeys, onChange }) {
     }
   }
 
-  setKeys({ c: ["Conversations", () => show("conversations")], l: ["Everything", () => show("log")], a: ["Agents", () => show("")] });
+  setKeys({
+    a: ["Agents", () => show("")], c: ["Conversations", () => show("conversations")],
+    l: ["Everything", () => show("log")],
+  });
   addEventListener("co-activity", () => load(), { signal });
   onChange(load);
   draw();

@@ -11,7 +11,9 @@ export const dateText = (day, options = { day: "numeric", month: "long", year: "
 
 function searchPlot(days, name) {
   const most = Math.max(1, ...days.map((day) => day.searches));
-  const wide = WIDE / days.length, about = (day) => `${dateText(day.date)}: ${count(day.searches, "question")}, ${day.unanswered} unanswered`;
+  const wide = WIDE / days.length;
+  const about = ({ date, searches, unanswered }) =>
+    `${dateText(date)}: ${count(searches, "question")}, ${unanswered} unanswered`;
   const bar = (day, at, from, to, kind) => to > from ? svg`<rect class=${kind} x=${at * wide} width=${wide * .72}
     y=${HIGH * (1 - to / most)} height=${HIGH * (to - from) / most}><title>${about(day)}</title></rect>` : nothing;
   return html`<svg class="plot" viewBox="0 0 ${WIDE} ${HIGH}" preserveAspectRatio="none" role="img" aria-label=${name}>
@@ -19,7 +21,8 @@ function searchPlot(days, name) {
       ${days.map((day, at) => svg`${bar(day, at, 0, day.searches - day.unanswered, "answered")}
         ${bar(day, at, day.searches - day.unanswered, day.searches, "unanswered")}`)}</svg>
     <div class="axis small soft"><span>${dateText(days[0].date, { day: "numeric", month: "short" })}</span>
-      <span class="shades"><i class="answered"></i>answered <i class="unanswered"></i>unanswered</span><span>today</span></div>`;
+      <span class="shades"><i class="answered"></i>answered <i class="unanswered"></i>unanswered</span>
+      <span>today</span></div>`;
 }
 
 function calendar(memories) {
@@ -39,18 +42,21 @@ function calendar(memories) {
       dateText(day)}: ${number} written</title></rect>`);
   }
   const span = `since ${dateText(dayOf(first), { month: "long", year: "numeric" })}`;
-  const summary = total ? `${total} written ${span}, most on ${dateText(most[0])} (${most[1]})` : `None written ${span}`;
-  return html`<svg class="calendar" viewBox="0 0 ${13 * (weeks + 1)} 106" role="img" aria-label=${summary}>${months}<path
-      d=${empty}/>${cells}</svg><p class="small soft">${summary}</p>`;
+  const [day, number] = most;
+  const summary = total ? `${total} written ${span}, most on ${dateText(day)} (${number})` : `None written ${span}`;
+  return html`<svg class="calendar" viewBox="0 0 ${13 * (weeks + 1)} 106" role="img" aria-label=${summary}>
+      ${months}<path d=${empty}/>${cells}</svg><p class="small soft">${summary}</p>`;
 }
 
 export function charts(stats, memories, draw) {
   const years = [...new Set(Object.keys(memories).map((day) => day.slice(0, 4)))].reverse();
-  const answered = `${count(stats.searches, "question")} in 30 days, ${stats.unanswered} unanswered`;
-  const given = stats.given.turns ? `${count(stats.given.notes, "note")} given in ${count(stats.given.turns, "prompt")}` : "";
-  return html`<section class="card numbers"><h2>The last 30 days</h2><p class="small soft">${[answered, given].filter(Boolean).join(" · ")}</p>
+  const { searches, unanswered, given: { notes, turns } } = stats;
+  const answered = `${count(searches, "question")} in 30 days, ${unanswered} unanswered`;
+  const given = turns ? ` · ${count(notes, "note")} given in ${count(turns, "prompt")}` : "";
+  const choose = (event) => { year = +event.target.value; draw(); };
+  return html`<section class="card numbers"><h2>The last 30 days</h2><p class="small soft">${answered}${given}</p>
     <div class="plots"><div>${searchPlot(stats.days, answered)}</div>
-      <div>${calendar(memories)}<select aria-label="Year" @change=${(event) => { year = +event.target.value; draw(); }}>
-        ${[["0", "Latest"], ...years.map((one) => [one, one])].map(([one, text]) => html`<option value=${one} ?selected=${+one === year}>${text}</option>`)}
-      </select></div></div></section>`;
+      <div>${calendar(memories)}<select aria-label="Year" @change=${choose}>
+        <option value="0" ?selected=${!year}>Latest</option>
+        ${years.map((one) => html`<option ?selected=${+one === year}>${one}</option>`)}</select></div></div></section>`;
 }

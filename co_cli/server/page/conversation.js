@@ -1,7 +1,7 @@
 // A conversation or a checkpoint as a chat, with the memories that follow from it beside the turn that says it.
 
 import { del, get, mayWrite, part, post } from "./api.js";
-import { byDay, clock, dayText } from "./activity.js";
+import { byDay, dayText, timeOf } from "./activity.js";
 import { badge, bare, count, html, inTurn, noteLink, notePath, nothing, once, render, showBody } from "./parts.js";
 
 const MANY = 300;
@@ -16,7 +16,7 @@ export async function open(main, { rest, signal, toast, setKeys, onChange }) {
   });
 
   const decide = (one, action) => once(one.key, async () => {
-    const text = action === "accept" && editing === one.key ? main.querySelector(".proposal textarea").value : undefined;
+    const text = editing === one.key ? main.querySelector(".proposal textarea").value : undefined;
     const done = await post("/review/decisions", { key: one.key, action, text });
     editing = undefined;
     const undo = () => del(`/review/decisions/${done.key}`).then(load);
@@ -32,39 +32,47 @@ export async function open(main, { rest, signal, toast, setKeys, onChange }) {
   // -- drawing
 
   function proposal(one) {
-    const editable = one.key === editing, replaces = one.ref && html`<p class="small soft">It replaces ${noteLink(one.ref, talk.titles[one.ref])}.</p>`;
-    if (one.state !== "proposed") return html`<div class="card proposal"><p class="small soft">${one.state === "saved" ? "Saved" : "Known already"}:
-      ${one.kind}</p><p>${one.ref ? noteLink(one.ref, talk.titles[one.ref] ?? one.text) : one.text}</p></div>`;
+    const { key, text, ref: known, state } = one, link = known && noteLink(known, talk.titles[known]);
+    if (state !== "proposed") return html`<div class="card proposal">
+      <p class="small soft">${state === "saved" ? "Saved" : "Known already"}: ${one.kind}</p>
+      <p>${link || text}</p></div>`;
+    const buttons = key === editing ? html`<button @click=${() => edit()}>Cancel</button>`
+      : html`<button @click=${() => edit(one)}>Edit</button>
+        <button class="quiet" @click=${() => decide(one, "keep")}>Dismiss</button>`;
     return html`<div class="card proposal waits"><p class="small soft">Proposed memory: ${one.kind}</p>
-      ${editable ? html`<textarea rows="3" aria-label="The memory" .value=${one.text}></textarea>` : html`<p>${one.text}</p>`}${replaces || nothing}
-      ${!mayWrite() ? nothing : html`<div class="row"><button class="primary" @click=${() => decide(one, "accept")}>Save</button>
-        ${editable ? html`<button @click=${() => edit()}>Cancel</button>` : html`<button @click=${() => edit(one)}>Edit</button>
-          <button class="quiet" @click=${() => decide(one, "keep")}>Dismiss</button>`}</div>`}</div>`;
+      ${key !== editing ? html`<p>${text}</p>`
+        : html`<textarea rows="3" aria-label="The memory" .value=${text}></textarea>`}
+      ${known ? html`<p class="small soft">It replaces ${link}.</p>` : nothing}
+      ${mayWrite() ? html`<div class="row"><button class="primary" @click=${() => decide(one, "accept")}>Save</button>
+        ${buttons}</div>` : nothing}</div>`;
   }
 
-  const speaker = (one) => one.speaker === "User" ? "You" : one.speaker === "Assistant" ? talk.agent || "Assistant" : one.speaker;
+  const speaker = (name) => ({ User: "You", Assistant: talk.agent || name })[name] ?? name;
 
   function turn(one) {
-    const place = talk.turns.indexOf(one), beside = talk.proposals.filter(({ first, last }) => first <= one.last && last >= one.first);
+    const beside = talk.proposals.filter(({ first, last }) => first <= one.last && last >= one.first);
     const lit = lines && one.first <= +(lines[2] ?? lines[1]) && one.last >= +lines[1];
     return html`<li class="turn ${one.role} ${lit ? "lit" : ""}" tabindex="-1"><div class="said">
-      <p class="small soft who">${speaker(one)}${one.at === null ? nothing : html` · <time datetime=${new Date(one.at * 1000).toISOString()}
-        title=${new Date(one.at * 1000).toLocaleString()}>${clock(one.at * 1000)}</time>`}</p>
-      <div class="bubble prose" data-place=${place}></div>
-      ${one.given.length ? html`<p class="small soft">Given: ${one.given.map((note, number) => html`${number ? ", " : ""}${
-        noteLink(note, talk.titles[bare(note)])}`)}</p>` : nothing}</div>
+      <p class="small soft who">${speaker(one.speaker)}${one.at ? html` · ${timeOf(one.at * 1000)}` : nothing}</p>
+      <div class="bubble prose" data-place=${talk.turns.indexOf(one)}></div>
+      ${one.given.length ? html`<ul class="chips small soft"><li>Given:</li>${one.given.map((note) => html`
+        <li>${noteLink(note, talk.titles[bare(note)])}</li>`)}</ul>` : nothing}</div>
       ${beside.length ? html`<div class="beside">${beside.map(proposal)}</div>` : nothing}</li>`;
   }
 
   function draw() {
-    const { turns } = talk, timed = byDay(turns, (one) => (one.at ?? turns.find((other) => other.at !== null)?.at ?? 0) * 1000);
-    const about = [talk.agent, talk.project, count(talk.total, "turn")].filter(Boolean).join(" · ");
+    const { turns, total } = talk, first = turns.find((one) => one.at !== null)?.at ?? 0;
+    const about = [talk.agent, talk.project, count(total, "turn")].filter(Boolean).join(" · ");
+    const more = () => { limit += MANY; load(); };
     render(html`<div class="row head"><h1 class="grow">${talk.title}</h1>
-        ${talk.ref.startsWith("checkpoint:") ? badge("checkpoint") : html`<a class="button" href=${notePath(talk.ref)}>Open as a note</a>`}</div>
+        ${talk.ref.startsWith("checkpoint:") ? badge("checkpoint") : nothing}
+        <a class="button" href=${notePath(talk.ref)}>Open as a note</a></div>
       <p class="soft">${about} · <a href="/activity?view=conversations">All conversations</a></p>
-      ${timed.map(([, group]) => html`${group[0].at === null ? nothing : html`<h2 class="day">${dayText(group[0].at * 1000)}</h2>`}
+      ${byDay(turns, (one) => (one.at ?? first) * 1000).map(([, group]) => html`
+        ${first ? html`<h2 class="day">${dayText((group[0].at ?? first) * 1000)}</h2>` : nothing}
         <ol class="turns">${group.map(turn)}</ol>`)}
-      ${talk.total > turns.length ? html`<button @click=${() => { limit += MANY; load(); }}>Show more (${talk.total - turns.length})</button>` : nothing}`, main);
+      ${total > turns.length ? html`<button @click=${more}>Show more (${total - turns.length})</button>` : nothing}`,
+    main);
     for (const one of main.querySelectorAll("[data-place]")) {
       const said = turns[one.dataset.place];
       if (one.shown !== said.html) showBody(one, { ...said, ref: talk.ref, title: "" }, null, signal);

@@ -18,7 +18,8 @@ const SIDES = ["left", "right"];
 
 const size = (bytes) => bytes < 1e6 ? `${Math.ceil(bytes / 1e3)} kB` : `${(bytes / 1e6).toFixed(1)} MB`;
 const shown = (value) => Array.isArray(value) ? value.join(", ") || "none" : value ?? "unset";
-const weighed = (weights) => Object.entries(weights ?? {}).map(([name, value]) => `${name} ${+value.toFixed(2)}`).join(", ");
+const weighed = (weights) =>
+  Object.entries(weights ?? {}).map(([name, value]) => `${name} ${+value.toFixed(2)}`).join(", ");
 
 // `words=0.5 recency=0.2` into an object; nothing for an empty text.
 function weightsOf(text) {
@@ -84,23 +85,31 @@ export async function open(main, { signal, session, toast, setKeys, onChange }) 
 
   // -- drawing
 
-  const finding = (one) => html`<li class="check">${badge(...(one.fixed ? ["fixed", "good"] : LEVELS[one.level]))}
-    <div>${withCode(one.text)}${one.fix && !one.fixed ? html`<br><span class="small soft">${withCode(one.fix)}</span>` : nothing}
-      ${one.check === "secrets" && one.level !== "ok" ? html`<a class="small" href="/review?kind=secret">Review</a>` : nothing}</div></li>`;
+  const finding = ({ check: name, level, text, fix, fixed }) => html`<li class="check">
+    ${badge(...(fixed ? ["fixed", "good"] : LEVELS[level]))}
+    <div>${withCode(text)}${fix && !fixed ? html`<br><span class="small soft">${withCode(fix)}</span>` : nothing}
+      ${name === "secrets" && level !== "ok" ? html`<a class="small" href="/review?kind=secret">Review</a>` : nothing}
+    </div></li>`;
 
   function doctorCard() {
     const { job, findings } = doctor;
     const wrong = findings.filter((one) => one.level !== "ok"), fine = findings.filter((one) => one.level === "ok");
     const running = job.state === "running", open = wrong.filter((one) => !one.fixed);
+    const fixable = session.role === "admin" && open.some((one) => /^co (doctor|index)/.test(one.fix));
+    const result = !open.length ? "All checks passed."
+      : `${count(open.length, "finding")}, ${count(fine.length, "check")} passed`;
     return html`<section class="card" aria-labelledby="checks"><div class="row"><h2 id="checks" class="grow">Checks</h2>
-        ${session.role === "admin" && open.some((one) => /^co (doctor|index)/.test(one.fix)) ? html`<button @click=${() => check("/doctor/fix")}>Apply safe fixes</button>` : nothing}
-        <button ?disabled=${running} @click=${() => check("/doctor")}>${job.state === "none" ? "Check" : "Check again"} <kbd>r</kbd></button></div>
+        ${fixable ? html`<button @click=${() => check("/doctor/fix")}>Apply safe fixes</button>` : nothing}
+        <button ?disabled=${running} @click=${() => check("/doctor")}>${job.state === "none" ? "Check" : "Check again"}
+          <kbd>r</kbd></button></div>
       ${job.problem ? problem({ message: job.problem }) : nothing}
       ${running ? html`<label for="progress">Reading every file</label>
-        <progress id="progress" max=${job.progress?.total ?? 1} .value=${job.progress?.done ?? 0}></progress>` : nothing}
-      ${job.state === "none" ? html`<p class="soft">Compares the index with every file, and looks for damage and secrets.</p>` : nothing}
-      <div role="status">${job.state === "done" ? html`<p class=${open.length ? "warn" : "good"}>${open.length
-        ? `${count(open.length, "finding")}, ${count(fine.length, "check")} passed` : "All checks passed."}</p>` : nothing}</div>
+        <progress id="progress" max=${job.progress?.total ?? 1} .value=${job.progress?.done ?? 0}></progress>`
+        : nothing}
+      ${job.state === "none" ? html`<p class="soft">Compares the index with every file, and looks for damage and
+        secrets.</p>` : nothing}
+      <div role="status">${job.state !== "done" ? nothing
+        : html`<p class=${open.length ? "warn" : "good"}>${result}</p>`}</div>
       <ul class="checks">${wrong.map(finding)}</ul>
       ${fine.length ? html`<details><summary class="soft">${count(fine.length, "check")} passed</summary>
         <ul class="checks">${fine.map(finding)}</ul></details>` : nothing}</section>`;
@@ -124,7 +133,8 @@ export async function open(main, { signal, session, toast, setKeys, onChange }) 
         ["Passages", status.passages.toLocaleString("en")], ["Updated", when(status.synced_at)],
         ["Size", size(status.search_db_bytes)], ["Trash", count(status.trashed, "note")], ["Version", version]])}
       ${facts("Models", [
-        ["Vectors", status.space ?? "none: search by words only"], ...(status.building ? [["Building", building(status)]] : []),
+        ["Vectors", status.space ?? "none: search by words only"],
+        ...(status.building ? [["Building", building(status)]] : []),
         ["Waiting", count(status.unembedded, "passage")], ["Cache", `${count(status.cache_entries, "text")}${
           !status.cache_hit_rate ? "" : `, ${Math.round(100 * status.cache_hit_rate)} % found`}`],
         ["Reader", value("knowledge_reader")], ["Chat", value("model")]])}
@@ -141,18 +151,24 @@ export async function open(main, { signal, session, toast, setKeys, onChange }) 
     return waiting ? badge(`${count(waiting, "file")} changed`, "warn") : badge("up to date", "good");
   }
 
-  const sources = () => html`<h2 id="sources">Sources</h2><div class="scroll card" tabindex="0" role="region" aria-labelledby="sources"><table>
-    <thead><tr><th>Source</th><th class="number">Notes</th><th class="number">Skipped</th><th>State</th><th>Last read</th></tr></thead>
-    <tbody>${health.sources.map((one) => html`<tr><td>${one.source}<br><span class="small soft path">${one.path}</span></td>
+  const sources = () => html`<h2 id="sources">Sources</h2>
+    <div class="scroll card" tabindex="0" role="region" aria-labelledby="sources"><table>
+    <thead><tr><th>Source</th><th class="number">Notes</th><th class="number">Skipped</th><th>State</th>
+      <th>Last read</th></tr></thead>
+    <tbody>${health.sources.map((one) => html`<tr>
+      <td>${one.source}<br><span class="small soft path">${one.path}</span></td>
       <td class="number">${one.notes.toLocaleString("en")}</td><td class="number">${one.skipped + one.missing}</td>
-      <td>${freshness(one)}</td><td>${one.synced_at ? when(one.synced_at) : "never"}</td></tr>`)}</tbody></table></div>`;
+      <td>${freshness(one)}</td><td>${one.synced_at ? when(one.synced_at) : "never"}</td></tr>`)}</tbody></table>
+    </div>`;
+
+  const asSet = (name) => health.settings[name === "backend" ? "knowledge_search_backend" : `knowledge_${name}`].value;
 
   function chooser(side) {
     const ranking = asked[side], profile = ranking.profile || health.settings.knowledge_profile.value;
     const set = (name) => (event) => { ranking[name] = event.target.value || undefined; draw(); };
     return html`<fieldset class="card"><legend>${side === "left" ? "One way" : "Another way"}</legend>
       ${Object.entries(CHOICES).map(([name, values]) => html`<label>${name}<select @change=${set(name)}>
-        <option value="" ?selected=${!ranking[name]}>as set (${health.settings[name === "backend" ? "knowledge_search_backend" : `knowledge_${name}`].value})</option>
+        <option value="" ?selected=${!ranking[name]}>as set (${asSet(name)})</option>
         ${values.map((one) => html`<option ?selected=${ranking[name] === one}>${one}</option>`)}</select></label>`)}
       <label>weights<input .value=${ranking.weights ?? ""} placeholder=${Object.entries(health.profiles[profile]).map(
         ([name, value]) => `${name}=${+value.toFixed(2)}`).join(" ")} @change=${set("weights")}></label></fieldset>`;
@@ -161,14 +177,16 @@ export async function open(main, { signal, session, toast, setKeys, onChange }) 
   function answer(side) {
     const found = both[side], others = both[side === "left" ? "right" : "left"].hits;
     return html`<div><p class="small soft">${badge(found.state, found.state === "found" ? "good" : "")}
-        ${found.backend}, ${Math.round(found.took_ms)} ms${found.meta.read ? `, ${found.meta.read} read` : ""}<br>${weighed(found.meta.weights)}</p>
+        ${found.backend}, ${Math.round(found.took_ms)} ms${found.meta.read ? `, ${found.meta.read} read` : ""}<br>
+        ${weighed(found.meta.weights)}</p>
       <ol class="ranked">${found.hits.map((hit, place) => html`<li><span class="row">${noteLink(hit.ref, hit.title)}
         ${moved(hit, place, others)}<span class="small soft">${hit.score.toFixed(2)}</span></span></li>`)}</ol></div>`;
   }
 
   const comparison = () => html`<h2>Compare two rankings</h2><form @submit=${compare}>
-    <div class="row"><input class="grow" aria-label="Question" placeholder="A question to ask in both ways" .value=${asked.q}
-      @input=${(event) => { asked.q = event.target.value; }}><button class="primary" ?disabled=${asking}>Compare</button></div>
+    <div class="row"><input class="grow" aria-label="Question" placeholder="A question to ask in both ways"
+        .value=${asked.q} @input=${(event) => { asked.q = event.target.value; }}>
+      <button class="primary" ?disabled=${asking}>Compare</button></div>
     <div class="pair">${SIDES.map(chooser)}</div></form>
     ${error ? problem(error) : nothing}
     <div class="pair" aria-live="polite">${both ? SIDES.map(answer) : nothing}</div>`;
@@ -180,7 +198,8 @@ export async function open(main, { signal, session, toast, setKeys, onChange }) 
       settings = await put(`/settings/${name}`, { value: value === "" || value === null ? null : String(value) });
       wrong = {};
       const now = settings.settings.find((one) => one.name === name);
-      if (!isUndo) toast(`${LABELS[name]}: ${shown(now.value)}`, () => change(now, before === now.default ? "" : before, true));
+      const undo = () => change(now, before === now.default ? "" : before, true);
+      if (!isUndo) toast(`${LABELS[name]}: ${shown(now.value)}`, undo);
     } catch (caught) {
       if (caught.status !== 400) throw caught;
       wrong = { [name]: caught };
@@ -191,33 +210,41 @@ export async function open(main, { signal, session, toast, setKeys, onChange }) 
   function field(one) {
     const { name, value, choices, fixed } = one, off = fixed || !settings.may_change, about = `about-${name}`;
     const set = (event) => change(one, event.target.value.trim());
-    const origin = one.origin === "default" ? "default" : one.origin.startsWith(settings.file) ? "set by you" : one.origin;
-    const entry = choices.length ? html`<select id=${name} ?disabled=${off} aria-describedby=${about} @change=${set}>${choices.map((choice) => html`
-        <option ?selected=${choice === value}>${choice}</option>`)}</select>`
-      : html`<input id=${name} ?disabled=${off} aria-describedby=${about} aria-invalid=${name in wrong} .value=${String(value ?? "")}
-        placeholder=${one.default ?? "automatic"} inputmode=${one.kind === "text" ? "text" : "numeric"} @change=${set}>`;
+    const mine = one.origin.startsWith(`${settings.file}:`), origin = mine ? "set by you" : one.origin;
+    const entry = choices.length ? html`<select id=${name} ?disabled=${off} aria-describedby=${about} @change=${set}>
+        ${choices.map((choice) => html`<option ?selected=${choice === value}>${choice}</option>`)}</select>`
+      : html`<input id=${name} ?disabled=${off} aria-describedby=${about} aria-invalid=${name in wrong}
+        .value=${String(value ?? "")} placeholder=${one.default ?? "automatic"}
+        inputmode=${one.kind === "text" ? "text" : "numeric"} @change=${set}>`;
+    const reset = mine && !off ? html`<button class="quiet" aria-label="Reset: ${LABELS[name]}"
+      @click=${() => change(one, "")}>Reset</button>` : nothing;
     return html`<div class="setting"><div class="grow"><label for=${name}>${LABELS[name]}</label>
         <p class="small soft" id=${about}>${withCode(one.help)}</p>
         ${name in wrong ? problem(wrong[name]) : nothing}
-        ${String(value) === String(one.in_use) ? nothing : html`<p class="small warn">Agents and commands use it from now on,
-          this page when <code>co web</code> starts again.</p>`}</div>
+        ${String(value) === String(one.in_use) ? nothing : html`<p class="small warn">Agents and commands use it from
+          now on, this page when <code>co web</code> starts again.</p>`}</div>
       <div class="value">${entry}<span class="small soft">${fixed ? html`fixed by <code>${origin}</code>` : origin}
-        ${origin === "set by you" && !off ? html`<button class="quiet" aria-label="Reset: ${LABELS[name]}" @click=${() => change(one, "")}>Reset</button>` : nothing}</span></div></div>`;
+        ${reset}</span></div></div>`;
   }
 
   const settingsCard = () => html`<h2 id="settings">Settings</h2><section class="card" aria-labelledby="settings">
-    <p class="small soft">${settings.may_change ? html`Changes are written to <code class="path">${settings.file}</code>. A variable or the project comes first.`
+    <p class="small soft">${settings.may_change ? html`Changes are written to
+        <code class="path">${settings.file}</code>. A variable or the project comes first.`
       : html`They are changed where the server runs, with <code>co config set</code>.`}</p>
     ${settings.settings.map(field)}
-    <details><summary class="soft">All settings and where they come from</summary>${everySetting()}</details></section>`;
+    <details><summary class="soft">All settings and where they come from</summary>${everySetting()}</details>
+    </section>`;
 
   function everySetting() {
     const rows = Object.entries(health.settings), own = rows.filter(([, one]) => one.origin !== "default");
     return html`<div class="scroll" tabindex="0" role="region" aria-label="All settings"><table>
-      <thead><tr><th>Setting</th><th>Value</th><th>From</th></tr></thead><tbody>${(all ? rows : own).map(([name, one]) => html`
-        <tr><td><code>${name}</code><br><span class="small soft">${one.help}</span></td><td class="path">${shown(one.value)}</td>
-          <td>${one.origin === "default" ? html`<span class="soft">default</span>` : html`<span class="path">${one.origin}</span>`}</td></tr>`)}</tbody></table>
-      <button class="quiet" @click=${() => { all = !all; draw(); }}>${all ? "Show what is set" : `Show all ${rows.length}`}</button></div>`;
+      <thead><tr><th>Setting</th><th>Value</th><th>From</th></tr></thead>
+      <tbody>${(all ? rows : own).map(([name, { help, value, origin }]) => html`
+        <tr><td><code>${name}</code><br><span class="small soft">${help}</span></td>
+          <td class="path">${shown(value)}</td>
+          <td><span class=${origin === "default" ? "soft" : "path"}>${origin}</span></td></tr>`)}</tbody></table>
+      <button class="quiet" @click=${() => { all = !all; draw(); }}>
+        ${all ? "Show what is set" : `Show all ${rows.length}`}</button></div>`;
   }
 
   function draw() {

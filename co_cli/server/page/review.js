@@ -1,4 +1,5 @@
-// Review: an inbox. Proposals and conflicts first, quiet findings folded; decide one, several or all of a kind, with undo.
+// Review: an inbox. Proposals and conflicts come first, quiet findings are folded. Decide about one, several or all of
+// a kind, with undo.
 
 import { del, get, mayWrite, part, post } from "./api.js";
 import {
@@ -13,6 +14,10 @@ const NAMES = {
   "near-duplicate": "Duplicates", expired: "Expired", superseded: "Broken references", "broken-link": "Broken links",
   oversized: "Too long", orphan: "Stale, unlinked", "never-recalled": "Stale, linked",
 };
+const CHECKS = [ // in the order in which they run
+  "secret", "proposed", "conflict", "near-duplicate", "possible-conflict", "expired", "superseded", "broken-link",
+  "oversized", "orphan", "never-recalled",
+];
 const ACTIONS = {
   accept: ["a", "Save", "Save"], forget: ["f", "Forget", "Forget the older"],
   supersede: ["s", "", "Supersede the older"], edit: ["e", "Edit", "Edit the older"], keep: ["d", "Dismiss", "Dismiss"],
@@ -145,7 +150,8 @@ export async function open(main, { query, signal, go, toast, setKeys, onChange }
   // -- deciding
 
   const chosen = () => checked.size ? [...checked.values()] : finding() ? [finding()] : [];
-  const possible = (all) => Object.keys(ACTIONS).filter((name) => all.length && all.every((one) => one.actions.includes(name)));
+  const possible = (all) => !all.length ? []
+    : Object.keys(ACTIONS).filter((name) => all.every((one) => one.actions.includes(name)));
 
   async function send(asked, said) {
     const done = await post("/review/decisions", asked);
@@ -165,7 +171,8 @@ export async function open(main, { query, signal, go, toast, setKeys, onChange }
     if (!possible(all).includes(name)) return;
     if (name === "edit") return go(`${notePath(one.refs[0])}?edit=1`);
     const text = editing ? main.querySelector(".detail textarea")?.value : undefined;
-    const said = (done) => `${SAID[name]}: ${done.total > 1 ? count(done.total, "finding") : text ?? (one.title || one.refs[0])}`;
+    const title = text ?? (one.title || one.refs[0]);
+    const said = (done) => `${SAID[name]}: ${done.total > 1 ? count(done.total, "finding") : title}`;
     await once("decide", () => send({ keys: all.map(({ key }) => key), action: name, text }, said));
   };
   const dismissAll = ({ kind }) => once("decide", () => send({ kind, action: "keep" }, (done) =>
@@ -200,15 +207,19 @@ export async function open(main, { query, signal, go, toast, setKeys, onChange }
   function proposal(one) {
     const [source, known] = one.refs, talk = `/conversation/${part(bare(source))}${source.slice(bare(source).length)}`;
     const press = (event) => { if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) choose("accept")(); };
-    return html`${known ? html`<div><h3>${noteLink(known)}</h3><p class="text" tabindex="0">${marked(one.replaced, one.proposed)}</p></div>` : nothing}
+    const text = (said, other) => html`<p class="text" tabindex="0">${known ? marked(said, other) : said}</p>`;
+    return html`${known ? html`<div><h3>${noteLink(known)}</h3>${text(one.replaced, one.proposed)}</div>` : nothing}
       <div><h3>${known ? "Would be replaced by" : "Would be saved"}</h3>
-        ${editing ? html`<textarea rows="4" aria-label="The memory" .value=${one.proposed} @keydown=${press}></textarea>`
-          : html`<p class="text" tabindex="0">${known ? marked(one.proposed, one.replaced) : one.proposed}</p>`}
+        ${!editing ? text(one.proposed, one.replaced)
+          : html`<textarea rows="4" aria-label="The memory" .value=${one.proposed} @keydown=${press}></textarea>`}
         <p class="small"><a href=${talk}>Where it was said</a></p></div>`;
   }
 
-  const buttons = (all) => possible(all).map((name) => html`<button class=${name === "forget" ? "danger" : name === "accept" ? "primary" : ""}
-    @click=${choose(name)}>${ACTIONS[name][all.some((one) => one.refs[1]) ? 2 : 1]} <kbd>${ACTIONS[name][0]}</kbd></button>`);
+  const buttons = (all) => possible(all).map((name) => {
+    const [key, one, older] = ACTIONS[name], kind = { forget: "danger", accept: "primary" }[name] ?? "";
+    return html`<button class=${kind} @click=${choose(name)}>${all.some(({ refs }) => refs[1]) ? older : one}
+      <kbd>${key}</kbd></button>`;
+  });
 
   function detail(one) {
     const [older, newer] = one.refs;
@@ -221,20 +232,26 @@ export async function open(main, { query, signal, go, toast, setKeys, onChange }
         ? html`<button @click=${edit}>Edit <kbd>e</kbd></button>` : nothing}</div></section>`;
   }
 
-  const header = (row, group) => html`<div class="kind ${group.urgent ? "urgent" : ""}" data-row=${row} .style=${`top:${row * rowHeight()}px`}>
-    <h2><button class="fold" aria-expanded=${!isFolded(group)} title=${group.text} @click=${() => fold(group.kind, isFolded(group))}>
+  const place = (row) => `top:${row * rowHeight()}px`;
+  const header = (row, group) => html`<div class="kind ${group.urgent ? "urgent" : ""}" data-row=${row}
+      .style=${place(row)}>
+    <h2><button class="fold" aria-expanded=${!isFolded(group)} @click=${() => fold(group.kind, isFolded(group))}>
       ${NAMES[group.kind]} <span class="soft">${group.undecided.toLocaleString("en")}</span></button></h2>
     <span class="small soft about">${group.text}</span>
-    ${mayWrite() ? html`<button class="quiet" aria-label="Dismiss all: ${NAMES[group.kind]}" @click=${() => dismissAll(group)}>Dismiss all</button>` : nothing}</div>`;
+    ${mayWrite() ? html`<button class="quiet" aria-label="Dismiss all: ${NAMES[group.kind]}"
+      @click=${() => dismissAll(group)}>Dismiss all</button>` : nothing}</div>`;
 
   function item(row, { kind }, index) {
     const one = at(kind, index), now = current?.kind === kind && current.index === index;
-    if (!one) return html`<div class="finding coming" data-row=${row} .style=${`top:${row * rowHeight()}px`}>…</div>`;
+    if (!one) return html`<div class="finding coming" data-row=${row} .style=${place(row)}>…</div>`;
+    const name = one.title || one.refs[0];
     const box = (event) => { event.preventDefault(); check(row, event.shiftKey); };
     const press = (event) => event.shiftKey ? check(row, true) : select(row).then(() => { showing = true; draw(); });
-    return html`<div class="finding" data-row=${row} aria-current=${now ? "true" : nothing} .style=${`top:${row * rowHeight()}px`}>
-      ${one.actions.length ? html`<input type="checkbox" aria-label="Select: ${one.title || one.refs[0]}" .checked=${checked.has(one.key)} @click=${box}>` : nothing}
-      <button class="fold" @click=${press}><strong>${one.title || one.refs[0]}</strong><span class="small soft">${one.reason}</span></button></div>`;
+    return html`<div class="finding" data-row=${row} aria-current=${now ? "true" : nothing} .style=${place(row)}>
+      ${one.actions.length ? html`<input type="checkbox" aria-label="Select: ${name}" .checked=${checked.has(one.key)}
+        @click=${box}>` : nothing}
+      <button class="fold" @click=${press}><strong>${name}</strong>
+        <span class="small soft">${one.reason}</span></button></div>`;
   }
 
   // Only the rows in the window, and some more.
@@ -256,27 +273,33 @@ export async function open(main, { query, signal, go, toast, setKeys, onChange }
   }
 
   function progress({ progress: now }) {
-    const text = now ? `Looking for ${NAMES[now.step]?.toLowerCase()}: ${now.done.toLocaleString("en")} of ${count(now.total, "note")}` : "Reading notes";
-    const place = Object.keys(NAMES).indexOf(now?.step), share = now ? now.done / (now.total || 1) : 0;
-    const done = place > 0 ? LONG + place - 1 + share : LONG * share;
-    return html`<div class="progress"><label class="small" for="progress">${text}</label><progress id="progress" max=${LONG + 10} .value=${done}></progress></div>`;
+    const far = now && `${now.done.toLocaleString("en")} of ${count(now.total, "note")}`;
+    const text = now ? `Looking for ${NAMES[now.step]?.toLowerCase()}: ${far}` : "Reading notes";
+    const check = CHECKS.indexOf(now?.step), share = now ? now.done / (now.total || 1) : 0;
+    const done = check > 0 ? LONG + check - 1 + share : LONG * share;
+    return html`<div class="progress"><label class="small" for="progress">${text}</label>
+      <progress id="progress" max=${LONG + CHECKS.length - 1} .value=${done}></progress></div>`;
   }
 
   function body() {
     const { job, kinds, changed, decided, degraded } = answer, one = finding();
     const left = kinds.reduce((sum, found) => sum + found.undecided, 0), running = job.state === "running";
-    return html`${running ? progress(job) : html`<p class="soft" role="status">${count(left, "finding")} in ${count(answer.notes, "note")},
-        read ${when(job.finished)}${answer.dismissed ? `, ${answer.dismissed.toLocaleString("en")} dismissed earlier` : ""}.
-        ${decided.length ? html`You decided ${decided.reduce((sum, done) => sum + done.total, 0).toLocaleString("en")}.
+    const made = decided.reduce((sum, done) => sum + done.total, 0);
+    const earlier = answer.dismissed ? `, ${answer.dismissed.toLocaleString("en")} dismissed earlier` : "";
+    return html`${running ? progress(job) : html`<p class="soft" role="status">
+        ${count(left, "finding")} in ${count(answer.notes, "note")}, read ${when(job.finished)}${earlier}.
+        ${made ? html`You decided ${made.toLocaleString("en")}.
           <button class="quiet" @click=${undoLast}>Undo the last <kbd>u</kbd></button>` : nothing}
         ${degraded.map((text) => html`<br><span class="small">${text}</span>`)}</p>`}
       ${job.state === "failed" ? problem({ message: job.problem }) : nothing}
       ${changed && !running ? html`<p class="card row">Notes have changed since this review.
         <button @click=${again}>Review again <kbd>r</kbd></button></p>` : nothing}
-      ${left ? html`<div class="inbox">${list()}${one ? detail(one) : html`<p class="soft aside">Open a kind to see its findings.</p>`}</div>`
+      ${left ? html`<div class="inbox">${list()}
+          ${one ? detail(one) : html`<p class="soft aside">Open a kind to see its findings.</p>`}</div>`
         : running ? nothing : html`<div class="empty"><p>Nothing to decide. Your notes are in order.</p></div>`}
-      ${checked.size ? html`<div class="card selected" role="group" aria-label="Selected findings"><b class="grow">${checked.size.toLocaleString("en")} selected</b>
-        ${buttons([...checked.values()])}<button class="quiet" @click=${clear}>Clear <kbd>Esc</kbd></button></div>` : nothing}`;
+      ${checked.size ? html`<div class="card selected" role="group" aria-label="Selected findings">
+        <b class="grow">${checked.size.toLocaleString("en")} selected</b>${buttons([...checked.values()])}
+        <button class="quiet" @click=${clear}>Clear <kbd>Esc</kbd></button></div>` : nothing}`;
   }
 
   function draw() {
@@ -292,7 +315,8 @@ export async function open(main, { query, signal, go, toast, setKeys, onChange }
   addEventListener("resize", follow, { signal });
   const [next, previous] = [["Next finding", step(1)], ["Previous finding", step(-1)]];
   setKeys({
-    j: next, k: previous, ArrowDown: next, ArrowUp: previous, x: ["Select the finding", () => current && check(rowNow())],
+    j: next, k: previous, ArrowDown: next, ArrowUp: previous,
+    x: ["Select the finding", () => finding() && check(rowNow())],
     a: ["Save the proposal", choose("accept")], f: ["Forget the note, or the older of two", choose("forget")],
     s: ["Supersede the older by the newer", choose("supersede")], e: ["Edit", choose("edit")],
     d: ["Dismiss: keep the note and do not ask again", choose("keep")], u: ["Undo the last decision", undoLast],
