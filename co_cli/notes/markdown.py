@@ -33,6 +33,12 @@ BLOCK_MARKS = r"\s*(?:>[ \t]?)*(?:\[![\w-]+\][+-]?[ \t]*)?(?:(?:[-*+]|\d{1,9}[.)
 """What stands before the text of a line: quotes, callouts, lists and tasks."""
 UNSHOWN = r"==|%%.*?%%|\[\^[^\]\n]+\]:?|</?[a-zA-Z][^<>\n]*>"
 """Marks of highlights, comments, footnotes and HTML."""
+STRUCK = r"(?<![\w=~])(==|~~)(?=[^\s=~])(.+?)(?<=[^\s=~])\1(?![\w=~])"
+SIGNS = (
+    r"(?m)(?<!\S)(?:#{1,6}\s(?=\S)|(?:[-*+]|\d{1,9}[.)])\s+\[.\]\s|(?:>\s?)*\[![\w-]+\][+-]?\s?)|^(?:(?:>|[-*+]\s|\|)\s*)+"
+    r"|\|?(?:\s*:?-{2,}:?\s*\|)+(?:\s*:?-{2,}:?)?|\[\^[^\s\]]+\](?::\s?)?"
+)
+"""What stands before a heading, a quote, a callout or a task; the line below a table's header; footnotes."""
 LONGEST_LINE = 1_000
 """Characters of a line that `plain_text` looks at."""
 
@@ -241,3 +247,24 @@ def _shown(line: str, in_table: bool) -> str:
     if in_table:
         line = " · ".join(cell.strip() for cell in line.strip().strip("|").split("|") if cell.strip(" :-"))
     return " ".join(line.split())
+
+
+def plain_snippet(text: str, marks: Sequence[tuple[int, int]] = ()) -> tuple[str, tuple[tuple[int, int], ...]]:
+    """A piece of a note, on one line or several, as Markdown shows it, and where marks in it are then."""
+    shown, places = text, list(marks)
+    for pattern in (SIGNS, WIKI, SHOWN, SHOWN, EMPHASIS, EMPHASIS, STRUCK):
+        pieces: list[tuple[int, int]] = []
+        end = 0
+        for found in re.finditer(pattern, shown):
+            kept = found.span(found.lastindex) if found.lastindex else (found.end(), found.end())
+            pieces += [(end, found.start()), kept]
+            end = found.end()
+        pieces.append((end, len(shown)))
+        if len(pieces) > 1:
+            shown = "".join(shown[first:last] for first, last in pieces)
+            places = [(_kept_before(first, pieces), _kept_before(last, pieces)) for first, last in places]
+    return shown, tuple((first, last) for first, last in places if first < last)
+
+
+def _kept_before(place: int, pieces: Sequence[tuple[int, int]]) -> int:
+    return sum(min(place, last) - first for first, last in pieces if first < place)

@@ -245,10 +245,10 @@ def links_of(vault: Vault, ref: str, note: Note) -> tuple[list[NoteLink], list[B
     return [NoteLink(link.ref, link.target, exists(link)) for link in links], backlinks
 
 
-def resolved_links(vault: Vault, ref: str, note: Note) -> tuple[list[Link], list[Backlink]]:
-    """The same without looking for files."""
+def resolved_links(vault: Vault, ref: str | None, note: Note) -> tuple[list[Link], list[Backlink]]:
+    """The same without looking for files. Without a ref, of a note that is not saved yet."""
     try:
-        return Lookup(vault).links(ref, note.links)
+        return Lookup(vault).links(ref, note.links) if ref else vault.index.notes.links(note.path, note.links)
     except IndexUnavailableError:
         return [Link(target, None) for target in note.links], []
 

@@ -71,6 +71,7 @@ POLICY = "; ".join(
         "script-src 'self'",
         "style-src 'self'",
         "img-src 'self' blob:",
+        "media-src blob:",
         "connect-src 'self'",
         "base-uri 'none'",
         "form-action 'none'",
@@ -209,8 +210,8 @@ class Site:
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
-                headers.update(HEADERS)
-                headers.setdefault("cache-control", cache)
+                for name, value in {**HEADERS, "cache-control": cache}.items():
+                    headers.setdefault(name, value)
             await send(message)
 
         app = self._guarded if _is_ours(HTTPConnection(scope)) else ELSEWHERE

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Literal, NamedTuple
@@ -34,7 +35,7 @@ from co_cli.searching.note_details import (
 )
 from co_cli.server.access_tokens import team_of
 from co_cli.server.filter_models import filters_of, url_filters
-from co_cli.server.rendering import PICTURES, render
+from co_cli.server.rendering import PICTURES, RECORDINGS, render
 from co_cli.server.routes import CALLER, ApiError, ErrorAnswer, json_answer, model_of, route
 from co_cli.sources.walk import is_listed
 from co_cli.summaries import NoteSummary
@@ -44,6 +45,9 @@ from co_cli.vaults import vaults_for_prompts
 UNLINKED = set("[]|#^\\/\n")
 """They mean something else in `[[...]]`."""
 LARGEST_FILE = 50_000_000
+TASK_LINE = re.compile(rb"([ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)+\[)[^\]]{1,4}(\](?:\s.*)?)", re.S)
+ISOLATED = {"content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox"}
+"""A file of the vault that is opened by itself, such as a drawing with a script, runs nothing and loads nothing."""
 PUSH_SECONDS = 30.0
 LARGEST_NUMBER = 2**63 - 1
 """That a database takes."""
@@ -148,6 +152,14 @@ class NoteFile(OneNote):
     """The picture or attachment, as the note names it."""
 
 
+class Tick(OneNote):
+    """A task in a note, by its line in the file, and the version that has it there."""
+
+    line: int = Field(ge=1)
+    done: bool
+    version: str
+
+
 class Rendered(NamedTuple):
     """A note as a person reads it."""
 
@@ -165,6 +177,8 @@ class Rendered(NamedTuple):
     """False for notes of linked sources, and with a token that may only read."""
     own_tags: list[str]
     """The tags that can be edited. Others are in the text."""
+    version: str
+    """Of the file that the lines in the HTML are of."""
 
 
 class Past(NamedTuple):
@@ -237,6 +251,7 @@ def show_rendered(kb: LocalKnowledgeBase, asked: OneNote) -> Rendered:
         outdated=kb.outdated(note),
         writable=CALLER.get().may("write") and (origin == kb.index.origin or bool(origin.tier)),
         own_tags=own_tags(note),
+        version=note.version,
     )
 
 
@@ -252,7 +267,7 @@ def preview(kb: LocalKnowledgeBase, asked: Preview) -> dict[str, str]:
     """Show a text as HTML before it is saved."""
     note = kb.note(asked.ref) if asked.ref else read_note("memories/new.md", b"")
     note = replace(note, body=asked.text, links=find_links(asked.text), sections=None)
-    return {"html": render(note, _targets(kb, note.ref, note) if asked.ref else {})}
+    return {"html": render(note, _targets(kb, asked.ref, note))}
 
 
 @route("POST", "/notes")
@@ -286,6 +301,24 @@ def repair_note(kb: LocalKnowledgeBase, asked: NewFile) -> dict[str, str]:
     text = asked.text.replace("\r\n", "\n")
     kb.writer().rewrite(path, (text.replace("\n", "\r\n") if b"\r\n" in data else text).encode(), data)
     return {"ref": kb.note(path).ref}
+
+
+@route("PUT", "/tasks/{ref:path}")
+def tick_task(kb: LocalKnowledgeBase, asked: Tick) -> dict[str, str]:
+    """Tick a task of a note, or untick it: its line changes and nothing else."""
+    origin, path = kb.lookup().locate(asked.ref)
+    if origin != kb.index.origin and not origin.tier:
+        raise InvalidInputError(f"{asked.ref} cannot be changed here: it belongs to a linked source")
+    data = NoteStore(origin.root).read(path)
+    require_version(asked.ref, data, asked.version)
+    lines = data.split(b"\n")
+    task = TASK_LINE.fullmatch(lines[asked.line - 1]) if asked.line <= len(lines) else None
+    if task is None:
+        raise InvalidInputError(f"line {asked.line} of {asked.ref} is not a task such as `- [ ] water the plants`")
+    lines[asked.line - 1] = task[1] + (b"x" if asked.done else b" ") + task[2]
+    changed = b"\n".join(lines)
+    kb.writer().rewrite(asked.ref, changed, data)
+    return {"version": version_of(changed)}
 
 
 @route("GET", "/saves/{seq}")
@@ -329,8 +362,8 @@ def read_file(kb: LocalKnowledgeBase, asked: NoteFile) -> Response:
     file = None if origin.only else Attachments(store.root).find(asked.name, path)
     if file is None or not is_listed(store.root, file := file.replace(os.sep, "/"), None):
         return json_answer(ErrorAnswer(ApiError("unknown_file", f"{asked.ref} has no file {asked.name!r}")), 404)
-    kind = PICTURES.get(os.path.splitext(file)[1].lower(), "application/octet-stream")
-    return Response(store.read(file), media_type=kind)
+    kind = (PICTURES | RECORDINGS).get(os.path.splitext(file)[1].lower(), "application/octet-stream")
+    return Response(store.read(file), media_type=kind, headers=ISOLATED)
 
 
 def _acknowledge(kb: LocalKnowledgeBase, asked: Acknowledged, save: Callable[..., Saved]) -> Saved:
@@ -352,6 +385,6 @@ def _whole_file(kb: LocalKnowledgeBase, ref: str) -> tuple[str, bytes]:
     return kb.store.absolute(path), data
 
 
-def _targets(kb: LocalKnowledgeBase, ref: str, note: Note) -> dict[str, str | None]:
+def _targets(kb: LocalKnowledgeBase, ref: str | None, note: Note) -> dict[str, str | None]:
     """The note that each link means."""
     return {link.target: link.ref for link in resolved_links(kb.vault, ref, note)[0]}

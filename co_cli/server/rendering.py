@@ -2,9 +2,9 @@
 
 Links to notes become links of the page, and links to a heading of the note `#L` and its line. Pictures and attachments
 get a `data-file`, which the page loads with its token; nothing is loaded from elsewhere, and a picture on the web is
-only a link. Each block has the lines of the file that it comes from, in `data-line` and `data-end`. HTML in a note
-works as far as it is harmless, and what it would hide, such as a comment, is shown: agents read it, so people must see
-it.
+only a link. Each block has the lines of the file that it comes from, in `data-line` and `data-end`; a task has its sign
+in `data-task`. HTML in a note works as far as it is harmless, and what it would hide, such as a comment, is shown:
+agents read it, so people must see it. MathML is only made from formulas.
 """
 
 from __future__ import annotations
@@ -17,19 +17,17 @@ from itertools import pairwise
 from urllib.parse import quote, unquote
 
 import nh3
-from markdown_it import MarkdownIt
-from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
 from co_cli.notes.note import Note
 from co_cli.notes.refs import ENDINGS
-from co_cli.notes.wikilinks import WIKILINK
+from co_cli.server.markdown_rules import COLOURS, make_parser
 from co_cli.values import INVISIBLE
 
 LONGEST, MOST_MARKS = 300_000, 20_000
 """Characters of a body that is rendered as Markdown, and how many of them may have a meaning there: about two seconds'
 work at worst. Any other is shown as plain text."""
-MARKS = re.compile(r"[\[\]*_<&~!`\\\n]")
+MARKS = re.compile(r"[\[\]*_<&~!`$=\\\n]")
 PICTURES = {
     ".avif": "image/avif",
     ".gif": "image/gif",
@@ -40,19 +38,58 @@ PICTURES = {
     ".webp": "image/webp",
 }
 """What the page shows as a picture, by file ending."""
+RECORDINGS = {
+    ".flac": "audio/flac",
+    ".m4a": "audio/mp4",
+    ".mov": "video/quicktime",
+    ".mp3": "audio/mpeg",
+    ".mp4": "video/mp4",
+    ".ogg": "audio/ogg",
+    ".opus": "audio/ogg",
+    ".wav": "audio/wav",
+    ".webm": "video/webm",
+}
+"""What it plays."""
 ELSEWHERE = re.compile(r"[a-z][a-z0-9+.-]*:|//", re.I)
 TAGS = set(
     "a abbr b blockquote br code dd del details div dl dt em h1 h2 h3 h4 h5 h6 hr i img ins kbd li mark ol p pre q s "
     "samp small span strong sub summary sup table tbody td tfoot th thead tr u ul var".split()
 )
-LINES = {"data-line", "data-end"}
+MATHS = set(
+    "math menclose mfrac mi mn mo mover mpadded mphantom mroot mrow mspace msqrt mstyle msub msubsup msup mtable mtd "
+    "mtext mtr munder munderover".split()
+)
+LINES, DIRECTION = {"data-line", "data-end"}, {"dir"}
 ATTRIBUTES = {
-    **dict.fromkeys("blockquote code h1 h2 h3 h4 h5 h6 li p pre tr".split(), LINES),
+    **dict.fromkeys("h1 h2 h3 h4 h5 h6 p div summary blockquote".split(), LINES | DIRECTION),
+    **dict.fromkeys("ul table".split(), DIRECTION),
     "a": {"href", "title", "data-file"},
-    "img": {"alt", "title", "data-file"},
-    "ol": {"start"},
+    "code": LINES | {"data-language"},
+    "details": LINES | DIRECTION | {"open", "data-callout"},
+    "div": LINES | DIRECTION | {"data-callout", "data-footnote"},
+    "img": {"alt", "title", "width", "data-file"},
+    "li": LINES | {"data-task"},
+    "math": {"display"},
+    "menclose": {"notation"},
+    "mo": {"stretchy", "fence", "form", "accent", "minsize", "maxsize"},
+    "mover": {"accent"},
+    "mspace": {"width"},
+    "mstyle": {"displaystyle", "scriptlevel"},
+    "mtable": {"displaystyle"},
+    "mtd": {"columnalign"},
+    "ol": DIRECTION | {"start"},
+    "pre": LINES,
     "td": {"align"},
     "th": {"align"},
+    "tr": LINES,
+}
+CLASSES = {
+    "a": {"embed", "footnote", "missing"},
+    "details": {"callout"},
+    "div": {"callout", "footnote"},
+    "p": {"callout-title"},
+    "span": {f"code-{name}" for name in COLOURS.values()},
+    "summary": {"callout-title"},
 }
 
 
@@ -67,9 +104,9 @@ def sanitise(html: str) -> str:
     """Only what is allowed. All HTML that the page shows comes through here."""
     return nh3.clean(
         html,
-        tags=TAGS,
+        tags=TAGS | MATHS,
         attributes=ATTRIBUTES,
-        allowed_classes={"a": {"missing"}},
+        allowed_classes=CLASSES,
         clean_content_tags=set(),  # their text is shown
         url_schemes={"http", "https", "mailto"},
     )
@@ -92,14 +129,18 @@ def _plain(body: str, first_line: int) -> str:
 
 
 def _markdown(body: str, first_line: int, links: Mapping[str, str | None]) -> str:
-    tokens = PARSER.parse(body)
+    tokens = PARSER.parse(body, {"first_line": first_line})
     headings = [(text.content, token.map) for token, text in pairwise(tokens) if token.type == "heading_open"]
     links = {**links, **{f"#{_slug(text)}": f"#L{first_line + at[0]}" for text, at in headings[::-1] if at}}
     for token in tokens:
         if token.map and token.type != "inline":
             token.attrs |= {"data-line": first_line + token.map[0], "data-end": first_line + token.map[1] - 1}
+        if not token.level and token.nesting == 1:
+            token.attrs["dir"] = "auto"
         if "style" in token.attrs:  # of a table's cells; the page allows no style attributes
             token.attrs["align"] = str(token.attrs.pop("style")).removeprefix("text-align:")
+        if token.type == "fence" and token.info.strip():
+            token.attrs["data-language"] = token.info.split()[0]
         if token.type == "html_block":
             token.content = _unhidden(token.content)
         if token.children:
@@ -121,6 +162,8 @@ def _linked(tokens: Sequence[Token], links: Mapping[str, str | None]) -> Iterabl
                 label = token.content or unquote(target)
                 opening, text, closing = Token("link_open", "a", 1), Token("text", "", 0), Token("link_close", "a", -1)
                 opening.attrs, text.content = about, label
+                if "class" not in about and not ELSEWHERE.match(target):
+                    opening.attrs["class"] = "embed"
                 yield from (opening, text, closing)
                 continue
             token.attrs |= about
@@ -128,7 +171,7 @@ def _linked(tokens: Sequence[Token], links: Mapping[str, str | None]) -> Iterabl
 
 
 def _target(href: str, links: Mapping[str, str | None]) -> dict[str, str | int | float]:
-    """The attributes of a link: to the web, to a heading of the note, to another note, to a file, or to nothing."""
+    """The attributes of a link: to the web, to a heading of the note, to another note, to a file, or to a new note."""
     if ELSEWHERE.match(href):
         return {"href": href}
     name, _, heading = unquote(href).partition("#")
@@ -138,10 +181,11 @@ def _target(href: str, links: Mapping[str, str | None]) -> dict[str, str | int |
         return {"href": line} if line else {}
     ref = links.get(name)
     if ref:
-        return {"href": note_url(ref)}
+        return {"href": note_url(ref) + (f"#{quote(_slug(heading))}" if heading else "")}
     if _ending(name) and _ending(name) not in ENDINGS:
         return {"data-file": name}
-    return {"href": f"/?q={quote(name)}", "class": "missing"}
+    title = re.sub(r"\.\w+$", "", name.rpartition("/")[2]) if _ending(name) else name
+    return {"href": f"/note/?title={quote(title, safe='')}", "class": "missing"}
 
 
 def _slug(heading: str) -> str:
@@ -175,31 +219,4 @@ def _hides(tag: str) -> bool:
     return tag in ("svg", "math") or "text" not in sanitise(f"<{tag}>text</{tag}>")
 
 
-def _wikilink(state: StateInline, silent: bool) -> bool:
-    """`[[note]]`, `[[note|label]]`, and `![[picture.png]]`."""
-    embedded = state.src.startswith("![[", state.pos)
-    found = WIKILINK.match(state.src, state.pos + embedded)
-    if found is None:
-        return False
-    if not silent:
-        name = found[1].strip()
-        label = found[0][2:-2].partition("|")[2].strip() or name
-        if embedded:
-            picture = state.push("image", "img", 0)
-            text = Token("text", "", 0, content=label)
-            picture.attrs, picture.children, picture.content = {"src": quote(name)}, [text], label
-        else:
-            state.push("link_open", "a", 1).attrs = {"href": quote(name)}
-            state.push("text", "", 0).content = label
-            state.push("link_close", "a", -1)
-    state.pos = found.end()
-    return True
-
-
-def _make_parser() -> MarkdownIt:
-    parser = MarkdownIt("commonmark").enable(["table", "strikethrough"])
-    parser.inline.ruler.before("link", "wikilink", _wikilink)
-    return parser
-
-
-PARSER = _make_parser()
+PARSER = make_parser()

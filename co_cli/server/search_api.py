@@ -13,6 +13,7 @@ from co_cli.activity.judgements import Judgement
 from co_cli.hits import SearchResult
 from co_cli.index.filter_table import OPTIONS, FilterOptions
 from co_cli.local import LocalKnowledgeBase
+from co_cli.notes.markdown import plain_snippet
 from co_cli.retrieval.explain import Explanation
 from co_cli.searching.requests import Options, parse_filters
 from co_cli.server.filter_models import filters_of, url_filters, with_filters
@@ -78,16 +79,16 @@ class Choices(NamedTuple):
 
 @route("GET", "/search")
 def search(kb: LocalKnowledgeBase, asked: Search) -> SearchResult:
-    """Search notes by words and meaning."""
+    """Search notes by words and meaning. Snippets are plain text, not Markdown."""
     if asked.typing:
         known = re.sub(LONE_LETTER, "", asked.q)
-        return replace(kb.search(known, **asked.options(), prefix=True, read=False), query=asked.q)
+        return _as_text(replace(kb.search(known, **asked.options(), prefix=True, read=False), query=asked.q))
     found = kb.search(asked.q, **asked.options())
     if not found.hits and (unmatched := _unmatched(kb, asked)):
         return replace(found, understood=(*found.understood, unmatched))  # not a question without an answer
     if asked.track:
         kb.track(found)
-    return found
+    return _as_text(found)
 
 
 def _unmatched(kb: LocalKnowledgeBase, asked: Search) -> str:
@@ -136,3 +137,8 @@ def list_filters(kb: LocalKnowledgeBase) -> Choices:
 def rate(kb: LocalKnowledgeBase, asked: Rating) -> Judgement:
     """Rate a note as the answer to a question."""
     return feedback.judge(kb.vault, asked.ref, asked.good, asked.q)
+
+
+def _as_text(result: SearchResult) -> SearchResult:
+    shown = [(hit, plain_snippet(hit.snippet, hit.marks)) for hit in result.hits]
+    return replace(result, hits=[replace(hit, snippet=text, marks=marks) for hit, (text, marks) in shown])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from co_cli.notes.markdown import beginning, blocks, headings, inline_tags
+from co_cli.notes.markdown import beginning, blocks, headings, inline_tags, plain_snippet
 from co_cli.notes.note import read_note
 from co_cli.notes.wikilinks import find_links, resolve_link
 
@@ -142,3 +142,33 @@ BEGINNINGS = {
 @pytest.mark.parametrize("body", BEGINNINGS)
 def test_the_beginning_of_a_text_is_as_markdown_shows_it(body: str) -> None:
     assert beginning(body, 100 if "eight" not in body else 30) == BEGINNINGS[body]
+
+
+@pytest.mark.parametrize(
+    ("snippet", "shown"),
+    [
+        ("…see [[people/mara|«Mara»]] and **«bold» _it_**…", "…see «Mara» and «bold» it…"),
+        (
+            "## «Rolling» back - [ ] water the *«plants»* [the «doc»](a.md)",
+            "«Rolling» back water the «plants» the «doc»",
+        ),
+        ("> [!note]- «Title» of ==«it»==", "«Title» of «it»"),
+        ("| a | b | |---|--:| | «c» | d |", "a | b |  | «c» | d |"),
+        ("said[^1] «so» ~~not~~ [^1]: «why»", "said «so» not «why»"),
+        ("2 > 1, a * b * c, snake_case, a == b, #«tag»", "2 > 1, a * b * c, snake_case, a == b, #«tag»"),
+        ("[«a](b) c»", "«a c»"),
+    ],
+)
+def test_a_snippet_is_text_and_its_marks_stay_on_their_words(snippet: str, shown: str) -> None:
+    def without_marks(text: str) -> tuple[str, list[tuple[int, int]]]:
+        marks: list[tuple[int, int]] = []
+        while "«" in text:
+            first = text.index("«")
+            marks.append((first, text.index("»") - 1))
+            text = text.replace("«", "", 1).replace("»", "", 1)
+        return text, marks
+
+    text, marks = without_marks(snippet)
+    wanted, places = without_marks(shown)
+
+    assert plain_snippet(text, marks) == (wanted, tuple(places))

@@ -101,6 +101,11 @@ def test_every_answer_of_every_route_fits_its_description(contract: Contract, sa
     ask("GET", "/saves/{seq}", 400, seq="1")
     whole = ask("GET", "/whole/{ref}", ref=saved["ref"])
     ask("PUT", "/whole/{ref}", ref=saved["ref"], text=whole["text"], version=whole["version"])
+    ask("PUT", "/notes/{ref}", ref=saved["ref"], content="- [ ] Paint it")
+    shown = ask("GET", "/rendered/{ref}", ref=saved["ref"])
+    line = ask("GET", "/notes/{ref}", ref=saved["ref"])["body_line"]
+    ask("PUT", "/tasks/{ref}", ref=saved["ref"], line=line, done=True, version=shown["version"])
+    ask("PUT", "/tasks/{ref}", 409, ref=saved["ref"], line=line, done=True, version=shown["version"])
     ask("DELETE", "/notes/{ref}", ref=saved["ref"])
     ask("POST", "/restored", ref=saved["ref"])
     assert ask("GET", "/files/{ref}", ref="memory:picture", name="dot.svg").startswith(b"<svg")

@@ -269,3 +269,34 @@ def test_a_link_by_title_or_alias_leads_to_the_note_on_the_page(api: TestClient,
     html = ask(api, "GET", "/rendered/memory:new")["html"]
 
     assert html.count('<a href="/note/entity:mara-lind"') == 2
+
+
+def test_ticking_a_task_changes_its_sign_and_nothing_else(api: TestClient, sample: KnowledgeBase) -> None:
+    text = "---\r\ntitle: Odd\r\nupdated: 2020-01-01\r\n---\r\n> 1. [ ] caf\u00e9  \r\n- [\u2713] done\r\n- [x](y)"
+    file = write(sample, "memories/tasks.md", text)
+    sample.sync()
+    version = ask(api, "GET", "/rendered/memory:tasks")["version"]
+
+    version = ask(api, "PUT", "/tasks/memory:tasks", line=5, done=True, version=version)["version"]
+    assert file.read_bytes().decode() == text.replace("[ ]", "[x]")
+    ask(api, "PUT", "/tasks/memory:tasks", line=6, done=False, version=version)
+    assert file.read_bytes().decode() == text.replace("[ ]", "[x]").replace("[\u2713]", "[ ]")
+
+    old = api.put("/api/v1/tasks/memory:tasks", json={"line": 5, "done": False, "version": version})
+    assert (old.status_code, old.json()["error"]["kind"]) == (409, "note_conflict")
+    version = ask(api, "GET", "/rendered/memory:tasks")["version"]
+    for line in (1, 7, 99):
+        refused = api.put("/api/v1/tasks/memory:tasks", json={"line": line, "done": True, "version": version})
+        assert (refused.status_code, "is not a task" in refused.json()["error"]["message"]) == (400, True)
+
+
+def test_links_are_resolved_by_title_and_alias_also_before_a_note_is_saved(
+    api: TestClient, sample: KnowledgeBase
+) -> None:
+    write(sample, "memories/oak-17.md", "---\ntitle: The old oak\naliases: [Quercus]\n---\nIt stands.\n")
+    sample.sync()
+
+    html = ask(api, "POST", "/rendered", text="[[The old oak]] [[quercus]] [[Gone]]")["html"]
+
+    assert html.count('href="/note/memory:oak-17"') == 2
+    assert html.count('class="missing"') == 1

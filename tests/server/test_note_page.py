@@ -68,6 +68,75 @@ def test_a_note_is_read_with_its_links_its_pictures_and_its_history(page: Any, s
     until(page, "!location.pathname.endsWith('who-does-what')")
 
 
+MARKDOWN = """---
+title: How we ship
+---
+- [ ] Wind the *bell*
+- [x] Update the table
+
+> [!warning]- Mind the gap
+> It ==rings== twice.
+
+A claim[^1] of $x^2$, with [a file](notes.txt).
+
+![[odalys-has-the-last-word]]
+
+![[bell.wav]]
+
+```python
+def ring() -> None: ...
+```
+
+| part | price |
+|------|------:|
+| bell | 12.50 |
+
+[^1]: Page 12.
+"""
+SILENCE = b"RIFF$\0\0\0WAVEfmt \x10\0\0\0\x01\0\x01\0@\x1f\0\0@\x1f\0\0\x01\0\x08\0data\0\0\0\0"
+
+
+def test_markdown_is_shown_as_obsidian_shows_it_and_tasks_are_ticked(page: Any, server: Server) -> None:
+    folder = Path(server.kb.root, "articles")
+    file = folder / "ship.md"
+    file.write_text(MARKDOWN)
+    folder.joinpath("bell.wav").write_bytes(SILENCE)
+    server.kb.sync()
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.goto(f"{server.url}/note/article:ship")
+    page.wait_for_selector(".embedded:has-text('Odalys Benn decides')")
+    page.wait_for_selector(".prose audio[src^=blob]")
+    until(page, "getComputedStyle(document.querySelector('.prose li[data-task]')).listStyleType === 'none'")
+    inspect(page, "markdown")
+
+    page.click("text=Mind the gap")
+    assert page.is_visible("mark:text-is('rings')")
+    assert page.evaluate("document.querySelector('.prose math msup').getBoundingClientRect().height") > 0
+    assert page.evaluate("getComputedStyle(document.querySelector('.prose td:last-child')).textAlign") == "right"
+    page.click(".code button:text-is('Copy')")
+    page.wait_for_selector(".code button:text-is('Copied')")
+    assert page.evaluate("navigator.clipboard.readText()") == "def ring() -> None: ...\n"
+    page.click("sup a")
+    page.wait_for_selector("div.footnote.lit")
+
+    page.focus("input[aria-label='Wind the bell']")
+    page.keyboard.press("Space")
+    wait_for(lambda: "- [x] Wind the *bell*" in file.read_text())
+    page.wait_for_selector("input[aria-label='Wind the bell']:checked:focus")
+    page.click("input[aria-label='Update the table']")
+    wait_for(lambda: file.read_text() == MARKDOWN.replace("[ ] W", "[x] W").replace("[x] U", "[ ] U"))
+    page.route("**/api/v1/events", lambda route: None)  # the page does not hear of the next change
+    page.reload()
+    page.wait_for_selector("input[aria-label='Wind the bell']:checked")
+    file.write_text(file.read_text() + "\nChanged elsewhere.\n")
+    page.click("input[aria-label='Wind the bell']")
+    page.wait_for_selector("#toasts >> text=changed meanwhile")
+    page.wait_for_selector("text=Changed elsewhere.")
+    assert page.is_checked("input[aria-label='Wind the bell']")
+    assert "- [x] Wind" in file.read_text()
+    page.problems.clear()  # Chromium logs the 409
+
+
 def test_a_resource_shows_its_link_unless_it_is_a_script(page: Any, server: Server) -> None:
     folder = Path(server.kb.root, "resources")
     folder.mkdir()

@@ -30,7 +30,16 @@ def test_a_pause_searches_once_and_logs_it(api: TestClient, sample: KnowledgeBas
     assert logged(sample) == [("who decides what ships", "web")]
     expected = plain(sample.search("who decides what ships"))
     assert found.keys() == expected.keys()
-    assert found["hits"] == expected["hits"]
+    assert [hit["ref"] for hit in found["hits"]] == [hit["ref"] for hit in expected["hits"]]
+
+
+def test_snippets_are_text_and_not_markdown(api: TestClient, sample: KnowledgeBase) -> None:
+    sample.remember("The **zebra** crossing is at [[harbour|the harbour]], says `Odalys`.", title="Crossing")
+
+    hit = ask(api, "GET", "/search", q="zebra harbour")["hits"][0]
+
+    assert hit["snippet"] == "The zebra crossing is at the harbour, says Odalys."
+    assert [hit["snippet"][first:last] for first, last in hit["marks"]] == ["zebra", "harbour"]
 
 
 def test_a_part_of_a_word_is_called_that(api: TestClient) -> None:

@@ -1,6 +1,6 @@
 // One note: read it, see its links and its history, forget it. edit.js edits it.
 
-import { del, get, mayWrite, part, post, sample } from "./api.js";
+import { del, get, mayWrite, part, post, put, sample } from "./api.js";
 import { badge, count, dialog, html, inTurn, light, noteLink, notePath, nothing, once, problem, render, showBody, svg, when, withCode } from "./parts.js";
 
 const MOST_IN_RING = 14;
@@ -30,8 +30,10 @@ export async function open(main, context) {
     const body = main.querySelector(".prose"), lit = [...body.querySelectorAll(".lit")];
     const wanted = /^#L(\d+)(?:-L?(\d+))?(?:~\w{4})?$/.exec(location.hash);
     const lines = lit.length ? [+lit[0].dataset.line, +lit.at(-1).dataset.end] : wanted ? [+wanted[1], +(wanted[2] ?? wanted[1])] : shown.lines;
-    const first = showBody(body, shown, lines, signal);
+    const ticked = document.activeElement?.closest(".prose li[data-task]")?.dataset.line;
+    const first = showBody(body, shown, lines, signal, shown.writable && !sample.on ? tick : undefined);
     if (!lit.length) first?.scrollIntoView({ block: "center" });
+    if (ticked) body.querySelector(`li[data-line="${ticked}"] input`)?.focus({ preventScroll: true });
     draw();
   }
 
@@ -53,6 +55,16 @@ export async function open(main, context) {
       missing(error);
     }
   });
+
+  // A task is ticked in its line of the file, if that is still the version that is shown.
+  async function tick(line, done) {
+    try {
+      shown.version = (await put(`/tasks/${part(ref)}`, { line, done, version: shown.version })).version;
+    } catch (error) {
+      toast(error.status === 409 ? "Not ticked: this note was changed meanwhile. This is the text as it is now." : error.message);
+      await load();
+    }
+  }
 
   function jump(line) {
     const body = main.querySelector(".prose");

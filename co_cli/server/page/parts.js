@@ -1,21 +1,11 @@
 // Pieces that several pages use.
 
 import { html, keyed, nothing, render, repeat, svg } from "./vendor/lit-html.js";
-import { blobUrl, part } from "./api.js";
+import { part } from "./api.js";
 import { icon } from "./icons.js";
 
+export { light, showBody } from "./prose.js";
 export { html, icon, keyed, nothing, render, repeat, svg };
-
-// Only HTML of the server's sanitiser comes here; elements that it never lets through are refused once more.
-const NEVER = /<\/?(?:script|style|link|meta|base|iframe|frame|object|embed|form|svg|math|template)\b/i;
-const policy = globalThis.trustedTypes?.createPolicy("co", {
-  createHTML(text) {
-    if (NEVER.test(text)) throw new TypeError("this HTML was not sanitised");
-    return text;
-  },
-});
-
-const trustedHtml = (text) => policy?.createHTML(text) ?? (NEVER.test(text) ? "" : text);
 
 // A ref without its lines.
 export const bare = (ref) => ref.replace(/#L\d+(-L?\d+)?(~\w{4})?$/, "");
@@ -108,40 +98,4 @@ export function dialog(title, content) {
   element.addEventListener("close", () => element.remove());
   document.body.append(element);
   element.showModal();
-}
-
-// Shows the HTML of a note: lights the lines, and fetches its pictures and attachments with the token.
-export function showBody(element, note, lines, signal) {
-  element.innerHTML = trustedHtml(note.html);
-  const first = element.firstElementChild;
-  if (first?.tagName === "H1" && first.textContent.trim() === note.title) first.remove();
-  for (const one of element.querySelectorAll("[data-file]")) {
-    const url = () => blobUrl(`/files/${part(note.ref)}?${new URLSearchParams({ name: one.dataset.file })}`, signal);
-    if (one.tagName === "IMG") url().then((found) => { one.src = found; }, () => one.replaceWith(`[${one.alt || one.dataset.file}]`));
-    else {
-      one.setAttribute("href", "#");
-      one.addEventListener("click", async (event) => {
-        event.preventDefault();
-        const link = Object.assign(document.createElement("a"), { href: await url(), download: one.dataset.file.split("/").pop() });
-        link.click();
-      });
-    }
-  }
-  for (const link of element.querySelectorAll("a[href^='http']")) link.target = "_blank";
-  for (const link of element.querySelectorAll("a[href^='#L']")) {
-    link.addEventListener("click", (event) => {
-      event.preventDefault();
-      light(element, Array(2).fill(+link.hash.slice(2)))?.scrollIntoView({ block: "center" });
-    });
-  }
-  for (const one of element.querySelectorAll("pre, table")) one.tabIndex = 0;
-  return lines ? light(element, lines) : undefined;
-}
-
-// Lights the blocks of these lines of the file, or the next one if the lines are blank, and returns the first.
-export function light(element, [from, to]) {
-  const all = [...element.querySelectorAll("[data-line]")];
-  const last = Math.max(to, +(all.find((one) => +one.dataset.end >= from)?.dataset.line ?? to));
-  for (const one of all) one.classList.toggle("lit", +one.dataset.line <= last && +one.dataset.end >= from);
-  return all.find((one) => one.classList.contains("lit"));
 }
