@@ -120,6 +120,15 @@ def test_a_model_can_write_frontmatter_but_not_another_author(kb: KnowledgeBase,
     assert claim == "Error: `provenance` says who wrote a note: leave it as it is"
 
 
+def test_a_model_cannot_undo_that_a_note_is_never_loaded(memory: MemoryToolProtocol, vault: Vault) -> None:
+    vault.write("memories/pier.md", "---\nloading: never\nprovenance: agent\n---\nThe pier is closed.\n")
+
+    refused = replace(memory, "pier.md", "loading: never\n", "")
+
+    assert refused.startswith("Error: `loading` adds a note to prompts, which only the user decides")
+    assert replace(memory, "pier.md", "closed", "open").startswith("The memory file has been edited")
+
+
 # -- many at once -----------------------------------------------------------------------------------------------------
 
 

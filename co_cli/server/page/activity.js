@@ -107,6 +107,15 @@ function steps(shown, stop) {
   return all.map(([at, , kind, shape, content]) => step(at, kind, shape, content));
 }
 
+// One click keeps a note out of prompts, and another one takes that back; agents still find it when they ask.
+export const stopGiving = (ref, stopped, toast, load) => once(ref, async () => {
+  const { metadata, title } = await get(`/notes/${part(ref)}`);
+  const before = metadata.loading ?? null, mark = (loading) => put(`/notes/${part(ref)}`, { fields: { loading } });
+  await mark(stopped ? null : "never");
+  toast(stopped ? `May be given again: ${title}` : `No longer given: ${title}`, () => mark(before).then(load));
+  await load();
+});
+
 // -- the view -------------------------------------------------------------------------------------------------------
 
 const summary = ({ notes, tokens, asked, saved: changes }) => [
@@ -154,14 +163,7 @@ export async function open(main, { query, signal, toast, setKeys, onChange }) {
     return load();
   };
 
-  // One click keeps a note out of prompts; agents still find it when they ask.
-  const stop = (ref, stopped) => once(ref, async () => {
-    const { metadata, title } = await get(`/notes/${part(ref)}`, {}, signal);
-    const before = metadata.loading ?? null, mark = (loading) => put(`/notes/${part(ref)}`, { fields: { loading } });
-    await mark(stopped ? null : "never");
-    toast(stopped ? `May be given again: ${title}` : `No longer given: ${title}`, () => mark(before).then(load));
-    await load();
-  });
+  const stop = (ref, stopped) => stopGiving(ref, stopped, toast, load);
 
   // -- drawing
 

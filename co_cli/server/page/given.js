@@ -1,18 +1,21 @@
 // Context: exactly what an agent would get for a prompt, what it costs, and why.
 
-import { post } from "./api.js";
-import { badge, count, html, inTurn, noteLink, nothing, render, withCode } from "./parts.js";
+import { stopGiving } from "./activity.js";
+import { mayWrite, post } from "./api.js";
+import { badge, bare, count, html, inTurn, noteLink, nothing, render, withCode } from "./parts.js";
 
 const about = (tokens) => html`<span class="small soft">about ${count(tokens, "token")}</span>`;
 
-function noteRow(note, cut) {
+function noteRow(note, cut, stop) {
   return html`<tr><td>${noteLink(note.ref, note.title)} ${cut ? badge("left out", "warn") : nothing}</td>
     <td>${withCode(note.reason)}</td>
     <td class="number">${note.evidence === null ? "–" : note.evidence.toFixed(2)}</td>
-    <td class="number">${note.tokens.toLocaleString("en")}</td></tr>`;
+    <td class="number">${note.tokens.toLocaleString("en")}</td>
+    <td>${cut || !mayWrite() ? nothing : html`<button class="quiet" aria-label="Stop giving: ${note.title}"
+      @click=${() => stop(bare(note.ref))}>Stop giving</button>`}</td></tr>`;
 }
 
-function result(given) {
+function result(given, stop) {
   const { injected, cut, budget, warnings, degraded } = given.report;
   const tools = Object.entries(given.tools), toolTokens = tools.reduce((sum, [, tokens]) => sum + tokens, 0);
   const total = given.instructions_tokens + toolTokens + given.knowledge_tokens;
@@ -30,9 +33,10 @@ function result(given) {
       </div>
       ${injected.length + cut.length ? html`<div class="scroll" tabindex="0" role="region"
         aria-label="Notes and reasons"><table>
-        <thead><tr><th>Note</th><th>Why</th><th class="number">Evidence</th><th class="number">Tokens</th></tr></thead>
-        <tbody>${injected.map((note) => noteRow(note, false))}${cut.map((note) => noteRow(note, true))}</tbody></table>
-        </div>` : nothing}
+        <thead><tr><th>Note</th><th>Why</th><th class="number">Evidence</th><th class="number">Tokens</th>
+          <td></td></tr></thead>
+        <tbody>${injected.map((note) => noteRow(note, false, stop))}${cut.map((note) => noteRow(note, true))}</tbody>
+        </table></div>` : nothing}
       ${given.knowledge ? html`<h3>As the model reads them</h3><pre class="wrap">${given.knowledge}</pre>`
         : html`<p class="soft">No note is marked <code>loading: always</code>, and none is clearly about this prompt. An
           agent can still ask for notes with its tools.</p>`}</section>
@@ -43,12 +47,13 @@ function result(given) {
         <span class="small soft">${tokens}</span></li>`)}</ul></details>`;
 }
 
-export async function open(main, { query, signal, onChange }) {
+export async function open(main, { query, signal, toast, onChange }) {
   let given, asked = { prompt: query.get("prompt") ?? "", tokens: null };
   const load = inTurn(async () => {
     given = await post("/given", asked, signal);
     draw();
   });
+  const stop = (ref) => stopGiving(ref, false, toast, load);
   const submit = (event) => {
     event.preventDefault();
     const { prompt, tokens } = main.querySelector("form");
@@ -71,7 +76,7 @@ export async function open(main, { query, signal, onChange }) {
           <input id="tokens" name="tokens" type="number" min="1" step="1" placeholder=${given?.report.budget ?? "1000"}>
           <button class="primary">Show</button></div>
       </form>
-      <div aria-live="polite">${given ? result(given)
+      <div aria-live="polite">${given ? result(given, stop)
         : html`<p class="empty">Collecting what an agent would be given…</p>`}</div>`, main);
   }
 

@@ -35,7 +35,10 @@ function marked(text, other) {
 export async function open(main, { query, signal, go, toast, setKeys, onChange }) {
   let answer, pages = {}, notes = {}, timer, current, anchor, showing = false, editing = false, drawn = "";
   const folded = {}, checked = new Map(); // by kind, what somebody chose; by key, the findings
-  if (query.get("kind")) folded[query.get("kind")] = false;
+  if (query.get("kind")) {
+    current = { kind: query.get("kind"), index: 0 };
+    folded[current.kind] = false;
+  }
 
   // -- rows: a header for each kind that has findings and, unless it is folded, its findings
 
