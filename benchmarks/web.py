@@ -22,7 +22,18 @@ QUESTIONS, OPENINGS, CHANGES = 8, 9, 7
 KEY_SECONDS = 0.12
 """Between two keys: a hundred words a minute."""
 PATIENCE = 30.0
-GOALS = {"median": 60.0, "p95": 120.0, "open": 500.0, "size": 45.0, "change": 1000.0}
+SCREENS, WHEEL = 60, 700
+"""Turns of the wheel in the list of notes, and pixels of each."""
+GOALS = {
+    "median": 60.0,
+    "p95": 120.0,
+    "open": 500.0,
+    "sent": 45.0,
+    "size": 500.0,
+    "change": 1000.0,
+    "browse": 500.0,
+    "frame": 8.0,
+}
 WATCH = """
     window.keys = [];  // [when, the text after it]
     window.painted = [];  // milliseconds from each key until what it asked for is on the screen
@@ -51,12 +62,21 @@ WATCH = """
         return response;
     };
     const look = new MutationObserver(() => {
-        if (!document.querySelector("input[type=search]")) return;
+        if (!document.querySelector("note-card a")) return;
         look.disconnect();
         afterPaint(() => { window.opened = performance.now(); });
     });
     look.observe(document, { childList: true, subtree: true });
 """
+
+
+SENT = """performance.getEntriesByType("resource").filter((one) => one.name.includes("/page/"))
+    .reduce((sum, one) => sum + one.encodedBodySize, 0)"""
+FRAMES = """() => {
+    window.frames_shown = 0;
+    const next = () => { frames_shown++; requestAnimationFrame(next); };
+    requestAnimationFrame(next);
+}"""
 
 
 def bench_web(notes: int, bar: Bar | None = None) -> list[BenchRow]:
@@ -68,9 +88,11 @@ def bench_web(notes: int, bar: Bar | None = None) -> list[BenchRow]:
         page.goto(address)
         until(page, "window.opened")
         home = address.partition("#")[0]
+        sent = page.evaluate(SENT)
         openings = [_open(page, home) for _ in range(OPENINGS)]
         keys = [took for question in questions(QUESTIONS) for took in _type(page, question)]
         changes = [_change(page, Path(vault.root, "memories"), number) for number in range(CHANGES)]
+        browsing, frames = _browse(page, home)
         for link in page.eval_on_selector_all("nav a", "links => links.map((link) => link.href)"):
             page.goto(link)
             until(page, "document.querySelector('main h1') && 1")
@@ -80,9 +102,12 @@ def bench_web(notes: int, bar: Bar | None = None) -> list[BenchRow]:
     return [
         _row(f"key to painted, {notes:,} notes, median of {len(keys)}", median(keys), "ms", "median"),
         _row("key to painted, 95th percentile", quantiles(keys, n=20)[-1], "ms", "p95"),
-        _row(f"opening to the search box, median of {OPENINGS}", median(openings), "ms", "open"),
+        _row(f"opening to the notes of the home page, median of {OPENINGS}", median(openings), "ms", "open"),
+        _row(f"opening the list of {notes:,} notes", browsing, "ms", "browse"),
+        _row("script a frame while the list scrolls", frames, "ms", "frame"),
         _row(f"changed file to the page, median of {CHANGES}", median(changes), "ms", "change"),
-        _row("scripts and style, compressed", size / 1000, "KB", "size"),
+        _row("the first view, as sent", sent / 1000, "KB", "sent"),
+        _row("all scripts and styles, compressed", size / 1000, "KB", "size"),
         BenchRow("requests to other hosts, all pages", len(foreign), "", float(len(foreign)), 0.0),
     ]
 
@@ -107,6 +132,28 @@ def _type(page: Any, question: str) -> list[float]:
     until(page, "keys.length == 0")
     until(page, "document.querySelector('.verdict .badge') && 1")  # the search after the pause is done, too
     return page.evaluate("painted")
+
+
+def _browse(page: Any, home: str) -> tuple[float, float]:
+    """Milliseconds until the list of all notes is there, and of script for each frame while it is scrolled."""
+    page.goto(f"{home}notes")
+    opened = until(page, "document.querySelector('.rows note-card a') && performance.now()")
+    session = page.context.new_cdp_session(page)
+    session.send("Performance.enable")
+    page.evaluate(FRAMES)
+    page.mouse.move(900, 500)
+    before = _scripted(session)
+    for _ in range(SCREENS):
+        page.mouse.wheel(0, WHEEL)
+        page.wait_for_timeout(16)
+    until(page, f"scrollY >= {SCREENS * WHEEL * 0.9} && !document.querySelector('.coming-note')")
+    return opened, (_scripted(session) - before) / page.evaluate("frames_shown")
+
+
+def _scripted(session: Any) -> float:
+    """Milliseconds of script until now."""
+    metrics = session.send("Performance.getMetrics")["metrics"]
+    return 1000 * next(one["value"] for one in metrics if one["name"] == "ScriptDuration")
 
 
 def _change(page: Any, folder: Path, number: int) -> float:

@@ -46,11 +46,14 @@ function explained(found) {
     ${found.hints.map((hint) => html`<p class="small soft">Hint: ${hint}</p>`)}`;
 }
 
+// What stays the same if another passage of a note is its best; each turn of a conversation is a hit of its own.
+const idOf = (one) => one.source === "conversation" ? one.ref : bare(one.ref);
+
 // The hits of a new answer, with those that somebody looks at where they are: [[hit, place]].
 export function settled(hits, held) {
-  const refs = new Set(held.map(([one]) => bare(one.ref)));
-  const order = hits.filter((one) => !refs.has(bare(one.ref)));
-  const fresh = (old) => hits.find((one) => bare(one.ref) === bare(old.ref)) ?? old;
+  const ids = new Set(held.map(([one]) => idOf(one)));
+  const order = hits.filter((one) => !ids.has(idOf(one)));
+  const fresh = (old) => hits.find((one) => idOf(one) === idOf(old)) ?? old;
   for (const [one, place] of held.toSorted((a, b) => a[1] - b[1])) order.splice(place, 0, fresh(one));
   return order;
 }
@@ -60,7 +63,7 @@ let last; // the answer to the last question, for whoever comes back to it
 export async function open(main, { query, session, signal, go, toast, setKeys, onChange }) {
   const asked = Object.fromEntries(["q", "source", "tag", "since"].map((name) => [name, query.get(name) ?? ""]));
   const asking = new Asking(asked, show, signal), key = () => JSON.stringify([asked, sample.on]);
-  let shown = [], selected = 0, chosen = false, pointed, home, filtering = Object.values(asked).slice(1).some(Boolean);
+  let shown = [], selected = 0, chosen = false, pointed, home, filtering = false;
   let choices = { sources: [], tags: {} }, ratings = {}, looked = {}, resting;
 
   const hit = () => shown[selected];
@@ -81,7 +84,7 @@ export async function open(main, { query, session, signal, go, toast, setKeys, o
       shown = settled(hitsOf(found), news === "update" ? [] : [...new Map(held.map((one) => [one[1], one])).values()]);
     }
     const stays = before && (chosen || news === "update");
-    if (news) selected = stays ? Math.max(0, shown.findIndex((one) => bare(one.ref) === bare(before.ref))) : 0;
+    if (news) selected = stays ? Math.max(0, shown.findIndex((one) => idOf(one) === idOf(before))) : 0;
     if (!found) shown = [];
     if (asking.final) keep();
     draw();
@@ -254,7 +257,7 @@ export async function open(main, { query, session, signal, go, toast, setKeys, o
       (word) => html`<button class="quiet" @click=${() => change("q", word)}>${word}</button>`)}</p>` : nothing}`;
 
   const results = (found) => html`${remarks(found)}<div class="split"><div>
-      <ol class="hits" @keydown=${keyInHits}>${repeat(shown, (one) => one.ref, row)}</ol>
+      <ol class="hits" @keydown=${keyInHits}>${repeat(shown, idOf, row)}</ol>
       ${asking.final ? html`${found.degraded.map((text) => html`<p class="small warn">${text}</p>`)}
         <form class="row small" @submit=${(event) => { event.preventDefault(); why(event.target.missing.value); }}>
         <label for="missing">Missing a note?</label>
@@ -327,7 +330,6 @@ export async function open(main, { query, session, signal, go, toast, setKeys, o
   }
   draw();
   box().focus({ preventScroll: true });
-  if (filtering) get("/filters", {}, signal).then((all) => { choices = all; draw(); });
   if (asking.empty) return goHome();
   if (last?.key !== key()) return asking.ask();
   // the answer that was left
