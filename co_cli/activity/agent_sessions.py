@@ -18,7 +18,7 @@ from co_cli.values import moment_text
 
 PAUSE = 1_800.0
 """Seconds without anything, after which a tool's call begins another session."""
-MOST_ROWS = 20_000
+MOST_ROWS = 5_000
 """The newest of each table that are grouped."""
 MCP, OWN_TOOLS = "mcp", ("agent", "chat")
 """These front ends bring their own tools; all others with conversations call ours over MCP."""

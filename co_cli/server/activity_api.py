@@ -179,7 +179,9 @@ def show_agent_session(kb: LocalKnowledgeBase, asked: OneSession) -> ShownSessio
     with kb.activity.written().reading() as connection:
         found = session_entries(connection, kb.root, asked.id)
     if found is None:
-        raise InvalidInputError(f"there is no session {asked.id} any more: the log keeps those of the last year")
+        raise InvalidInputError(
+            f"there is no session {asked.id} among the latest: it is too old, or the log was cleared"
+        )
     session, entries = found
     kept = _kept(kb, session.conversation)
     talk = _conversation(kb, kept[0].ref, 0, 1_000) if kept else None

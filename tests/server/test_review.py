@@ -203,19 +203,34 @@ def test_ten_thousand_findings_are_selected_and_dismissed_by_mouse_and_keyboard(
         page.click("[data-row='2'] input")
         page.click("[data-row='5'] input", modifiers=["Shift"])
         page.wait_for_selector(".selected:has-text('4 selected')")
+        assert [page.is_checked(f"[data-row='{row}'] input") for row in (1, 2, 3, 5, 6)] == [
+            False,
+            True,
+            True,
+            True,
+            False,
+        ]
+        page.click("[data-row='3'] input")
+        page.wait_for_selector(".selected:has-text('3 selected')")
+        assert not page.is_checked("[data-row='3'] input")
+        page.keyboard.press("Space")
+        page.wait_for_selector(".selected:has-text('4 selected')")
+        assert page.is_checked("[data-row='3'] input")
         page.click("[data-row='7'] .fold")
         page.wait_for_selector("[data-row='7'][aria-current]")
         page.keyboard.press("x")
         page.wait_for_selector(".selected:has-text('5 selected')")
         inspect(page, "review-selected", lambda: page.evaluate("scrollTo(0, 0)"))
-        page.keyboard.press("d")
-        page.wait_for_selector(".kind button:has-text('Broken links 9,995')")
+        page.click("[data-row='9'] input")
+        page.wait_for_selector(".selected:has-text('6 selected')")
+        page.keyboard.press("d")  # also while a box has the focus
+        page.wait_for_selector(".kind button:has-text('Broken links 9,994')")
         assert "tree-0-0]]" in page.inner_text("[data-row='1']")
         assert "tree-0-5]]" in page.inner_text("[data-row='2']")
         page.click("[aria-label='Dismiss all: Broken links']")
         page.wait_for_selector("text=Nothing to decide")
         page.keyboard.press("u")
-        page.wait_for_selector(".kind button:has-text('Broken links 9,995')")
+        page.wait_for_selector(".kind button:has-text('Broken links 9,994')")
         page.keyboard.press("u")
         page.wait_for_selector(".kind button:has-text('Broken links 10,000')")
         page.close()  # it would miss the server

@@ -2,7 +2,7 @@
 // `Mod` is Ctrl, or ⌘ on a Mac. In a field only keys with `Mod` count, and Escape leaves it.
 
 const CHORD = 1200; // milliseconds between its two keys
-const FIELDS = "input, textarea, select, [contenteditable]";
+const FIELDS = "input:not([type=checkbox]), textarea, select, [contenteditable]";
 const onMac = /Mac|iPhone|iPad/.test(navigator.platform);
 let always = {}, ofView = {}, first = "", waiting;
 

@@ -153,8 +153,8 @@ export async function open(main, { query, signal, go, toast, setKeys, onChange }
   // -- deciding
 
   const chosen = () => checked.size ? [...checked.values()] : finding() ? [finding()] : [];
-  const possible = (all) => !all.length ? []
-    : Object.keys(ACTIONS).filter((name) => all.every((one) => one.actions.includes(name)));
+  const possible = (all) => Object.keys(ACTIONS).filter((name) => all.length && !(name === "edit" && all.length > 1)
+    && all.every((one) => one.actions.includes(name)));
 
   async function send(asked, said) {
     const done = await post("/review/decisions", asked);
@@ -248,11 +248,10 @@ export async function open(main, { query, signal, go, toast, setKeys, onChange }
     const one = at(kind, index), now = current?.kind === kind && current.index === index;
     if (!one) return html`<div class="finding coming" data-row=${row} .style=${place(row)}>…</div>`;
     const name = one.title || one.refs[0];
-    const box = (event) => { event.preventDefault(); check(row, event.shiftKey); };
     const press = (event) => event.shiftKey ? check(row, true) : select(row).then(() => { showing = true; draw(); });
     return html`<div class="finding" data-row=${row} aria-current=${now ? "true" : nothing} .style=${place(row)}>
-      ${one.actions.length ? html`<input type="checkbox" aria-label="Select: ${name}" .checked=${checked.has(one.key)}
-        @click=${box}>` : nothing}
+      ${one.actions.length ? html`<input type="checkbox" aria-label="Select: ${name}" data-key=${one.key}
+        @click=${(event) => check(row, event.shiftKey)}>` : nothing}
       <button class="fold" @click=${press}><strong>${name}</strong>
         <span class="small soft">${one.reason}</span></button></div>`;
   }
@@ -310,6 +309,7 @@ export async function open(main, { query, signal, go, toast, setKeys, onChange }
     render(html`<div class="row head"><h1 class="grow">Review</h1>
       <button @click=${again} ?disabled=${answer?.job.state === "running"}>Review again <kbd>r</kbd></button></div>
       ${answer ? body() : nothing}`, main);
+    for (const box of main.querySelectorAll(".finding input")) box.checked = checked.has(box.dataset.key);
   }
 
   let frame;
