@@ -17,7 +17,7 @@ ARTIFACTS = Path(__file__).parents[2] / ".artifacts"
 PATIENCE = 60.0
 """Seconds, for busy machines."""
 PHONE = {"width": 390, "height": 844}
-DESKTOP = {"width": 1280, "height": 800}
+DESKTOP = {"width": 1440, "height": 900}
 
 
 def chromium() -> str:
@@ -82,17 +82,17 @@ def axe(page: Any, *rules: str) -> list[str]:
 
 
 def inspect(page: Any, name: str, prepare: Callable[[], object] = lambda: None) -> None:
-    """Take screenshots of the page in light, dark and on a phone, and expect that axe finds nothing in any of them.
+    """Take screenshots of the page, large and as a phone, in light and dark, and expect that axe finds nothing in them.
 
     `prepare` is called after the window changed, for pages that draw by its size.
     """
     ARTIFACTS.mkdir(exist_ok=True)
     found: dict[str, list[str]] = {}
-    for look, size in (("light", DESKTOP), ("dark", DESKTOP), ("light", PHONE)):
+    for look, size in (("light", DESKTOP), ("dark", DESKTOP), ("dark", PHONE), ("light", PHONE)):
         page.emulate_media(color_scheme=look)
         page.set_viewport_size(size)
         prepare()
-        kind = "phone" if size is PHONE else look
+        kind = f"phone-{look}" if size is PHONE else look
         page.screenshot(path=ARTIFACTS / f"{name}-{kind}.png")
         found[kind] = axe(page, "color-contrast") if look == "dark" else axe(page)  # nothing else depends on colours
         wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
