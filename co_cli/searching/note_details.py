@@ -25,7 +25,7 @@ from co_cli.index.links import Backlink, Link, aliases_of
 from co_cli.index.tokens import tokens
 from co_cli.notes.excerpts import excerpt
 from co_cli.notes.markdown import Heading
-from co_cli.notes.note import Note, decode
+from co_cli.notes.note import Note, decode, read_note
 from co_cli.notes.refs import ENDINGS, lines_of, path_of, source_ref, without_lines
 from co_cli.notes.store import NoteStore
 from co_cli.notes.wikilinks import Attachments, find_links, link_key
@@ -147,8 +147,10 @@ class VersionDiff:
 
     text: str
     """The file as it was."""
+    body: str
+    """Its text, without the frontmatter."""
     diff: list[str]
-    """Lines of a unified diff from then to now."""
+    """Lines of a unified diff of the text, without the frontmatter, from then to now."""
 
 
 def view_note(vault: Vault, ref: str, note: Note) -> NoteView:
@@ -328,9 +330,9 @@ def compare_version(vault: Vault, ref: str, version: str) -> VersionDiff:
         then = _committed(origin.root, path, version)
     else:
         raise InvalidInputError(f"{version!r} is neither a commit nor a copy of {ref} in the trash")
-    before, after = (decode(data)[0] for data in (then, store.read(path)))
+    before, after = (read_note(path, data).body for data in (then, store.read(path)))
     lines = difflib.unified_diff(before.splitlines(), after.splitlines(), "then", "now", lineterm="")
-    return VersionDiff(before, list(lines))
+    return VersionDiff(decode(then)[0], before, list(lines))
 
 
 def _committed(root: str, path: str, commit: str) -> bytes:

@@ -18,6 +18,7 @@ from co_cli.index.links import Targets, aliases_of
 from co_cli.index.names import fold_name
 from co_cli.local import LocalKnowledgeBase
 from co_cli.notes.excerpts import excerpt
+from co_cli.notes.markdown import plain_snippet
 from co_cli.notes.note import Note, own_tags, read_note, version_of
 from co_cli.notes.refs import lines_of
 from co_cli.notes.store import NoteStore
@@ -25,12 +26,14 @@ from co_cli.notes.wikilinks import Attachments, find_links
 from co_cli.saves import Change, Draft, Forgotten, Saved, SaveReceipt
 from co_cli.saving.writer import require_version
 from co_cli.searching.note_details import (
+    NearbyNote,
     NoteHistory,
     NoteView,
     VersionDiff,
     compare_version,
     kept_copies,
     note_history,
+    notes_around,
     resolved_links,
 )
 from co_cli.server.access_tokens import team_of
@@ -346,6 +349,13 @@ def restore_note(kb: LocalKnowledgeBase, asked: OneNote) -> Saved:
 def show_history(kb: LocalKnowledgeBase, asked: OneNote) -> Past:
     """Show when a note was changed, how often it was found and opened, and which older texts there are."""
     return Past(note_history(kb.vault, asked.ref, limit=50), kept_copies(kb.vault, asked.ref))
+
+
+@route("GET", "/backlinks/{ref:path}")
+def list_backlinks(kb: LocalKnowledgeBase, asked: OneNote) -> list[NearbyNote]:
+    """List the first notes that link to a note, each with the line that does."""
+    found = notes_around(kb.vault, asked.ref, kb.note(asked.ref)).linked_from.notes
+    return [replace(linking, line=plain_snippet(linking.line)[0]) for linking in found]
 
 
 @route("GET", "/versions/{ref:path}")

@@ -87,6 +87,7 @@ def test_every_answer_of_every_route_fits_its_description(contract: Contract, sa
         ask("GET", "/notes/{ref}", ref=ref, opened=True)
         ask("GET", "/rendered/{ref}", ref=ref)
         ask("GET", "/history/{ref}", ref=ref)
+        ask("GET", "/backlinks/{ref}", ref=ref)
     ask("GET", "/titles", q="last word")
     ask("GET", "/titles")
     ask("GET", "/bodies", ref=[REF, "memory:none"])

@@ -406,7 +406,7 @@ def test_the_page_of_a_reader_has_no_button_that_writes(sample: KnowledgeBase, o
             assert bool(page.query_selector("[aria-label='This answers it']")) == (role == "write")
             page.goto(f"{team.url}/note/memory:odalys-has-the-last-word")
             page.wait_for_selector("h1:has-text('Odalys')")
-            buttons = page.locator("main button").all_inner_texts()
+            buttons = page.locator("main button").all_text_contents()
             assert ("Edit" in buttons, "Forget" in buttons) == (role == "write", role == "write"), buttons
             page.close()  # it would miss the server
             page.problems.clear()  # Chromium logs the 401 before somebody is signed in

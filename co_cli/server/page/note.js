@@ -1,40 +1,51 @@
 // One note: read it, see its links and its history, forget it. edit.js edits it.
 
 import { del, get, mayWrite, part, post, put, sample } from "./api.js";
-import { badge, count, dialog, html, inTurn, light, noteLink, notePath, nothing, once, problem, render, showBody, svg, when, withCode } from "./parts.js";
+import { badge, bare, count, dialog, html, icon, inTurn, light, menuButton, noteLink, notePath, nothing, once, problem,
+  render, showBody, when, withCode } from "./parts.js";
+import { findHeading } from "./prose.js";
+import { hoverCards } from "./hover-card.js";
 
-const MOST_IN_RING = 14;
+const LINES = /^#L(\d+)(?:-L?(\d+))?(?:~\w{4})?$/;
+const WRITTEN = { user: "written by you", agent: "written by an agent", web: "from the web", import: "imported" };
 const size = (bytes) => bytes > 0 ? `+${bytes}` : `${bytes}`;
-
-// The notes around this one; the lists next to it say the same to screen readers.
-function ring(title, around, go) {
-  const shown = around.slice(0, MOST_IN_RING);
-  return svg`<svg class="ring" viewBox="-100 -100 200 200" aria-hidden="true">${shown.map((one, place) => {
-    const angle = 2 * Math.PI * place / shown.length - Math.PI / 2, x = 70 * Math.cos(angle), y = 70 * Math.sin(angle);
-    return svg`<line x1="0" y1="0" x2=${x} y2=${y}/><circle class=${one.kind} cx=${x} cy=${y} r="9" @click=${() => go(notePath(one.ref))}><title>${one.title}</title></circle>`;
-  })}<circle r="14" class="centre"><title>${title}</title></circle></svg>`;
-}
 
 const diffLine = (line) => html`<span class=${{ "+": "added", "-": "removed", "@": "soft" }[line[0]] ?? ""}>${line}
 </span>`;
 
 export async function open(main, context) {
   const { rest, query, signal, go, toast, setKeys, onChange } = context;
-  let ref = rest, opened = !sample.on, note, shown, past;
+  let ref = rest, opened = !sample.on, note, shown, past, backlinks = [], current, observer;
 
   // -- reading
 
-  // What is lit stays lit; at first it is what the address names.
+  // What is lit stays lit; at first it is what the address names: lines, or a heading.
   function drawBody() {
     draw();
     const body = main.querySelector(".prose"), lit = [...body.querySelectorAll(".lit")];
-    const wanted = /^#L(\d+)(?:-L?(\d+))?(?:~\w{4})?$/.exec(location.hash);
-    const lines = lit.length ? [+lit[0].dataset.line, +lit.at(-1).dataset.end] : wanted ? [+wanted[1], +(wanted[2] ?? wanted[1])] : shown.lines;
+    const lines = lit.length ? [+lit[0].dataset.line, +lit.at(-1).dataset.end] : shown.lines;
     const ticked = document.activeElement?.closest(".prose li[data-task]")?.dataset.line;
-    const first = showBody(body, shown, lines, signal, shown.writable && !sample.on ? tick : undefined);
-    if (!lit.length) first?.scrollIntoView({ block: "center" });
+    const first = showBody(body, shown, lines, signal, shown.writable && !sample.on ? tick : undefined)
+      ?? (location.hash && findHeading(body, decodeURIComponent(location.hash.slice(1))));
+    if (!mayWrite()) {
+      for (const link of body.querySelectorAll(".missing")) link.href = `/?q=${encodeURIComponent(link.textContent)}`;
+    }
+    if (!lit.length && first) first.scrollIntoView({ block: "center" });
     if (ticked) body.querySelector(`li[data-line="${ticked}"] input`)?.focus({ preventScroll: true });
+    follow(body);
     draw();
+  }
+
+  // The outline marks the last heading that was scrolled to the upper part of the window.
+  function follow(body) {
+    observer?.disconnect();
+    observer = new IntersectionObserver(() => {
+      const above = [...body.querySelectorAll("h1, h2, h3")].filter((one) => one.getBoundingClientRect().top < 200);
+      const line = above.at(-1)?.dataset.line;
+      if (line !== current) { current = line; draw(); }
+    }, { rootMargin: "0px 0px -70% 0px", threshold: [0, 1] });
+    for (const one of body.querySelectorAll("h1, h2, h3")) observer.observe(one);
+    signal.addEventListener("abort", () => observer.disconnect(), { once: true });
   }
 
   // The note as it is now, then its history; it can be forgotten between the two.
@@ -42,12 +53,13 @@ export async function open(main, context) {
     try {
       [note, shown] = await Promise.all([
         get(`/notes/${part(ref)}`, opened ? { opened } : {}, signal),
-        get(`/rendered/${part(ref)}`, {}, signal),
+        get(`/rendered/${part(LINES.test(location.hash) ? bare(ref) + location.hash : ref)}`, {}, signal),
       ]);
       [ref, opened] = [shown.ref, false];
       document.title = `${note.title} · co`;
       drawBody();
-      past = await get(`/history/${part(ref)}`, {}, signal);
+      [past, backlinks] = await Promise.all(
+        [get(`/history/${part(ref)}`, {}, signal), get(`/backlinks/${part(ref)}`, {}, signal)]);
       draw();
     } catch (error) {
       if (error.status !== 404) throw error;
@@ -61,7 +73,8 @@ export async function open(main, context) {
     try {
       shown.version = (await put(`/tasks/${part(ref)}`, { line, done, version: shown.version })).version;
     } catch (error) {
-      toast(error.status === 409 ? "Not ticked: this note was changed meanwhile. This is the text as it is now." : error.message);
+      const changed = "Not ticked: this note was changed meanwhile. This is the text as it is now.";
+      toast(error.status === 409 ? changed : error.message);
       await load();
     }
   }
@@ -71,9 +84,24 @@ export async function open(main, context) {
     (light(body, [line, line]) ?? body).scrollIntoView({ block: "center" });
   }
 
+  // What changed in the text since a version, which can be restored; the text of now is then in the trash.
   async function compare(version, name) {
-    const { diff } = await get(`/versions/${part(ref)}`, { version }, signal);
-    dialog(`From ${name} to now`, diff.length ? html`<pre class="diff" tabindex="0">${diff.slice(2).map(diffLine)}</pre>` : html`<p>Nothing changed since.</p>`);
+    const { diff, body } = await get(`/versions/${part(ref)}`, { version }, signal);
+    const again = () => once(`again ${ref}`, async () => {
+      await put(`/notes/${part(ref)}`, { content: body, version: note.version });
+      document.querySelector("dialog[open]")?.close();
+      toast("Restored; the other text is in the trash");
+      await load();
+    });
+    dialog(`From ${name} to now`, diff.length
+      ? html`<pre class="diff" tabindex="0">${diff.slice(2).map(diffLine)}</pre>
+        ${shown.writable && !sample.on ? html`<p><button @click=${again}>Restore this version</button></p>` : nothing}`
+      : html`<p>The text has not changed since.</p>`);
+  }
+
+  async function copy(text, what) {
+    await navigator.clipboard.writeText(text);
+    toast(`Copied ${what}`);
   }
 
   const startEdit = () => { if (shown?.writable && !sample.on) go(`${notePath(ref)}?edit=1`); };
@@ -81,7 +109,8 @@ export async function open(main, context) {
   const forget = () => once(`forget ${ref}`, async () => {
     if (!shown?.writable || sample.on) return;
     const gone = await del(`/notes/${part(ref)}`);
-    const again = gone.valid_again.length ? `. Valid again, because it superseded them: ${gone.valid_again.join(", ")}` : "";
+    const again = gone.valid_again.length
+      ? `. Valid again, because it superseded them: ${gone.valid_again.join(", ")}` : "";
     toast(`Forgotten: ${note.title}${again}`, restore);
     if (!signal.aborted) go("/");
   });
@@ -94,54 +123,92 @@ export async function open(main, context) {
   // A note that is not there, or no longer.
   function missing(error) {
     render(html`<h1>Not found</h1>${problem(error)}<div class="row">
-      ${error.kind === "note_forgotten" && mayWrite() ? html`<button class="primary" @click=${restore}>Restore it</button>` : nothing}
+      ${error.kind === "note_forgotten" && mayWrite()
+        ? html`<button class="primary" @click=${restore}>Restore it</button>` : nothing}
       <a class="button" href="/">Search</a></div>`, main);
   }
 
   // -- drawing
 
   const links = () => {
-    const out = [...new Map(note.links.filter((one) => one.ref).map((one) => [one.ref, { ref: one.ref, title: one.target, kind: "out" }])).values()];
-    const back = note.linked_from.map((one) => ({ ...one, kind: "in" }));
+    const out = [...new Map(note.links.filter((one) => one.ref).map((one) => [one.ref, one])).values()];
     const broken = note.links.filter((one) => !one.there);
-    const list = (name, notes) => notes.length ? html`<h3>${name}</h3><ul>${notes.map((one) => html`<li>${noteLink(one.ref, one.title)}</li>`)}</ul>` : nothing;
-    return html`<section class="card"><h2>Links</h2>${out.length + back.length ? ring(note.title, [...out, ...back], go) : html`<p class="soft small">No note is linked with this one.</p>`}
-      ${list("Links to", out)}${list("Linked from", back)}${list("Named in", note.mentions)}
-      ${broken.length ? html`<h3>Broken links</h3><ul>${broken.map((one) => html`<li class="soft">${one.target}</li>`)}</ul>` : nothing}</section>`;
+    const list = (name, items) => items.length ? html`<h3>${name}</h3><ul>${items}</ul>` : nothing;
+    return html`<section class="card"><h2>Links</h2>
+      ${out.length + backlinks.length + note.mentions.length + broken.length ? nothing
+        : html`<p class="soft small">No note is linked with this one.</p>`}
+      ${list("Linked from", backlinks.map((one) => html`<li>${noteLink(one.ref, one.title)}
+        ${one.line ? html`<p class="soft small">${one.line}</p>` : nothing}</li>`))}
+      ${list("Links to", out.map((one) => html`<li>${noteLink(one.ref, one.target)}</li>`))}
+      ${list("Named in", note.mentions.map((one) => html`<li>${noteLink(one.ref, one.title)}</li>`))}
+      ${list("Broken links", broken.map((one) => html`<li class="soft">${one.target}
+        ${mayWrite() && !/\.\w{1,8}$/.test(one.target)
+          ? html`<a href="/note/?title=${encodeURIComponent(one.target)}">Create it</a>` : nothing}</li>`))}</section>`;
   };
 
   const outline = () => {
-    const headings = [...main.querySelectorAll(".prose :is(h1, h2, h3)")];
-    return html`<section class="card"><h2>In this note</h2>
-      ${headings.length ? html`<ul class="plain">${headings.map((one) => html`<li class=${one.tagName}><button class="quiet" @click=${() => jump(+one.dataset.line)}>${one.textContent}</button></li>`)}</ul>` : nothing}
-      <form class="row" @submit=${(event) => { event.preventDefault(); jump(+event.target.line.value); }}><label for="line">Line</label>
-        <input id="line" name="line" type="number" min="1" required><button>Go</button></form></section>`;
+    const headings = [...main.querySelectorAll(".prose :is(h1, h2, h3)")].filter((one) => !one.closest(".embedded"));
+    return headings.length < 2 ? nothing : html`<nav class="card outline" aria-label="In this note">
+      <h2>In this note</h2>
+      <ul class="plain">${headings.map((one) => html`<li class=${one.tagName}>
+        <button class="quiet" aria-current=${one.dataset.line === current ? "true" : nothing}
+          @click=${() => jump(+one.dataset.line)}>${one.textContent}</button></li>`)}</ul></nav>`;
+  };
+
+  // Where this note is among the hits of the last search.
+  const hits = () => {
+    const { q, refs = [] } = JSON.parse(sessionStorage.getItem("co-hits") ?? "{}");
+    const at = refs.findIndex((one) => bare(one) === ref);
+    if (at < 0 || refs.length < 2) return nothing;
+    const step = (to, name, sign) => refs[to]
+      ? html`<a class="button" href=${notePath(refs[to])} aria-label=${name}>${sign}</a>`
+      : html`<button disabled aria-label=${name}>${sign}</button>`;
+    return html`<span class="hits-of" title="Search: ${q}">${step(at - 1, "Previous hit", "‹")}
+      <span class="small">hit ${at + 1} of ${refs.length}</span>${step(at + 1, "Next hit", "›")}</span>`;
   };
 
   const change = (one) => html`<li>${when(one.at)} <strong>${one.what}</strong>
-    <span class="soft">${[one.front_end && `by ${one.front_end}`, one.author, one.grew && `${size(one.grew)} bytes`, one.lines_added !== null && `+${one.lines_added} −${one.lines_deleted} lines`, one.before && `from ${one.before}`].filter(Boolean).join(", ")}</span>
-    ${one.source === "git" ? html`<button class="quiet small" @click=${() => compare(one.hash, one.what)}>Compare</button>` : nothing}</li>`;
+    <span class="soft">${[one.front_end && `by ${one.front_end}`, one.author, one.grew && `${size(one.grew)} bytes`,
+      one.lines_added !== null && `+${one.lines_added} −${one.lines_deleted} lines`,
+      one.before && `from ${one.before}`].filter(Boolean).join(", ")}</span>
+    ${one.source === "git"
+      ? html`<button class="quiet small" @click=${() => compare(one.hash, one.what)}>Compare</button>` : nothing}</li>`;
 
   const used = () => {
     const { history, copies } = past;
     return html`<section class="card"><h2>History</h2>
-      <p class="small">Found ${count(history.recalls, "time")}${history.recalled ? html`, last ${when(history.recalled)}` : nothing};
+      <p class="small">Found ${count(history.recalls, "time")}${
+        history.recalled ? html`, last ${when(history.recalled)}` : nothing};
         opened ${count(history.opens, "time")}.</p>
       <ul class="plain small">${history.changes.map(change)}
-        ${copies.map((path) => html`<li>Kept in the trash <button class="quiet small" @click=${() => compare(path, "the kept text")}>Compare</button></li>`)}</ul>
+        ${copies.map((path) => html`<li>Kept in the trash
+          <button class="quiet small" @click=${() => compare(path, "the kept text")}>Compare</button></li>`)}</ul>
       ${history.left_out.map((text) => html`<p class="small warn">${text}</p>`)}</section>`;
   };
 
-  const reader = () => html`<div class="row"><h1 class="grow">${note.title}</h1>
-      ${shown.writable && !sample.on ? html`<button @click=${startEdit} title="Edit (e)">Edit</button><button class="danger" @click=${forget}>Forget</button>` : nothing}</div>
-    <div class="row about">${badge(note.source)} ${badge(`said by ${shown.provenance}`, shown.provenance === "user" ? "good" : "warn")}
-      ${shown.in_prompts ? badge("trusted vault", "good") : badge("not added to prompts", "warn")}
+  const bar = () => html`<div class="bar-of-note"><div class="grow"><p class="soft small path">${note.path}</p>
+      <h1 title=${note.title}>${note.title}</h1></div>
+    <div class="row">${hits()}
+      ${shown.writable && !sample.on ? html`<button @click=${startEdit} title="Edit (e)">Edit</button>` : nothing}
+      ${navigator.clipboard ? html`
+        <button title="Copy link" aria-label="Copy link"
+          @click=${() => copy(location.href, "the link")}>${icon("link")}</button>
+        <button title="Copy as Markdown" aria-label="Copy as Markdown"
+          @click=${() => copy(note.body, "the text as Markdown")}>${icon("copy")}</button>` : nothing}
+      ${shown.writable && !sample.on ? menuButton("More", [["Forget", forget, "danger"]]) : nothing}</div></div>`;
+
+  const reader = () => html`${bar()}
+    <div class="row about">${badge(note.source)}
+      ${badge(WRITTEN[shown.provenance] ?? `written by ${shown.provenance}`,
+        shown.provenance === "user" ? "good" : "warn")}
+      ${shown.in_prompts ? nothing : badge("not given to agents", "warn")}
       ${note.category ? badge(note.category) : nothing} ${shown.outdated ? badge(shown.outdated, "bad") : nothing}
       ${note.tags.map((tag) => html`<a class="small" href="/?tag=${encodeURIComponent(tag)}">#${tag}</a>`)}
       <span class="soft small">${when(note.updated ?? note.created)}</span>
-      ${/^https?:\/\//i.test(note.metadata.url) ? html`<a class="small" href=${note.metadata.url} target="_blank">${note.metadata.url}</a>` : nothing}</div>
+      ${/^https?:\/\//i.test(note.metadata.url)
+        ? html`<a class="small" href=${note.metadata.url} target="_blank">${note.metadata.url}</a>` : nothing}</div>
     ${note.problem ? html`<p class="small warn">${withCode(note.problem)}</p>` : nothing}
-    <div class="reading"><div><article class="card prose"></article><p class="soft small path">${note.path}</p></div>
+    <div class="reading"><article class="card prose"></article>
       <aside aria-label="About this note">${outline()}${links()}${past ? used() : nothing}</aside></div>`;
 
   function draw() {
@@ -161,6 +228,7 @@ export async function open(main, context) {
 
   if (!rest || query.get("edit") && mayWrite()) return startEditor();
   setKeys({ e: ["Edit", startEdit], f: ["Forget", forget], "[": ["Back", () => history.back()] });
+  hoverCards(main, signal);
   onChange((refs, many) => { if (many || refs.includes(ref)) load(); });
   await load();
 }

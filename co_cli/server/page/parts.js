@@ -10,7 +10,8 @@ export { html, icon, keyed, nothing, render, repeat, svg };
 // A ref without its lines.
 export const bare = (ref) => ref.replace(/#L\d+(-L?\d+)?(~\w{4})?$/, "");
 
-export const notePath = (ref) => `/note/${part(ref)}`;
+// The address of a note; the lines of a ref are its fragment.
+export const notePath = (ref) => `/note/${part(bare(ref))}${ref.slice(bare(ref).length)}`;
 export const noteLink = (ref, title) => html`<a href=${notePath(ref)}>${title || ref}</a>`;
 
 // A text of ours in which `code` stands between backticks.

@@ -68,7 +68,9 @@ export function light(box, [from, to]) {
   const last = Math.max(to, +(all.find((one) => +one.dataset.end >= from)?.dataset.line ?? to));
   for (const one of all) one.classList.toggle("lit", +one.dataset.line <= last && +one.dataset.end >= from);
   const first = all.find((one) => one.classList.contains("lit"));
-  for (let fold = first; fold && fold !== box; fold = fold.parentElement) if (fold.tagName === "DETAILS") fold.open = true;
+  for (let fold = first; fold && fold !== box; fold = fold.parentElement) {
+    if (fold.tagName === "DETAILS") fold.open = true;
+  }
   return first;
 }
 
@@ -84,7 +86,8 @@ function showFile(one, ref, signal) {
   const url = () => blobUrl(`/files/${part(ref)}?${new URLSearchParams({ name })}`, signal);
   const media = one.classList.contains("embed") && (AUDIO.test(name) ? "audio" : VIDEO.test(name) ? "video" : "");
   if (one.tagName === "IMG") {
-    url().then((found) => { one.src = found; }, () => one.replaceWith(element("span", { className: "soft" }, `[${one.alt || name}]`)));
+    const instead = () => one.replaceWith(element("span", { className: "soft" }, `[${one.alt || name}]`));
+    url().then((found) => { one.src = found; }, instead);
   } else if (media) {
     const player = element(media, { controls: true, ariaLabel: one.textContent });
     url().then((src) => { player.src = src; one.replaceWith(player); }, () => one.replaceWith(`[${one.textContent}]`));
