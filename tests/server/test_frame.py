@@ -129,10 +129,10 @@ def test_the_palette_opens_notes_asks_and_does_what_keys_do(page: Any) -> None:
     until(page, "document.querySelector('[aria-selected=true] .title').innerText === 'Soup on Thursdays'")
     page.keyboard.press("Enter")
     until(page, "location.pathname === '/note/memory:thursday-soup'")
-    page.wait_for_selector(".note .prose")
+    page.wait_for_selector(".note .prose p")
 
     page.keyboard.press("Control+k")
-    page.wait_for_selector(".palette input")
+    page.wait_for_selector("[aria-label='Recent notes'] [role=option]:has-text('Soup on Thursdays')")
     page.keyboard.type("what does the bell cost")
     page.wait_for_selector("[role=option]:has-text('Ask: what does the bell cost')")
     page.wait_for_selector("#options[aria-busy=false]")

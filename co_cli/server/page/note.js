@@ -5,6 +5,7 @@ import { badge, bare, count, dialog, html, icon, inTurn, light, menuButton, note
   render, showBody, when, withCode } from "./parts.js";
 import { findHeading } from "./prose.js";
 import { hoverCards } from "./hover-card.js";
+import { forgetNote, rememberNote } from "./store.js";
 
 const LINES = /^#L(\d+)(?:-L?(\d+))?(?:~\w{4})?$/;
 const WRITTEN = { user: "written by you", agent: "written by an agent", web: "from the web", import: "imported" };
@@ -57,6 +58,7 @@ export async function open(main, context) {
       ]);
       [ref, opened] = [shown.ref, false];
       document.title = `${note.title} · co`;
+      if (!sample.on) rememberNote({ ref, title: note.title, kind: note.source });
       drawBody();
       [past, backlinks] = await Promise.all(
         [get(`/history/${part(ref)}`, {}, signal), get(`/backlinks/${part(ref)}`, {}, signal)]);
@@ -109,6 +111,7 @@ export async function open(main, context) {
   const forget = () => once(`forget ${ref}`, async () => {
     if (!shown?.writable || sample.on) return;
     const gone = await del(`/notes/${part(ref)}`);
+    forgetNote(ref);
     const again = gone.valid_again.length
       ? `. Valid again, because it superseded them: ${gone.valid_again.join(", ")}` : "";
     toast(`Forgotten: ${note.title}${again}`, restore);
