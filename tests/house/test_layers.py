@@ -6,7 +6,7 @@ import ast
 import re
 from collections import Counter
 
-from tests.house.package import imports, modules
+from tests.house.package import ROOT, imports, modules
 
 LAYERS = (
     (
@@ -111,3 +111,11 @@ def test_names_say_what_they_hold() -> None:
     names = [getattr(node, "id", getattr(node, "arg", None)) for tree in trees for node in ast.walk(tree)]
 
     assert names.count("one") <= 10
+
+
+def test_the_page_has_short_lines_and_stays_small() -> None:
+    files = [file for file in (ROOT / "server/page").iterdir() if file.suffix in (".js", ".css", ".html")]
+    lines = [(file.name, line) for file in files for line in file.read_text("utf-8").splitlines()]
+
+    assert [line for line in lines if len(line[1]) > 120] == []
+    assert len(lines) <= 5_000

@@ -94,7 +94,8 @@ class Palette extends HTMLElement {
         autocomplete="off" spellcheck="false" aria-activedescendant="option-${this.selected}"
         aria-label="Search or go to" placeholder="A title, a question, or what to do"
         @input=${(event) => this.type(event)} @keydown=${(event) => this.press(event)}>
-      <div id="options" role="listbox" aria-label="Choices" aria-busy=${this.found !== this.typed}>${groups.map(([name, items]) => html`
+      <div id="options" role="listbox" aria-label="Choices" aria-busy=${this.found !== this.typed}>
+        ${groups.map(([name, items]) => html`
         <ul role="group" aria-label=${name}><li role="presentation" class="name soft small">${name}</li>
           ${items.map(option)}</ul>`)}</div>
       <p class="small soft foot"><kbd>↑</kbd> <kbd>↓</kbd> choose · <kbd>Enter</kbd> open ·
