@@ -18,7 +18,7 @@ import signal
 import socket
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Collection, Generator
+from collections.abc import Awaitable, Callable, Collection, Generator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
@@ -130,19 +130,29 @@ class TokenGuard:
 class Bodies:
     """Middleware that gives an app a request whose body is complete, and no JSON that an app cannot use."""
 
-    def __init__(self, app: ASGIApp, largest: int, unread: Collection[str] = (), strict: Collection[str] = ()) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        largest: int,
+        unread: Collection[str] = (),
+        strict: Collection[str] = (),
+        larger: Mapping[str, int] | None = None,
+    ) -> None:
         """`largest`: bytes, for a request with a token. `unread`: paths whose bodies the app reads itself.
 
         `strict`: paths that refuse half a character, which is HALF for them. Others get U+FFFD for it.
+        `larger`: beginnings of paths that take more bytes.
         """
         self._app, self._largest, self._unread, self._strict = app, largest, unread, strict
+        self._larger = larger or {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["path"] in self._unread:
             await self._app(scope, receive, send)
             return
         known = scope.get("state", {}).get("token_name") is not None
-        largest = self._largest if known else STRANGER_BYTES
+        most = max((size for start, size in self._larger.items() if scope["path"].startswith(start)), default=0)
+        largest = max(self._largest, most) if known else STRANGER_BYTES
         seconds = BODY_SECONDS if known else STRANGER_SECONDS
         body: bytes | Response | None
         try:

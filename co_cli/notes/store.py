@@ -152,6 +152,21 @@ class NoteStore:
                     return path
         raise NoteConflictError(f"{folder}/ has too many notes named {slug!r}; choose another title")
 
+    def create_file(self, folder: str, name: str, data: bytes) -> str:
+        """Write a file that is no note, with a number if the name is taken. Returns its path."""
+        self.refuse_name(name)
+        stem, ending = os.path.splitext(name)
+        with self.lock(), reporting("write", name):
+            taken = self._taken_in(folder)
+            for number in range(1, 1_000):
+                path = "/".join(filter(None, (folder, f"{stem}{f'-{number}' if number > 1 else ''}{ending}")))
+                if taken(path):
+                    continue
+                self.touch(path)
+                if create_exclusively(self.absolute(path), data):
+                    return path
+        raise NoteConflictError(f"{folder}/ has too many files named {name!r}; rename yours")
+
     def create_at(self, path: str, data: bytes) -> None:
         """Write a new note at this path. Raises NoteConflictError if a file is there."""
         self.refuse_name(path)
@@ -285,7 +300,8 @@ class NoteStore:
         self.touch(*(place + end for end in inside for place in (old, new)))
 
     def _taken_in(self, folder: str) -> Callable[[str], bool]:
-        keys = {name_key(f"{folder}/{name}") for name in os.listdir(self.absolute(folder))}
+        prefix, place = (f"{folder}/", self.absolute(folder)) if folder else ("", self.root)
+        keys = {name_key(prefix + name) for name in os.listdir(place)}
         return lambda path: name_key(path) in keys
 
     def _free_in_trash(self, path: str, ending: str = "") -> str:

@@ -34,6 +34,7 @@ from co_cli.notes.files import change_json, read_json
 from co_cli.paths import sample_vault
 from co_cli.server import (
     activity_api,
+    attachment_api,
     browse_api,
     context_api,
     health_api,
@@ -43,6 +44,7 @@ from co_cli.server import (
     routes,
     search_api,
 )
+from co_cli.server.attachment_api import LARGEST_BODY
 from co_cli.server.events import Events
 from co_cli.server.page_files import send_file, send_frame
 from co_cli.server.routes import API, CALLER, ApiError, ErrorAnswer, error_answer, json_answer, read_body, route
@@ -50,7 +52,7 @@ from co_cli.vault import Opening
 from co_cli.vaults import SAMPLE_QUESTIONS
 from co_cli.version import __version__
 
-MODULES = (activity_api, browse_api, context_api, health_api, map_api, note_api, review_api, search_api)
+MODULES = (activity_api, attachment_api, browse_api, context_api, health_api, map_api, note_api, review_api, search_api)
 """They register their routes when they are imported."""
 OWNER = Token("", "admin", "")
 """The person who started the server."""
@@ -180,7 +182,8 @@ class Site:
         self.inner = Starlette(
             routes=[*described, files, page], lifespan=self._lifespan, exception_handlers={KnowledgeError: _explain}
         )
-        self._bodies = Bodies(self.answer, self.largest, self.unread, self.strict)
+        larger: dict[str, int] = {f"{API}{path}": LARGEST_BODY for path in ("/files/", "/documents")}
+        self._bodies = Bodies(self.answer, self.largest, self.unread, self.strict, larger)
         self._guarded = TokenGuard(self.admit, self._identify, hosts, _is_public)
 
     async def _is_known(self, request: HTTPConnection) -> bool:

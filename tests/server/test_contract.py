@@ -110,6 +110,10 @@ def test_every_answer_of_every_route_fits_its_description(contract: Contract, sa
     ask("DELETE", "/notes/{ref}", ref=saved["ref"])
     ask("POST", "/restored", ref=saved["ref"])
     assert ask("GET", "/files/{ref}", ref="memory:picture", name="dot.svg").startswith(b"<svg")
+    attached = ask("POST", "/files/{ref}", ref=REF, name="plan.txt", data="SGk=")
+    assert ask("GET", "/files/{ref}", ref=REF, name=attached["path"]) == b"Hi"
+    ask("POST", "/documents", name="larch.txt", data="TGFyY2hlcyBsb3NlIHRoZWlyIG5lZWRsZXMu")
+    ask("POST", "/pages", url="http://127.0.0.1/private")
     ask("GET", "/activity")
     ask("GET", "/activity/stats")
     ask("GET", "/activity/memories")

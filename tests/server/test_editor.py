@@ -2,13 +2,46 @@
 
 from __future__ import annotations
 
+import base64
 import gzip
 import hashlib
 import re
+from pathlib import Path
+from typing import Any
 
+from starlette.testclient import TestClient
+
+from co_cli.knowledge_base import KnowledgeBase
 from co_cli.server.page_files import FOLDER
+from tests.server.api import ask
+from tests.server.browser import axe, held, inspect, until, wait_for
+from tests.server.conftest import Server
+from tests.server.test_note_page import DOT
 
 VENDOR = FOLDER / "vendor"
+REF, FILE = "memory:odalys-has-the-last-word", "memories/odalys-has-the-last-word.md"
+TEXT = "code-editor .cm-content"
+COMPLETION = "code-editor .cm-tooltip-autocomplete li"
+SAVED = ".edit [role=status]:text-is('Saved')"
+DRAFTS = "Object.keys(localStorage).filter((key) => key.startsWith('co-draft'))"
+
+
+def text_of(page: Any) -> str:
+    return page.evaluate("document.querySelector('code-editor').value")
+
+
+def send(page: Any, kind: str, target: str, name: str, data: bytes) -> None:
+    """Drop or paste a file, as a browser does."""
+    page.evaluate(
+        """([kind, target, name, data]) => {
+        const moved = new DataTransfer();
+        moved.items.add(new File([Uint8Array.from(atob(data), (sign) => sign.charCodeAt(0))], name));
+        const about = { bubbles: true, cancelable: true, composed: true, clipboardData: moved, dataTransfer: moved };
+        const found = document.querySelector(target), element = found.view?.contentDOM ?? found;
+        element.dispatchEvent(kind === "paste" ? new ClipboardEvent("paste", about) : new DragEvent(kind, about));
+    }""",
+        [kind, target, name, base64.b64encode(data).decode()],
+    )
 
 
 def test_vendored_files_are_those_that_their_readme_names_with_licence_and_checksum() -> None:
@@ -26,3 +59,232 @@ def test_vendored_files_are_those_that_their_readme_names_with_licence_and_check
 
 def test_vendored_files_take_less_than_250_kb_compressed() -> None:
     assert sum(len(gzip.compress(file.read_bytes())) for file in VENDOR.iterdir()) < 250_000
+
+
+def test_a_new_note_is_written_with_completion_lists_and_keys_and_saved_by_itself(page: Any, server: Server) -> None:
+    page.goto(f"{server.url}/note/")
+    page.wait_for_selector("#title:focus")
+    page.keyboard.type("Zebra crossings")
+    page.click(TEXT)
+    page.keyboard.type("See [[odalys has")
+    page.wait_for_selector(f"{COMPLETION}[aria-selected]:has-text('last word')")
+    page.keyboard.press("Enter")
+    assert text_of(page) == "See [[Odalys has the last word on releases]]"
+    page.wait_for_selector(".edit .prose a[href='/note/memory:odalys-has-the-last-word']:not(.missing)")
+    page.keyboard.type(" #batt")
+    page.wait_for_selector(f"{COMPLETION}[aria-selected]:has-text('battery')")
+    page.keyboard.press("Tab")
+    page.keyboard.type("\n\n- one\ntwo")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    page.keyboard.press("Backspace")
+    page.keyboard.press("Backspace")
+    page.keyboard.press("Control+b")
+    page.keyboard.type("bold")
+    page.wait_for_selector(".edit .prose strong")
+    page.wait_for_selector(SAVED)
+
+    written = Path(server.kb.root, "memories/zebra-crossings.md").read_text()
+    assert "on releases]] #battery\n\n- one\n  - two\n" in written
+    assert "**bold**" in written
+    assert page.url.endswith("/note/memory:zebra-crossings?edit=1"), "a reload goes on here"
+    assert page.evaluate(DRAFTS) == []
+    inspect(page, "editor")
+
+    page.fill("#title", "Zebra paths")
+    page.wait_for_selector(SAVED)
+    wait_for(lambda: server.kb.note("memory:zebra-crossings").title == "Zebra paths")
+    page.keyboard.press("Escape")
+    page.wait_for_selector("h1:has-text('Zebra paths')")
+
+
+def test_a_resource_has_a_link_and_revert_brings_the_text_back(page: Any, server: Server) -> None:
+    page.goto(f"{server.url}/note/")
+    page.select_option("#kind", "resource")
+    page.fill("#url", "https://example.org/arches")
+    page.fill("#title", "Arches")
+    page.fill(TEXT, "The best text on arches.")
+    page.click("button:text-is('Done')")
+    page.wait_for_selector(".prose :text('The best text')")
+    assert server.kb.note("resource:arches").metadata["url"] == "https://example.org/arches"
+
+    page.goto(f"{server.url}/note/resource:arches?edit=1")
+    page.wait_for_selector(f"{TEXT}:focus")
+    page.keyboard.type("Or not. ")
+    page.keyboard.press("Control+s")
+    page.wait_for_selector(SAVED)
+    page.click("button:text-is('Revert')")
+    wait_for(lambda: server.kb.note("resource:arches").body.strip() == "The best text on arches.")
+
+
+def test_what_cannot_be_saved_is_kept_as_a_draft_and_comes_back(page: Any, server: Server) -> None:
+    page.goto(f"{server.url}/note/{REF}?edit=1")
+    page.wait_for_selector(f"{TEXT}:focus")
+    page.route(
+        "**/api/v1/notes/**", lambda route: route.abort() if route.request.method == "PUT" else route.continue_()
+    )
+    page.keyboard.type("Not lost. ")
+    page.keyboard.press("Control+Enter")
+    page.wait_for_selector(".edit .problem:has-text('does not answer')")
+    page.keyboard.press("Escape")
+    assert "edit=1" in page.url, "it is not saved"
+    module = "document.querySelector('script[type=module]').src.replace('app.js', 'drafts.js')"
+    assert [one["ref"] for one in page.evaluate(f"import({module}).then((one) => one.drafts())")] == [REF]
+
+    page.goto(f"{server.url}/health")
+    page.wait_for_selector("h1")
+    page.unroute("**/api/v1/notes/**")
+    page.goto(f"{server.url}/note/{REF}?edit=1")
+    page.wait_for_selector("#toasts >> text=Your unsaved text is back")
+    assert text_of(page).startswith("Not lost. ")
+    page.keyboard.press("Control+Enter")
+    page.wait_for_selector(SAVED)
+    assert "Not lost." in Path(server.kb.root, FILE).read_text()
+    assert page.evaluate(DRAFTS) == []
+    page.problems.clear()  # Chromium logs the requests that failed
+
+
+def test_a_conflict_shows_what_differs_by_word_and_is_merged_part_by_part(page: Any, server: Server) -> None:
+    file = Path(server.kb.root, FILE)
+    head = file.read_text().rpartition("---\n")[0] + "---\n"
+    file.write_text(f"{head}The oak is old.\n\nThe elm is old.\n\nThe ash is old.\n")
+    server.kb.sync()
+    page.goto(f"{server.url}/note/{REF}?edit=1")
+    page.wait_for_selector(f"{TEXT}:focus")
+    with held(page, f"**/api/v1/notes/{REF}"):  # what others do is not heard of until it is sent
+        page.fill(TEXT, "The oak is young.\n\nThe elm is my tree.\n\nThe ash is old.\n")
+        page.keyboard.press("Control+s")
+        file.write_text(f"{head}The oak is old.\n\nThe elm is their tree.\n\nThe ash is gone.\n")
+    page.wait_for_selector(".merge .part >> nth=2")
+    assert "my tree" not in file.read_text()
+    assert page.inner_text(".merge .part >> nth=1 >> del") == "their"
+    assert page.inner_text(".merge .part >> nth=1 >> ins") == "my"
+    inspect(page, "conflict")
+    both = "The oak is young.\n\nThe elm is their tree.\nThe elm is my tree.\n\nThe ash is gone.\n"
+    assert text_of(page) == both, "what one side changed is taken, what both changed is there twice"
+
+    page.check(".merge .part >> nth=1 >> label:has-text('Mine') >> input")
+    page.click("text=Save the result")
+    page.wait_for_selector(SAVED)
+    assert file.read_text().endswith("---\nThe oak is young.\n\nThe elm is my tree.\n\nThe ash is gone.\n")
+    page.problems.clear()  # Chromium logs the 409
+
+
+def test_the_preview_follows_the_scroll_and_on_a_phone_takes_the_editors_place(page: Any, server: Server) -> None:
+    lines = "\n\n".join(f"## Part {number}\n\nText of part {number}." for number in range(80))
+    Path(server.kb.root, "articles/long.md").write_text(lines)
+    server.kb.sync()
+    page.goto(f"{server.url}/note/article:long?edit=1")
+    page.wait_for_selector(".edit .prose h2 >> nth=79")
+    page.evaluate("document.querySelector('code-editor').select(1200)")
+    page.evaluate("document.querySelector('code-editor').view.scrollDOM.scrollTop = 2000")
+    until(
+        page,
+        """(() => {
+        const editor = document.querySelector("code-editor"), pane = document.querySelector(".edit .prose");
+        const first = [...pane.querySelectorAll("h2")].find((one) => one.offsetTop + one.offsetHeight > pane.scrollTop);
+        return pane.scrollTop > 500 && Math.abs(+first?.textContent.slice(5) - editor.topLine / 4) <= 2;
+    })()""",
+    )
+
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.reload()
+    page.wait_for_selector(TEXT)
+    assert not page.is_visible(".edit .prose")
+    page.click("button:text-is('Preview')")
+    page.wait_for_selector(".edit .prose h2")
+    assert not page.is_visible("code-editor")
+    assert axe(page) == []
+
+
+def test_files_are_stored_next_to_the_note_or_added_as_articles(page: Any, server: Server) -> None:
+    page.goto(f"{server.url}/note/{REF}?edit=1")
+    page.wait_for_selector(f"{TEXT}:focus")
+    page.keyboard.press("Control+End")
+    send(page, "paste", "code-editor", "a dot.png", DOT)
+    until(page, "document.querySelector('.edit .prose img')?.naturalWidth === 1")
+    send(page, "paste", "code-editor", "run.exe", b"MZ")
+    page.wait_for_selector("#toasts >> text=files of this type cannot be added")
+    page.wait_for_selector(SAVED)
+    assert "![a dot](a-dot.png)" in Path(server.kb.root, FILE).read_text()
+    assert Path(server.kb.root, "memories/a-dot.png").read_bytes() == DOT
+    page.problems.clear()  # Chromium logs the 400
+
+    page.goto(server.url)
+    page.wait_for_selector("#top nav a")
+    larch = b"Larches lose their needles."
+    send(page, "dragenter", "body", "larch.txt", larch)  # loads what takes the drop
+    wait_for(
+        lambda: (
+            page.query_selector("dialog:has-text('Add to the vault')") or send(page, "drop", "body", "larch.txt", larch)
+        )
+    )
+    assert axe(page) == []
+    page.click("dialog button:text-is('Add')")
+    page.wait_for_selector(".note .prose :text('Larches lose')")
+
+    page.evaluate("""() => {
+        const moved = new DataTransfer();
+        moved.setData("text/plain", "http://127.0.0.1:9/private");
+        document.body.dispatchEvent(new ClipboardEvent("paste", { bubbles: true, clipboardData: moved }));
+    }""")
+    page.click("dialog:has-text('Save this page') >> button:text-is('Save')")
+    page.wait_for_selector("#toasts :text('127.0.0.1')")
+
+
+def test_frontmatter_that_cannot_be_read_is_repaired_in_the_whole_file(page: Any, server: Server) -> None:
+    file = Path(server.kb.root, "memories/broken.md")
+    file.write_text("---\ncategory: fact\ntitle: Oaks: how long they live\n---\nOaks live long.\n")
+    server.kb.sync()
+    page.goto(f"{server.url}/note/memory:broken?edit=1")
+    page.wait_for_selector(".problem:has-text('line 3')")
+    page.wait_for_selector(f"{TEXT}:focus")
+    assert axe(page) == []
+    page.keyboard.type("title: Oaks, how long they live")  # the wrong line is selected
+    page.keyboard.press("Control+s")
+    page.wait_for_selector("h1:has-text('Oaks, how long they live')")
+    assert file.read_text() == "---\ncategory: fact\ntitle: Oaks, how long they live\n---\nOaks live long.\n"
+
+
+def test_a_note_with_scripts_runs_none_in_the_editor_and_its_preview(page: Any, server: Server) -> None:
+    Path(server.kb.root, "memories/evil.md").write_text(
+        "<img src=x onerror=alert(1)> <script>alert(1)</script> [a](javascript:alert(1)) ```js\nalert(1)\n```\n"
+    )
+    server.kb.sync()
+    page.goto(f"{server.url}/note/memory:evil?edit=1")
+    page.wait_for_selector(".edit .prose p")
+    page.keyboard.type("[[<img src=x onerror=alert(1)>")
+    page.keyboard.press("Control+s")
+    page.wait_for_selector(SAVED)
+
+    assert page.query_selector(".edit :is(script, [onerror], a[href^=javascript])") is None
+    # a violation of the policy would be an error in the console, which fails the test
+
+
+def test_files_are_checked_numbered_and_never_overwritten(api: TestClient, sample: KnowledgeBase) -> None:
+    def add(name: str, data: bytes, status: int = 200) -> Any:
+        answer = ask(api, "POST", f"/files/{REF}", status, name=name, data=base64.b64encode(data).decode())
+        return answer if status == 200 else answer["error"]["message"]
+
+    assert add("../../My Dot.PNG", DOT) == {"path": "memories/My-Dot.png", "markdown": "![My Dot](My-Dot.png)"}
+    assert add("My Dot.png", DOT)["path"] == "memories/My-Dot-2.png"
+    assert add("plan.pdf", b"%PDF-1.7")["markdown"] == "[plan.pdf](plan.pdf)"
+    assert "not what its name says" in add("dot.png", b"<script>", 400)
+    assert "cannot be added" in add("note.md", b"# Hi", 400)
+    assert "empty" in add("dot.png", b"", 400)
+    assert "at most 20,000,000" in add("big.zip", bytes(20_000_001), 400)
+    assert sorted(file.name for file in Path(sample.root, "memories").iterdir() if file.suffix != ".md") == [
+        "My-Dot-2.png",
+        "My-Dot.png",
+        "plan.pdf",
+    ]
+
+
+def test_a_document_becomes_an_article_once(api: TestClient, sample: KnowledgeBase) -> None:
+    data = base64.b64encode(b"# Larches\n\nThey lose their needles.\n").decode()
+
+    added = ask(api, "POST", "/documents", name="larch.md", data=data)
+    assert (added["ref"], added["outcome"]) == ("article:larch", "created")
+    assert ask(api, "POST", "/documents", name="again.md", data=data)["outcome"] == "duplicate"
+    refused = ask(api, "POST", "/documents", 400, name="tool.exe", data=base64.b64encode(b"MZ\0\0").decode())
+    assert "tool.exe was not added" in refused["error"]["message"]

@@ -242,20 +242,6 @@ def test_coming_back_to_an_answer_shows_what_changed_meanwhile(page: Any, server
     page.wait_for_selector(".hit:has-text('Nobody decides')")
 
 
-def test_what_is_being_saved_is_sent_once_and_cannot_be_edited(page: Any, server: Server) -> None:
-    page.goto(f"{server.url}/note/")
-    page.fill("#title", "Elms")
-    page.fill("#text", "Elms live long.")
-    with held(page, "**/api/v1/notes") as sent:
-        page.keyboard.press("Control+Enter")
-        page.keyboard.press("Control+Enter")
-        page.keyboard.type(" This would be lost.")
-        assert page.input_value("#text") == "Elms live long."
-    page.wait_for_selector("h1:text-is('Elms')")
-
-    assert len(sent) == 1
-
-
 def test_a_note_that_is_forgotten_while_its_page_loads_can_be_restored(page: Any, server: Server) -> None:
     def forget_first(route: Any) -> None:
         server.kb.forget(REF)
@@ -272,25 +258,21 @@ def test_a_note_can_be_edited_before_its_history_is_read(page: Any, server: Serv
     with held(page, "**/api/v1/history/**"):
         page.goto(f"{server.url}/note/{REF}")
         page.click("button:text-is('Edit')")
-        page.wait_for_selector("#text:focus")
-    page.click("text=Cancel")
+        page.wait_for_selector("code-editor .cm-content:focus")
+    page.click("button:text-is('Done')")
     page.wait_for_selector("h2:has-text('History')")
     assert page.url == f"{server.url}/note/{REF}"
 
 
 def test_leaving_the_page_does_not_keep_a_note_from_being_saved_or_forgotten(page: Any, server: Server) -> None:
     page.goto(f"{server.url}/note/{REF}?edit=1")
-    page.fill("#text", "Saved on the way out.")
-    with held(page, f"**/api/v1/notes/{REF}"):
-        page.keyboard.press("Control+Enter")
-        page.click("nav a:has-text('Home')")
-        page.wait_for_selector(".search note-card")
-    page.wait_for_selector("#toasts >> text=Saved")
+    page.fill("code-editor .cm-content", "Saved on the way out.")
+    page.click("nav a:has-text('Home')")
+    until(page, "!Object.keys(localStorage).some((key) => key.startsWith('co-draft'))")
     assert "Saved on the way out." in Path(server.kb.root, FILE).read_text()
 
     page.goto(f"{server.url}/note/{REF}")
     page.wait_for_selector("text=Saved on the way out.")
-    assert not page.query_selector("#text"), "the draft is gone"
     with held(page, f"**/api/v1/notes/{REF}"):
         page.keyboard.press("f")
         page.keyboard.press("f")
@@ -300,22 +282,17 @@ def test_leaving_the_page_does_not_keep_a_note_from_being_saved_or_forgotten(pag
     page.wait_for_selector(".note .prose p")
 
 
-def test_a_change_of_other_notes_is_no_conflict_and_cancel_shows_the_note_as_it_is_now(
-    page: Any, server: Server
-) -> None:
+def test_a_change_elsewhere_appears_in_the_editor_if_nothing_is_unsaved(page: Any, server: Server) -> None:
     page.goto(f"{server.url}/note/{REF}?edit=1")
-    page.wait_for_selector("#text:focus")
-    with page.expect_response(f"**/api/v1/rendered/{REF}"):
-        announce_changes(server)
-    page.keyboard.type("Mine. ")
-    page.wait_for_selector(".prose :text('Mine.')")
-    assert not page.query_selector("text=was just changed elsewhere")
-
+    page.wait_for_selector("code-editor .cm-content:focus")
     file = Path(server.kb.root, FILE)
     file.write_text(file.read_text() + "\nTheirs came first.\n")
-    page.wait_for_selector("text=was just changed elsewhere")
-    page.click("text=Cancel")
-    page.wait_for_selector(".note .prose :text('Theirs came first.')")
+    page.wait_for_selector(".edit .prose :text('Theirs came first.')")
+    page.keyboard.type("Mine. ")
+    page.wait_for_selector(".edit [role=status]:has-text('Saved')")
+
+    assert "Mine." in file.read_text()
+    assert "Theirs came first." in file.read_text()
 
 
 def test_a_note_that_changes_while_it_is_read_keeps_its_highlight(page: Any, server: Server) -> None:

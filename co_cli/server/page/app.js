@@ -96,6 +96,17 @@ addEventListener("click", (event) => {
   }
 });
 
+// -- files and addresses from elsewhere -----------------------------------------------------------------------------
+
+const offerDrop = () => import("./drop.js").then((drop) => drop.offerDrop(document, { go, toast }));
+addEventListener("dragenter", offerDrop, { once: true });
+addEventListener("paste", (event) => {
+  const text = event.clipboardData?.getData("text/plain").trim() ?? "", target = event.composedPath()[0];
+  if (event.defaultPrevented || !/^https?:\/\/\S+$/i.test(text) || !mayWrite()) return;
+  if (target.closest?.("input, textarea, select, [contenteditable], dialog")) return;
+  import("./drop.js").then((drop) => drop.offerPage(text, { go, toast }));
+});
+
 // -- router ---------------------------------------------------------------------------------------------------------
 
 function find(path) {

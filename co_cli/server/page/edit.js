@@ -1,180 +1,345 @@
-// Editing a note, or writing a new one, with a preview.
+// Editing a note, or writing a new one: what is typed is saved by itself, with a preview next to it.
 
+import "./code-editor.js";
 import { get, part, post, put } from "./api.js";
 import { draftOf, dropDraft, keepDraft } from "./drafts.js";
+import { merged, mergeParts, wordChanges } from "./merge.js";
 import { html, inTurn, notePath, nothing, problem, render, showBody, withCode } from "./parts.js";
+import { effect, online } from "./store.js";
+import { upload } from "./upload.js";
 
 const KINDS = [["memory", "short"], ["article", "long"], ["entity", "who or what"], ["resource", "a link"]];
+const FIELDS = ["title", "tags", "text", "url"];
+const SAVE = 1500, PREVIEW = 200; // milliseconds after the last key
+const NARROW = matchMedia("(max-width: 760px)"); // there the preview takes the place of the editor
 const tagsOf = (text) => text.split(/[,\s]+/).map((tag) => tag.replace(/^#/, "")).filter(Boolean);
 
 // The editor's own style, loaded with the first note that is edited.
 const style = new Promise((done) => {
   const href = new URL("edit.css", import.meta.url);
-  document.head.append(Object.assign(document.createElement("link"), { rel: "stylesheet", href, onload: done, onerror: done }));
+  const link = document.createElement("link");
+  document.head.append(Object.assign(link, { rel: "stylesheet", href, onload: done, onerror: done }));
 });
 
 // `ref` is empty for a new note; `note` and `shown` are the answers of /notes/REF and /rendered/REF.
 export async function edit(main, { signal, go, toast, setKeys, onChange }, { ref, note, shown, title }) {
-  const isNew = !ref;
-  let timer, left;
-
-  // -- what is edited
-
-  // The note as it is now, after a change elsewhere.
-  const load = inTurn(async () => {
-    try {
-      [note, shown] = await Promise.all([get(`/notes/${part(ref)}`, {}, signal), get(`/rendered/${part(ref)}`, {}, signal)]);
-      ref = shown.ref;
-    } catch (error) {
-      if (error.status !== 404) throw error;
-      shown = undefined; // it was forgotten; what was typed stays
-      draw();
-      throw error;
-    }
-    draw();
-  });
-
-  // Of a note whose frontmatter cannot be read, the whole file is edited.
   const wrong = note?.problem;
-  let whole;
+  let whole, saveTimer, previewTimer, tags, isShown = !NARROW.matches && localStorage.getItem("co-preview") !== "off";
   try {
-    if (wrong) whole = await get(`/whole/${part(ref)}`, {}, signal);
+    if (wrong) whole = await get(`/whole/${part(ref)}`, {}, signal); // its frontmatter cannot be read
   } catch (error) {
     if (error.status !== 400) throw error;
     toast(error.message);
     return go(notePath(ref));
   }
-  const fresh = isNew ? { title: title ?? "", tags: "", text: "", source: "memory", url: "" }
-    : { title: note.title, tags: shown.own_tags.join(", "), text: note.body, version: note.version, wrong, ...whole };
-  const draft = draftOf(ref), now = { before: fresh, ...fresh, ...draft };
+  const fresh = ref ? { title: note.title, tags: shown.own_tags.join(", "), text: whole?.text ?? note.body, url: "" }
+    : { title: title ?? "", tags: "", text: "", url: "" };
+  const draft = draftOf(ref), { version, ...typed } = draft ?? {};
+  // `saved` is what the file has, as far as we know; `now` is what was typed; a conflict has the parts of a merge
+  let saved = { ...fresh, version: draft?.version ?? whole?.version ?? note?.version }, state = "", failed, conflict;
+  const first = fresh, now = { source: "memory", ...fresh, ...typed };
+  if (draft) saved = { ...saved, ...draft.before };
+  await style;
 
-  function replaceText(values) {
-    if (left) return;
-    Object.assign(now, values);
+  // -- saving
+
+  const unsaved = () => FIELDS.some((name) => now[name] !== saved[name]);
+  const field = () => main.querySelector("code-editor");
+
+  function keep() {
+    const { title, tags, text, url, source } = now;
+    if (!unsaved()) return dropDraft(ref);
+    keepDraft(ref, { title, tags, text, url, source, version: saved.version, before: { text: saved.text } });
+  }
+
+  function type(name, value) {
+    now[name] = value;
+    failed = undefined;
     keep();
+    state = unsaved() ? "" : state;
+    clearTimeout(saveTimer);
+    if (!wrong && !conflict && isReady()) saveTimer = setTimeout(save, SAVE);
+    if (name === "text") {
+      clearTimeout(previewTimer);
+      previewTimer = setTimeout(preview, PREVIEW);
+    }
     draw();
+  }
+
+  // A new note without a title is named after its first sentence, so that has to be finished.
+  const isNamed = () => Boolean(ref || now.title.trim() || /[.!?]\s|\n/.test(now.text.trimStart()));
+  const isReady = () => Boolean(now.text.trim()) && isNamed();
+
+  const save = inTurn(async () => {
+    clearTimeout(saveTimer);
+    if (!unsaved() || conflict) return;
+    if (!now.text.trim()) { state = "An empty note is not saved"; return draw(); }
+    const sent = { ...now };
+    state = "Saving…";
+    draw();
+    try {
+      const answer = await (ref ? change(sent) : create(sent));
+      if (answer.outcome === "duplicate") {
+        state = "Not saved";
+        failed = { message: `Nothing was written: ${answer.detail}` };
+        return draw();
+      }
+      if (answer.related?.length) toast(`Saved. Similar: ${answer.related.map((one) => one.title).join(", ")}`);
+      await settle(answer, sent);
+    } catch (error) {
+      keep();
+      if (error.status === 409 && error.data.present !== null) await showConflict();
+      else {
+        failed = error;
+        state = "Not saved";
+      }
+    }
+    draw();
+  });
+
+  function create({ title, tags, text, source, url }) {
+    const fields = source === "resource" && url.trim() ? { url: url.trim() } : {};
+    return post("/notes", { content: text, title: title.trim() || null, tags: tagsOf(tags), source, fields });
+  }
+
+  function change({ title, tags, text }) {
+    if (wrong) return put(`/whole/${part(ref)}`, { text, version: saved.version });
+    const values = { version: saved.version };
+    if (text !== saved.text) values.content = text;
+    if (title !== saved.title) values.title = title;
+    if (tags !== saved.tags) values.tags = tagsOf(tags);
+    return put(`/notes/${part(ref)}`, values);
+  }
+
+  // After a save: the version that the next one is based on, unless somebody changed the note right after it.
+  async function settle(answer, sent) {
+    const isNew = !ref;
+    dropDraft(ref);
+    ref = answer.ref;
+    if (wrong) return void (saved = { ...sent });
+    note = await get(`/notes/${part(ref)}`, {});
+    const same = note.body.trim() === sent.text.trim();
+    saved = { ...sent, version: same ? note.version : undefined };
+    if (!sent.title) { now.title ||= note.title; saved.title = note.title; }
+    if (answer.masked) { // a secret
+      Object.assign(saved, { text: note.body, version: note.version });
+      replaceText(note.body);
+    } else if (!same) saved.version = "changed right after our save"; // the next save asks what to do
+    if (isNew && !signal.aborted) history.replaceState(history.state, "", `${notePath(ref)}?edit=1`);
+    keep();
+    state = unsaved() ? "" : "Saved";
+  }
+
+  function replaceText(text) {
+    now.text = text;
+    if (field()) field().value = text;
+    keep();
     preview();
   }
 
-  function keep() {
-    const { title, tags, text, version, source, url, before } = now;
-    const same = ["title", "tags", "text", "url"].every((name) => now[name] === before[name]);
-    if (same) dropDraft(ref);
-    else keepDraft(ref, { title, tags, text, version, source, url });
+  // The note was changed elsewhere: shown at once if nothing is unsaved here.
+  const follow = inTurn(async () => {
+    if (!ref || state === "Saving…" || conflict || wrong) return;
+    const present = await get(`/notes/${part(ref)}`, {}, signal);
+    if (state === "Saving…" || present.version === saved.version) return;
+    if (unsaved()) return save();
+    note = present;
+    const own = (await get(`/rendered/${part(ref)}`, {}, signal)).own_tags.join(", ");
+    saved = { ...saved, title: note.title, tags: own, text: note.body, version: note.version };
+    Object.assign(now, { title: note.title, tags: own });
+    replaceText(note.body);
+    draw();
+  });
+
+  async function leave() {
+    if (unsaved() && !conflict && now.text.trim()) await save();
+    if (unsaved() && now.text.trim()) return draw();
+    dropDraft(ref);
+    go(ref ? notePath(ref) : "/");
   }
 
-  function type(name, event) {
-    now[name] = event.target.value;
-    keep();
-    clearTimeout(timer);
-    if (name === "text") timer = setTimeout(preview, 200);
-    if (name === "source") draw();
+  // What was typed before and not saved is not wanted.
+  function discard() {
+    saved = { ...fresh, version: whole?.version ?? note?.version };
+    Object.assign(now, fresh);
+    replaceText(fresh.text);
+    draw();
   }
+
+  const leaveSaved = () => { if (!unsaved()) leave(); };
+
+  // Back to how it was when editing began; that is saved, too.
+  function revert() {
+    const before = { ...now }, { title, tags, text } = first;
+    Object.assign(now, { title, tags });
+    replaceText(text);
+    type("text", text);
+    toast("This is the text as it was before", () => { replaceText(before.text); type("title", before.title); });
+  }
+
+  // -- a conflict
+
+  async function showConflict() {
+    note = await get(`/notes/${part(ref)}`, {});
+    if (note.body.trim() === now.text.trim()) { // it was saved, and the answer got lost
+      saved = { ...saved, text: now.text, version: note.version };
+      keep();
+      state = "Saved";
+      if (unsaved()) save(); // of the title or the tags, after this one
+      return;
+    }
+    const [base, mine, theirs] = [saved.text, now.text, note.body].map((text) => `${text.trimEnd()}\n`);
+    conflict = { mine, theirs, version: note.version, parts: mergeParts(base, mine, theirs) };
+    state = "Not saved";
+    replaceText(merged(conflict.parts));
+  }
+
+  function choose(one, choice) {
+    one.choice = choice;
+    replaceText(merged(conflict.parts));
+    draw();
+  }
+
+  // The result replaces the text that is there now, and no other.
+  function finish(text) {
+    saved = { ...saved, text: conflict.theirs, version: conflict.version };
+    conflict = undefined;
+    replaceText(text);
+    draw();
+    return save();
+  }
+
+  // -- the preview
 
   async function preview() {
-    if (left || now.wrong || now.present !== undefined) return;
+    if (wrong || signal.aborted) return;
     const text = now.text, found = await post("/rendered", { text, ref: ref || null }, signal);
     const pane = main.querySelector(".edit .prose");
-    if (pane && now.text === text) showBody(pane, { html: found.html, ref, title: "" }, undefined, signal);
+    if (!pane || now.text !== text) return;
+    showBody(pane, { html: found.html, ref, title: "" }, undefined, signal);
+    keepInStep();
   }
 
-  function stop() {
-    dropDraft(ref);
-    clearTimeout(timer);
-    left = true;
+  // Scrolls the preview to what is at the top of the editor.
+  function keepInStep() {
+    const pane = main.querySelector(".edit .prose");
+    const blocks = [...pane?.querySelectorAll("[data-line]") ?? []];
+    if (!blocks.length) return;
+    const blank = /^\s*\n/.exec(now.text)?.[0].split("\n").length - 1 || 0;
+    const line = field().topLine - blank + +blocks[0].dataset.line;
+    const before = blocks.findLast((one) => +one.dataset.line <= line);
+    const after = blocks.find((one) => +one.dataset.line > line);
+    if (!before) return pane.scrollTo(0, 0);
+    const top = pane.getBoundingClientRect().top - pane.scrollTop;
+    const place = (one) => one.getBoundingClientRect().top - top;
+    const end = after ? [+after.dataset.line, place(after)] : [+before.dataset.end + 1, pane.scrollHeight];
+    const start = [+before.dataset.line, place(before)], part = (line - start[0]) / Math.max(1, end[0] - start[0]);
+    pane.scrollTo(0, start[1] + (end[1] - start[1]) * part - 16);
   }
 
-  // Without a version the present text is replaced, and kept in the trash.
-  async function save(version = now.version) {
-    if (left || now.saving) return;
-    Object.assign(now, { saving: true, error: undefined });
-    draw();
-    let saved;
-    try {
-      saved = await send(version);
-    } catch (error) {
-      now.saving = false;
-      if (signal.aborted) throw error;
-      if (error.status === 409 && error.data.present !== null) now.present = error.data.present;
-      else now.error = error;
-      return draw();
+  // -- files
+
+  async function addFiles({ detail: files }) {
+    if (!ref) await save();
+    if (!ref) return toast("Write something first: a file is stored next to its note");
+    for (const file of files) {
+      try {
+        field().insert(await upload(ref, file));
+      } catch (error) {
+        toast(error.message);
+      }
     }
-    stop();
-    toast(saved.outcome === "duplicate" ? `Nothing was written: ${saved.detail}`
-      : saved.related?.length ? `Saved. Similar: ${saved.related.map((one) => one.title).join(", ")}`
-      : saved.detail && version === null ? "Saved; the other text is in the trash" : "Saved");
-    if (!signal.aborted) go(notePath(saved.ref));
-  }
-
-  function send(version) {
-    const { title, tags, text, source, url, before, wrong } = now;
-    if (isNew) {
-      const fields = source === "resource" && url.trim() ? { url: url.trim() } : {};
-      return post("/notes", { content: text, title: title.trim() || null, tags: tagsOf(tags), source, fields });
-    }
-    if (wrong) return put(`/whole/${part(ref)}`, { text, version });
-    const change = { version: version ?? null };
-    if (text !== before.text) change.content = text;
-    if (title !== before.title) change.title = title;
-    if (tags !== before.tags) change.tags = tagsOf(tags);
-    return put(`/notes/${part(ref)}`, change);
-  }
-
-  async function takeTheirs() {
-    const { text, version, present, before } = now;
-    await load();
-    replaceText({ text: note.body, version: note.version, present: undefined, before: { ...before, text: note.body } });
-    toast("This is the other text now", () => replaceText({ text, version, present, before }));
-  }
-
-  function cancel() {
-    const draft = draftOf(ref), again = `${notePath(ref)}?edit=1`;
-    stop();
-    if (draft) toast("Discarded what you typed", () => { keepDraft(ref, draft); go(again); });
-    go(isNew ? "/" : notePath(ref));
-  }
-
-  function submit(event) {
-    event.preventDefault();
-    save();
-  }
-
-  function keyInEditor(event) {
-    if ((event.ctrlKey || event.metaKey) && (event.key === "Enter" || event.key === "s")) submit(event);
   }
 
   // -- drawing
 
-  const editor = () => html`<h1>${isNew ? "New note" : `Edit: ${note.title}`}</h1>
-    ${!isNew && !now.saving && now.present === undefined && now.version !== (shown && note.version) ? html`<p class="problem" role="status">This note was just changed elsewhere. If you save, you will see both texts.</p>` : nothing}
-    ${now.error ? problem(now.error) : nothing}
-    <form class="edit" @submit=${submit} @keydown=${keyInEditor}>
-      ${now.wrong ? html`<p class="problem">${withCode(now.wrong)}</p>` : html`<div class="row"><div class="grow field"><label for="title">Title</label><input id="title" .value=${now.title} ?readonly=${now.saving} @input=${(event) => type("title", event)} placeholder=${isNew ? "made from the first sentence" : ""}></div>
-        <div class="field"><label for="tags">Tags</label><input id="tags" .value=${now.tags} ?readonly=${now.saving} @input=${(event) => type("tags", event)} placeholder="deploy, ops"></div>
-        ${isNew ? html`<div class="field"><label for="kind">Kind</label><select id="kind" @change=${(event) => type("source", event)}>${KINDS.map(([kind, about]) => html`<option value=${kind} .selected=${kind === now.source}>${kind} (${about})</option>`)}</select></div>` : nothing}
-        ${isNew && now.source === "resource" ? html`<div class="field"><label for="url">Link</label><input id="url" type="url" .value=${now.url} ?readonly=${now.saving} @input=${(event) => type("url", event)} placeholder="https://example.org"></div>` : nothing}</div>`}
-      ${now.present === undefined ? nothing : html`<div class="problem" role="alert"><strong>This note was changed while you edited it.</strong> Nothing was written, and both texts are here.</div>`}
-      <div class="split"><div class="field"><label for="text">${now.present === undefined ? "Text" : "Your text"}</label>
-          <textarea id="text" .value=${now.text} ?readonly=${now.saving} @input=${(event) => type("text", event)} required></textarea></div>
-        ${now.wrong ? nothing : now.present === undefined
-          ? html`<div class="field"><span class="soft small" id="preview-name">Preview</span><section class="card prose" tabindex="0" aria-labelledby="preview-name"></section></div>`
-          : html`<div class="field"><label for="present">The text as it is now</label><textarea id="present" readonly .value=${now.present}></textarea></div>`}</div>
-      <div class="row">${now.present === undefined ? html`<button class="primary">Save</button>`
-        : html`<button type="button" class="primary" @click=${() => save(null)}>Save mine, keep the other in the trash</button><button type="button" @click=${takeTheirs}>Continue with the other text</button>`}
-        <button type="button" ?disabled=${now.saving} @click=${cancel}>Cancel</button>${now.present === undefined ? html`<span class="soft small">Ctrl+Enter saves</span>` : nothing}</div>
-    </form>`;
+  const status = () => html`<span class="soft small" role="status">${state || (unsaved() ? "…" : "")}</span>`;
 
-  const draw = () => { if (!left) render(editor(), main); };
+  const about = () => html`<div class="row fields">
+    <div class="field"><label for="tags">Tags</label><input id="tags" .value=${now.tags} placeholder="deploy, ops"
+      @input=${(event) => type("tags", event.target.value)}></div>
+    ${ref ? nothing : html`<div class="field"><label for="kind">Kind</label>
+      <select id="kind" @change=${(event) => type("source", event.target.value)}>${KINDS.map(([kind, text]) => html`
+        <option value=${kind} .selected=${kind === now.source}>${kind} (${text})</option>`)}</select></div>`}
+    ${!ref && now.source === "resource" ? html`<div class="field"><label for="url">Link</label>
+      <input id="url" type="url" .value=${now.url} placeholder="https://example.org"
+        @input=${(event) => type("url", event.target.value)}></div>` : nothing}</div>`;
 
-  setKeys({});
-  await style;
-  if (!isNew) onChange((refs, many) => { if (many || refs.includes(ref)) load(); });
+  const differing = (one, number) => html`<fieldset class="card part"><legend class="small">Part ${number}</legend>
+    <p class="words">${wordChanges(one.theirs, one.mine).map(([kind, text]) => kind === "same" ? text
+      : kind === "added" ? html`<ins>${text}</ins>` : html`<del>${text}</del>`)}</p>
+    <div class="row">${[["theirs", "Theirs"], ["mine", "Mine"], ["both", "Both"]].map(([choice, name]) => html`
+      <label><input type="radio" name="part-${number}" .checked=${one.choice === choice}
+        @change=${() => choose(one, choice)}> ${name}</label>`)}</div></fieldset>`;
+
+  const merging = () => html`<section class="merge" aria-label="What differs">
+    <p class="problem" role="alert"><strong>This note was changed while you edited it.</strong> Nothing was written, and
+      nothing is lost: choose what to keep of each part, or edit the result below.</p>
+    <p class="small soft">What only they have is <del>red</del>, what only you have is <ins>green</ins>.</p>
+    ${conflict.parts.filter((one) => one.same === undefined).map((one, place) => differing(one, place + 1))}
+    <div class="row"><button class="primary" @click=${() => finish(now.text)}>Save the result</button>
+      <button @click=${() => finish(conflict.mine)}>Save mine</button>
+      <button @click=${() => finish(conflict.theirs)}>Keep theirs</button></div></section>`;
+
+  const editor = () => html`<div class="edit ${isShown && !wrong ? "both" : ""}" @keydown=${press}>
+    <h1 class="hidden">${ref ? `Edit: ${now.title}` : "New note"}</h1>
+    <div class="row top"><input id="title" class="grow title" aria-label="Title" ?readonly=${wrong} .value=${now.title}
+        placeholder=${ref ? "Title" : "Title, or none: the first sentence"}
+        @input=${(event) => type("title", event.target.value)}>
+      ${status()}
+      ${wrong ? nothing : html`<button class="quiet" aria-pressed=${isShown} @click=${togglePreview}>Preview</button>`}
+      ${ref && !wrong && FIELDS.some((name) => now[name] !== first[name])
+        ? html`<button class="quiet" @click=${revert}>Revert</button>` : nothing}
+      <button class="primary" @click=${leave} title="Esc">${wrong ? "Save" : "Done"}</button></div>
+    ${failed ? problem(failed) : nothing}
+    ${wrong ? html`<p class="problem">${withCode(wrong)}</p>` : about()}
+    ${conflict ? merging() : nothing}
+    <div class="panes"><code-editor label="Text" @change=${(event) => type("text", event.target.value)}
+        @save=${() => wrong ? leave() : save()} @files=${addFiles} @scrolled=${keepInStep}></code-editor>
+      ${wrong ? nothing : html`<section class="card prose" tabindex="0" aria-label="Preview"></section>`}</div>
+    ${wrong ? nothing : html`<p class="soft small hint">Saved as you type. <kbd>[[</kbd> links a note, <kbd>#</kbd>
+      names a tag; drop or paste pictures and files.</p>`}</div>`;
+
+  function togglePreview() {
+    isShown = !isShown;
+    if (!NARROW.matches) localStorage.setItem("co-preview", isShown ? "on" : "off");
+    draw();
+    keepInStep();
+  }
+
+  function press(event) {
+    const mod = event.ctrlKey || event.metaKey;
+    if (event.defaultPrevented || event.isComposing) return;
+    if (mod && (event.key === "s" || event.key === "Enter")) {
+      event.preventDefault();
+      if (wrong) leave(); else save();
+    } else if (event.key === "Escape") {
+      event.preventDefault();
+      leaveSaved();
+    }
+  }
+
+  const draw = () => { if (!signal.aborted) render(editor(), main); };
+
+  setKeys({ Escape: ["Done, if all is saved", leaveSaved], "Mod+s": ["Save now", () => wrong ? leave() : save()] });
+  onChange((refs, many) => { if (many || refs.includes(ref)) return follow(); });
+  signal.addEventListener("abort", () => { if (!wrong && isReady()) save(); });
+  const hidden = () => { if (document.visibilityState === "hidden" && !wrong && isReady()) save(); };
+  document.addEventListener("visibilitychange", hidden, { signal });
+  effect(() => { if (online.value === "on" && failed?.status === 0) save(); }, signal);
   draw();
-  if (draft) toast("Your unsaved text is back", () => replaceText(fresh));
-  const first = main.querySelector(isNew && !now.title ? "#title" : "#text");
-  const lines = now.text.split("\n"), bad = wrong ? Math.max(/\d+/.exec(wrong) - 1, 0) : 0;
-  const start = lines.slice(0, bad).join("\n").length + (bad > 0);
-  first.setSelectionRange(start, start + (wrong ? lines[bad]?.length : 0));
-  first.focus();
+  Object.assign(field(), {
+    value: now.text,
+    titles: async (q, stop) => (await get("/titles", { q, limit: 12 }, stop)).filter((one) => one.link),
+    tags: async () => tags ??= await get("/tags", {}, signal),
+  });
+  if (draft) toast("Your unsaved text is back", discard);
+  if (wrong) {
+    const lines = now.text.split("\n"), bad = Math.max(/\d+/.exec(wrong) - 1, 0);
+    const start = lines.slice(0, bad).join("\n").length + (bad > 0);
+    field().select(start, start + (lines[bad]?.length ?? 0));
+  }
+  if (!ref && !now.title) main.querySelector("#title").focus();
+  else field().focus();
   await preview();
 }
