@@ -167,6 +167,8 @@ def test_a_conflict_shows_what_differs_by_word_and_is_merged_part_by_part(page: 
     page.click("text=Save the result")
     page.wait_for_selector(SAVED)
     assert file.read_text().endswith("---\nThe oak is young.\n\nThe elm is my tree.\n\nThe ash is gone.\n")
+    kept = [one.read_text() for one in Path(server.kb.root).rglob(".trash/**/*.md")]
+    assert any("The elm is their tree." in text for text in kept), "what was left out of theirs is in the trash"
     page.problems.clear()  # Chromium logs the 409
 
 
