@@ -200,8 +200,8 @@ export async function edit(main, { signal, go, toast, setKeys, onChange }, { ref
     draw();
   }
 
-  // The result replaces the text that is there now, and no other. If it has not every line of theirs, it is sent without
-  // a version: then the server keeps their text in the trash.
+  // The result replaces the text that is there now, and no other. If it lacks a line of theirs, it is sent without a
+  // version: then the server keeps their text in the trash.
   function finish(text) {
     const lines = new Set(text.split("\n")), kept = conflict.theirs.split("\n").every((line) => lines.has(line));
     saved = { ...saved, text: conflict.theirs, version: kept ? conflict.version : null };
