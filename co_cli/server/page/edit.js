@@ -174,7 +174,8 @@ export async function edit(main, { signal, go, toast, setKeys, onChange }, { ref
     Object.assign(now, { title, tags });
     replaceText(text);
     type("text", text);
-    toast("This is the text as it was before", () => { replaceText(before.text); type("title", before.title); });
+    const again = () => { replaceText(before.text); type("title", before.title); };
+    toast("This is the text as it was before", again, signal);
   }
 
   // -- a conflict
@@ -335,7 +336,7 @@ export async function edit(main, { signal, go, toast, setKeys, onChange }, { ref
     titles: async (q, stop) => (await get("/titles", { q, limit: 12 }, stop)).filter((one) => one.link),
     tags: async () => tags ??= await get("/tags", {}, signal),
   });
-  if (draft) toast("Your unsaved text is back", discard);
+  if (draft) toast("Your unsaved text is back", discard, signal);
   if (wrong) {
     const lines = now.text.split("\n"), bad = Math.max(/\d+/.exec(wrong) - 1, 0);
     const start = lines.slice(0, bad).join("\n").length + (bad > 0);

@@ -14,9 +14,11 @@ class Toast extends HTMLElement {
 }
 customElements.define("co-toast", Toast);
 
-export function toast(text, undo) {
+// If Undo needs its view, the view's signal ends the message together with it.
+export function toast(text, undo, left) {
   const toasts = document.getElementById("toasts"), one = document.createElement("co-toast");
   one.show(text, undo);
+  left?.addEventListener("abort", () => one.remove());
   toasts.append(one);
   while (toasts.children.length > MOST) toasts.firstChild.remove();
 }
