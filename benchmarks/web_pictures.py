@@ -22,7 +22,7 @@ from co_cli.notes.transcripts import SpokenTurn
 from co_cli.paths import sample_vault
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "pictures"
-SIZE = {"width": 1280, "height": 800}
+SIZE = {"width": 1440, "height": 900}
 LARGEST = 100_000
 QUESTION = "who decides what ships"
 READY = "document.querySelector('{}')?.innerText && 1"
@@ -49,11 +49,19 @@ def main() -> None:
             page.goto(address)
             until(page, "document.querySelector('nav a') && 1")
             url = address.partition("/#")[0]
+            _home(page, url)
             _search(page, url)
             _note(page, url)
+            _editor(page, url)
             _map(page, url)
             _review(page, url)
         _memory(home)
+
+
+def _home(page: Any, url: str) -> None:
+    page.goto(url)
+    until(page, READY.format("note-card"))
+    _keep(page, "home")
 
 
 def _search(page: Any, url: str) -> None:
@@ -71,6 +79,12 @@ def _note(page: Any, url: str) -> None:
     _keep(page, "note")
 
 
+def _editor(page: Any, url: str) -> None:
+    page.goto(f"{url}/note/The%20day%20the%20tide%20ran%20backwards?edit=1")
+    until(page, READY.format(".edit .prose"))
+    _keep(page, "editor")
+
+
 def _map(page: Any, url: str) -> None:
     page.emulate_media(color_scheme="dark")
     page.goto(f"{url}/map")
@@ -80,8 +94,8 @@ def _map(page: Any, url: str) -> None:
 
 
 def _review(page: Any, url: str) -> None:
-    page.goto(f"{url}/review")
-    until(page, READY.format("main h2"))
+    page.goto(f"{url}/review?kind=expired")
+    until(page, READY.format(".detail"))
     _keep(page, "review")
 
 
@@ -111,7 +125,8 @@ def _memory(home: str) -> None:
         extract(kb.vault, OneChange())
     environment = {**os.environ, "HOME": home, "CO_VAULT": vault, "CO_DATA_DIR": data}
     narrow = {"width": 860, "height": 700}
-    with serving(environment, home) as address, opened(viewport=narrow, locale="en-GB") as browser:
+    wide = {"width": 1200, "height": 800}  # the finding is beside the list
+    with serving(environment, home) as address, opened(viewport=wide, locale="en-GB") as browser:
         page = browser.new_page()
         page.goto(address)
         until(page, "document.querySelector('nav a') && 1")
@@ -126,12 +141,13 @@ def _memory(home: str) -> None:
         page.goto(f"{url}/note/conversation:tea")
         show("Propose: a model finds a memory in what you said", "main article")
         page.goto(f"{url}/review")
-        show("↓ Review: you see what it would replace, and press a", ".finding")
+        show("↓ Review: you see what it would replace, and press a", ".detail")
         page.keyboard.press("a")
-        until(page, READY.format("#toasts div"))
+        until(page, READY.format("#toasts co-toast"))
         text = Path(vault, "memories", "the-user-prefers-green-tea-in-the-morning.md").read_text()
         parts.append(f"<p>↓ Memory: a file that names the lines it comes from</p><pre>{text}</pre>")
         page.goto("about:blank")
+        page.set_viewport_size(narrow)
         page.set_content(FRAME + "".join(parts))
         height = page.evaluate("document.documentElement.scrollHeight")
         page.set_viewport_size({**narrow, "height": height})
