@@ -141,6 +141,7 @@ async function load(module) {
 }
 
 function go(path) {
+  places[here()] = scrollY;
   history.pushState(null, "", path);
   scrollTo(0, 0);
   return open();
@@ -202,8 +203,19 @@ addEventListener("pagehide", () => sessionStorage.setItem("co-scroll", JSON.stri
 addEventListener("popstate", async () => {
   const place = places[here()] ?? 0;
   await open();
-  scrollTo(0, place);
+  restore(place);
 });
+
+// A view may grow after it was opened: it is scrolled until it is where it was, or the person does something.
+function restore(place) {
+  const done = new AbortController(), { signal } = done;
+  const follow = () => { scrollTo(0, place); if (Math.ceil(scrollY) >= place) done.abort(); };
+  const grown = new ResizeObserver(follow);
+  signal.addEventListener("abort", () => grown.disconnect());
+  leave.signal.addEventListener("abort", () => done.abort());
+  for (const one of ["wheel", "pointerdown", "keydown"]) addEventListener(one, () => done.abort(), { signal });
+  grown.observe(main);
+}
 addEventListener("click", (event) => {
   const link = event.target.closest?.("a[href]"), { metaKey, ctrlKey, shiftKey, altKey } = event;
   if (!link || event.defaultPrevented || event.button || metaKey || ctrlKey || shiftKey || altKey) return;

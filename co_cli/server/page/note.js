@@ -15,7 +15,7 @@ const diffLine = (line) => html`<span class=${{ "+": "added", "-": "removed", "@
 </span>`;
 
 export async function open(main, context) {
-  const { rest, query, signal, go, toast, setKeys, onChange } = context;
+  const { rest, query, session, signal, go, toast, setKeys, onChange } = context;
   let ref = rest, opened = !sample.on, note, shown, past, backlinks = [], current, observer;
 
   // -- reading
@@ -189,7 +189,10 @@ export async function open(main, context) {
       ${history.left_out.map((text) => html`<p class="small warn">${text}</p>`)}</section>`;
   };
 
-  const bar = () => html`<div class="bar-of-note"><div class="grow"><p class="soft small path">${note.path}</p>
+  const inVault = (path) => path.startsWith(session.vault) ? path.slice(session.vault.length + 1) : path;
+
+  const bar = () => html`<div class="bar-of-note"><div class="grow">
+      <p class="soft small path" title=${note.path}>${inVault(note.path)}</p>
       <h1 title=${note.title}>${note.title}</h1></div>
     <div class="row">${hits()}
       ${shown.writable && !sample.on ? html`<button @click=${startEdit} title="Edit (e)">Edit</button>` : nothing}
