@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tests.server.browser import PHONE, inspect, until
+from tests.server.browser import PHONE, held, inspect, until
 from tests.server.conftest import Server
 
 
@@ -153,3 +153,24 @@ def test_the_palette_opens_notes_asks_and_does_what_keys_do(page: Any) -> None:
     page.wait_for_selector(".palette input")
     page.keyboard.press("Escape")
     until(page, "!document.querySelector('co-palette')")
+
+
+def test_a_view_that_is_late_shows_a_skeleton_until_it_is_there(page: Any) -> None:
+    page.wait_for_selector("input[type=search]")
+    with held(page, "**/api/v1/map"):
+        page.click("nav a:has-text('Map')")
+        until(page, "document.querySelector('main.coming .page:empty') && 1")
+    page.wait_for_selector(".map canvas")
+    until(page, "!document.querySelector('main.coming')")
+
+
+def test_the_palette_opens_a_note_in_a_new_tab_with_control_and_enter(page: Any) -> None:
+    page.wait_for_selector("input[type=search]")
+    page.keyboard.press("Control+k")
+    page.wait_for_selector(".palette input")
+    page.keyboard.type("soup thurs")
+    page.wait_for_selector("#options[aria-busy=false] [aria-selected=true]:has-text('Soup on Thursdays')")
+    with page.context.expect_page() as opened:
+        page.keyboard.press("Control+Enter")
+    opened.value.wait_for_selector("h1:has-text('Soup on Thursdays')")
+    assert page.evaluate("location.pathname") == "/"
