@@ -37,8 +37,11 @@ COST = {
     "web": Bench("the page in a browser: opening it, typing, a changed file", 10_000),
     "lancedb": Bench("one search, compared with LanceDB if it is installed", 10_000),
     "ripgrep": Bench("one cold search, compared with ripgrep if it is installed", 10_000),
-    "team": Bench("PostgreSQL: how fast it is filled and asked (--passages)", 10_000),
+    "team": Bench("PostgreSQL: first sync, queries, HNSW's recall; SQLite's answers", 10_000),
     "team_load": Bench("64 clients search and 8 save for two minutes, on two servers", 2_000),
+    "team_search": Bench("16 clients search, without the reader and with it", 6_666),
+    "team_saves": Bench("20 clients save, through one server and through two", 2_000),
+    "team_push": Bench("a push of many files while two clients save, on two servers", 5_000),
     "skills": Bench("finding one of 1,000 skills, compared with listing all"),
 }
 QUALITY = {
@@ -103,7 +106,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-MODULES = {"reader": "reader.speed", "lancedb": "peers", "ripgrep": "peers", "compare": "bootstrap"}
+MODULES = {
+    "reader": "reader.speed",
+    "lancedb": "peers",
+    "ripgrep": "peers",
+    "team_saves": "team_load",
+    "team_search": "team_load",
+    "compare": "bootstrap",
+}
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -116,7 +126,7 @@ def make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("name", choices=BENCHES, metavar="NAME", help="a benchmark of the lists below")
     parser.add_argument("sets", nargs="*", metavar="SET", help="question sets in BEIR's layout, or files to compare")
-    parser.add_argument("--notes", "--passages", type=_counts, metavar="N[,N...]", help="how many to generate")
+    parser.add_argument("--notes", type=_counts, metavar="N[,N...]", help="how many to generate")
     parser.add_argument("--json", action="store_true", help="print JSON")
     return parser
 

@@ -21,7 +21,7 @@ from co_cli.evaluation.baselines import Desk, blend
 from co_cli.evaluation.running import Marks, mark_ranking
 from co_cli.evaluation.sets import EvalDocument, Question, read_set
 from co_cli.hits import Passage
-from co_cli.index.engine import IndexedFile
+from co_cli.index.stored import IndexedFile
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.editing import render_note
 from co_cli.notes.note import Note, read_note

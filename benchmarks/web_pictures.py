@@ -29,7 +29,7 @@ READY = "document.querySelector('{}')?.innerText && 1"
 SAID = "By the way: I prefer green tea in the morning now."
 FRAME = """
 <style>body { margin: 0; padding: 12px 20px; font: 17px system-ui; background: #fff }
-img, pre { width: 100%; box-sizing: border-box; margin: 0; border: 1px solid #bbb; border-radius: 6px }
+img, pre { max-width: 100%; box-sizing: border-box; margin: 0; border: 1px solid #bbb; border-radius: 6px }
 pre { padding: 12px 20px; font-size: 15px } p { margin: 14px 0 8px; font-weight: 600 }</style>
 """
 
@@ -138,8 +138,8 @@ def _memory(home: str) -> None:
             taken = base64.b64encode(page.locator(selector).first.screenshot()).decode()
             parts.append(f"<p>{what}</p><img src='data:image/png;base64,{taken}'>")
 
-        page.goto(f"{url}/note/conversation:tea")
-        show("Propose: a model finds a memory in what you said", "main article")
+        page.goto(f"{url}/conversation/conversation:tea")
+        show("Propose: a model finds a memory in what you said", ".turns")
         page.goto(f"{url}/review")
         show("↓ Review: you see what it would replace, and press a", ".detail")
         page.keyboard.press("a")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal, get_args
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple, get_args
 
-Role = Literal["read", "write", "admin"]
+Role = Literal["metrics", "read", "write", "admin"]
 ROLES: tuple[Role, ...] = get_args(Role)
-"""Each may do what those before it may."""
+"""Each may do what those before it may. `metrics` may ask how the server is, and nothing about notes."""
+
+PER_SECOND = 60
+"""Requests of one token that a server answers, if nothing else is said; as many may come at once after a pause."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +23,24 @@ class Token:
     vault: str
     """The only vault that it opens: its folder, or its name in a team's database."""
     created: str = ""
+    expires: str = ""
+    """The moment from which on it is refused; empty: never."""
+    per_second: int = 0
+    """Requests that each server answers; 0: as many as for any other token."""
+    last_used: str = field(default="", compare=False)
+    """Up to five minutes late."""
 
     def may(self, role: Role) -> bool:
         return ROLES.index(self.role) >= ROLES.index(role)
+
+    def has_expired(self, now: str) -> bool:
+        return bool(self.expires) and self.expires <= now
+
+
+class TokenChange(NamedTuple):
+    """That somebody created, rotated or revoked a token."""
+
+    moment: str
+    who: str
+    action: str
+    """Such as `created the token mara (write)`."""

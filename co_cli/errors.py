@@ -82,6 +82,13 @@ class InvalidInputError(KnowledgeError):
     """Text, a date, a filter or a limit that is not valid."""
 
 
+class KeyReusedError(InvalidInputError):
+    """A key for one save that came with another one before."""
+
+    def __init__(self) -> None:
+        super().__init__("this Idempotency-Key came with another save before: send a new one for each save")
+
+
 class SecretError(InvalidInputError):
     """New text that has a key, a token or a password in it."""
 

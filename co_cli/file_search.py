@@ -11,9 +11,9 @@ from typing import NamedTuple
 from co_cli.errors import IndexUnavailableError
 from co_cli.hits import Filters, Hit, Passage, Searched, SearchResult, State
 from co_cli.index.derivation import searched_fields, spoken_path
-from co_cli.index.engine import EXPIRED
 from co_cli.index.filter_table import requirements
 from co_cli.index.grep import GrepMatch, Needles, Place, grep, meets
+from co_cli.index.stored import EXPIRED
 from co_cli.notes.note import Note
 from co_cli.notes.properties import properties_text
 from co_cli.retrieval.grammar import Node

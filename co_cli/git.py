@@ -44,6 +44,14 @@ LONGEST_NAME, LONGEST_PATH = 255, 800
 """Bytes. Disks take no longer names, and PostgreSQL indexes no longer paths once they are folded."""
 OUTGOING = "refs/co-cli/outgoing"
 """Commits that are not pushed yet."""
+DROPPED = "refs/co-cli/dropped"
+"""Below it, the newest commits of histories that were rewritten at the remote: git deletes what no ref leads to."""
+WITH_DROPPED = ("HEAD", f"--glob={DROPPED}/*")
+"""Where a log begins that has their commits, too."""
+MOST_COMMITS = 10_000
+"""Of one push, that are asked for their authors."""
+AT_ONCE = 500
+"""Paths in one call of git."""
 
 
 class GitFile(NamedTuple):
@@ -52,6 +60,28 @@ class GitFile(NamedTuple):
     mode: str
     blob: str
     size: int
+
+
+class CommitDifference(NamedTuple):
+    """How two commits differ."""
+
+    changes: dict[str, tuple[str | None, str | None]]
+    """The blobs of each path in both; None where there is no file that a server can have."""
+    skipped: dict[str, str]
+    """What the new one has and no server can have, of what changed, with the reasons."""
+    paths: set[str]
+    """Everything that changed."""
+    sizes: dict[str, int]
+    """Bytes of the blobs."""
+
+
+class Edit(NamedTuple):
+    """What one commit did to a file."""
+
+    author: str
+    commit: str
+    blob: str | None
+    """None if it removed the file."""
 
 
 class Group(NamedTuple):
@@ -144,55 +174,116 @@ class Repository:
     def author_of(self, commit: str) -> str:
         return self._text("show", "-s", "--format=%an", commit)
 
-    def files(self, tree: str | None) -> dict[str, GitFile]:
-        """Every plain file of a tree or commit that can be on a disk; nothing before the first one."""
-        return self._listed(tree)[0]
+    def files(self, tree: str | None, paths: Sequence[str] | None = None) -> dict[str, GitFile]:
+        """Every plain file of a tree or commit that can be on a disk, or of these paths; nothing before the first."""
+        if paths is None:
+            return self._listed(tree)[0]
+        found: dict[str, GitFile] = {}
+        for start in range(0, len(paths), AT_ONCE):
+            found |= self._listed(tree, paths[start : start + AT_ONCE])[0]
+        return found
 
     def skipped(self, tree: str | None) -> dict[str, str]:
         """What `files` leaves out of a tree, with the reasons."""
         return self._listed(tree)[1]
 
-    def _listed(self, tree: str | None) -> tuple[dict[str, GitFile], dict[str, str]]:
+    def _listed(self, tree: str | None, paths: Sequence[str] = ()) -> tuple[dict[str, GitFile], dict[str, str]]:
         found: dict[str, GitFile] = {}
         skipped: dict[str, str] = {}
-        listed = self.run("ls-tree", "-r", "-z", "-l", "--full-tree", tree).stdout if tree else b""
-        for entry in listed.split(b"\0")[:-1]:
+        asked = ("ls-tree", "-r", "-z", "-l", "--full-tree", str(tree), "--", *paths)
+        for entry in self.run(*asked).stdout.split(b"\0")[:-1] if tree else ():
             about, _, name = entry.partition(b"\t")
             mode, _, blob, size = about.decode().split()
-            path, why = _path_of(name)
-            if mode not in PLAIN_FILES:
-                why = KINDS.get(mode[:2], "not a file")
-            elif int(size) > self._largest.get(os.path.basename(path), LARGEST):
-                why = f"has {int(size):,} bytes"
+            path, why = self._place(mode, name, int(size) if size.isdigit() else 0)
             if why:
                 skipped[path] = why
             else:
                 found[path] = GitFile(mode, blob, int(size))
         return found, skipped
 
-    def changes(self, old: str | None, new: str) -> dict[str, tuple[str | None, str | None]]:
-        """The paths in which two commits differ, with the blobs of both; None where a file is not there.
+    def _place(self, mode: str, name: bytes, size: int) -> tuple[str, str]:
+        """The path of an entry of a tree, and why no server has a file there; an empty reason if it can have one."""
+        path, why = _path_of(name)
+        if mode not in PLAIN_FILES:
+            why = KINDS.get(mode[:2], "not a file")
+        elif size > self._largest.get(os.path.basename(path), LARGEST):
+            why = f"has {size:,} bytes"
+        return path, why
 
-        Removed files come first: another one may have the name of their folder. A file with a limit of its own, such as
-        an ignore file, stays as it was if it becomes too large, so that nothing that it hides comes to light.
+    def difference(self, old: str | None, new: str) -> CommitDifference:
+        """How two commits differ; only what differs is looked at.
+
+        A file with a limit of its own, such as an ignore file, stays as it was if it becomes too large, so that nothing
+        that it hides comes to light.
         """
-        files, skipped = self._listed(new)
-        before, after = ({path: file.blob for path, file in of.items()} for of in (self.files(old), files))
-        after |= {path: before[path] for path in skipped if path in before and os.path.basename(path) in self._largest}
-        paths = sorted({path for path, _ in before.items() ^ after.items()}, key=lambda path: (path in after, path))
-        return {path: (before.get(path), after.get(path)) for path in paths}
+        if old is None:
+            files, skipped = self._listed(new)
+            sizes = {file.blob: file.size for file in files.values()}
+            added = dict[str, tuple[str | None, str | None]]({path: (None, file.blob) for path, file in files.items()})
+            return CommitDifference(added, skipped, {*files, *skipped}, sizes)
+        asked = ("diff-tree", "-r", "-z", "--no-renames", "--ignore-submodules=none", old, new)
+        parts = self.run(*asked).stdout.split(b"\0")[:-1]
+        entries = [(about.decode()[1:].split(), name) for about, name in zip(parts[::2], parts[1::2], strict=True)]
+        pairs = (pair for about, _ in entries for pair in zip(about[:2], about[2:4], strict=True))
+        sizes = self.sizes(blob for mode, blob in pairs if mode in PLAIN_FILES)
+        found, skipped, paths = dict[str, tuple[str | None, str | None]](), dict[str, str](), set[str]()
+        for (old_mode, new_mode, old_blob, new_blob, _), name in entries:
+            path, unheld = self._place(old_mode, name, sizes.get(old_blob, 0))
+            _, why = self._place(new_mode, name, sizes.get(new_blob, 0))
+            before, after = None if unheld else old_blob, None if why else new_blob
+            if why and int(new_mode):
+                skipped[path] = why
+                after = before if self.stays(path) else None
+            paths.add(path)
+            if before != after:
+                found[path] = (before, after)
+        return CommitDifference(found, skipped, paths, sizes)
 
-    def texts(self, blobs: Iterable[str]) -> dict[str, bytes]:
-        """What these blobs hold."""
+    def stays(self, path: str) -> bool:
+        """Whether a file stays as it was if it becomes too large."""
+        return os.path.basename(path) in self._largest
+
+    def sizes(self, blobs: Iterable[str]) -> dict[str, int]:
+        """How many bytes these blobs have."""
+        given = "".join(f"{blob}\n" for blob in sorted(set(blobs))).encode()
+        said = self.run("cat-file", "--batch-check", given=given).stdout.decode() if given else ""
+        lines = [line.split() for line in said.splitlines()]
+        missing = next((line[0] for line in lines if len(line) != 3), None)
+        if missing:
+            raise self._lacks(missing)
+        return {blob: int(size) for blob, _, size in lines}
+
+    def edits(self, old: str | None, new: str) -> dict[str, list[Edit]]:
+        """What each commit since `old` did to the files that it changed, oldest first. Merges are left out."""
+        asked = ["log", "--raw", "-z", "--no-abbrev", "--no-renames", "--no-merges", "--root", "--topo-order"]
+        asked += [f"--max-count={MOST_COMMITS}", "--format=%x1e%H%x1f%an", new, *([f"^{old}"] if old else []), "--"]
+        found: dict[str, list[Edit]] = {}
+        commit = author = ""
+        parts = iter(self.run(*asked).stdout.split(b"\0")[:-1])
+        for part in parts:
+            if part.startswith(b"\x1e"):
+                commit, _, author = part[1:].decode("utf-8", "replace").partition("\x1f")
+                continue
+            _, mode, _, blob, _ = part.decode().strip().split()
+            made = Edit(author, commit, blob if mode in PLAIN_FILES else None)
+            found.setdefault(_path_of(next(parts))[0], []).insert(0, made)
+        return found
+
+    def texts(self, blobs: Iterable[str], required: bool = True) -> dict[str, bytes]:
+        """What these blobs hold. Raises GitError if one is not here, unless they are not required."""
         wanted = sorted(set(blobs))
-        out = self.run("cat-file", "--batch", given="".join(f"{blob}\n" for blob in wanted).encode()).stdout
+        given = "".join(f"{blob}\n" for blob in wanted).encode()
+        out = self.run("cat-file", "--batch", given=given).stdout if wanted else b""
         found: dict[str, bytes] = {}
         place = 0
         for blob in wanted:
             end = out.index(b"\n", place)
             about = out[place:end].split()
             if len(about) != 3:
-                raise GitError(f"{self.root} lacks the object {blob}: `git fsck` says what else is missing")
+                if required:
+                    raise self._lacks(blob)
+                place = end + 1
+                continue
             found[blob] = out[end + 1 : end + 1 + int(about[2])]
             place = end + 2 + int(about[2])
         return found
@@ -218,7 +309,7 @@ class Repository:
 
         The same groups on the same parent give the same commits, wherever they are made.
         """
-        files = self.files(parent)
+        files = self.files(parent, sorted({path for group in groups for path in group.texts}))
         stream, tips = bytearray(), list[int]()
         for group in groups:
             lines = bytearray()
@@ -266,7 +357,23 @@ class Repository:
         if not self.remote() or not commit or head == commit:
             return
         if head is None or head in (self.common(head, commit), self._fork_point(head)):
+            self.keep_dropped(head, commit)
             self.move_branch(commit, head)
+
+    def keep_dropped(self, old: str | None, new: str) -> None:
+        """Keep the history of a branch that was moved from one commit to another, if the other does not contain it."""
+        if old and self.common(old, new) != old:
+            self.run("update-ref", f"{DROPPED}/{old}", old)
+
+    def dropped_commits(self) -> set[str]:
+        """Every commit of histories that were rewritten."""
+        return set(self._text("rev-list", f"--max-count={MOST_COMMITS}", WITH_DROPPED[1], "--not", "HEAD").split())
+
+    def dropped(self) -> list[tuple[str, float]]:
+        """The newest commits of histories that were rewritten, and when they were committed; the latest first."""
+        asked = ("for-each-ref", "--sort=-committerdate", "--format=%(objectname) %(committerdate:unix)", DROPPED)
+        lines = (line.split() for line in self._text(*asked).splitlines())
+        return [(commit, float(moment)) for commit, moment in lines]
 
     def run(
         self, *arguments: str, given: bytes = b"", check: bool = True, seconds: float = SECONDS
@@ -318,6 +425,9 @@ class Repository:
             return os.lstat(os.path.join(self.root, path)).st_size > LARGEST
         except OSError:  # not there
             return False
+
+    def _lacks(self, blob: str) -> GitError:
+        return GitError(f"{self.root} lacks the object {blob}: `git fsck` says what else is missing")
 
     def _failure(self, what: str, done: subprocess.CompletedProcess[bytes]) -> GitError:
         said = " ".join((done.stderr or done.stdout).decode("utf-8", "replace").split())

@@ -14,6 +14,8 @@ WEAK_SHARE = 0.4
 reader and 8 hits, that saves 8 % of the text and loses no answer."""
 NEAREST = 3
 """Hits of an `absent` result that are shown although they share no word with the query."""
+UNMATCHED = "no note passes"
+"""How `understood` begins to say which filter left nothing to search."""
 
 
 class Passage(NamedTuple):
@@ -118,6 +120,11 @@ class SearchResult:
     """Words of the vault that are spelled like those of a query that found nothing."""
     meta: dict[str, Any] = field(default_factory=dict[str, Any])
     """How it was ranked: profile, weights, how many candidates, trust in words, milliseconds."""
+
+
+def is_filtered_out(found: SearchResult) -> bool:
+    """Whether no note passes the filters: then nothing was looked at, and it is no question without an answer."""
+    return not found.hits and any(text.startswith(UNMATCHED) for text in found.understood)
 
 
 def worth_showing(found: SearchResult) -> list[Hit]:

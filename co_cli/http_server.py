@@ -70,12 +70,15 @@ class TokenGuard:
         identify: Callable[[HTTPConnection], Awaitable[str | None]],
         hosts: Collection[str],
         is_public: Callable[[HTTPConnection], bool] = lambda _: False,
+        ways_in: Callable[[HTTPConnection], Mapping[str, str]] = lambda _: {},
     ) -> None:
         """`identify` names the token of a request; None if it has none, or an unknown one.
 
-        `notes.example:*` in `hosts` stands for any port. `is_public`: requests that need no token.
+        `notes.example:*` in `hosts` stands for any port. `is_public`: requests that need no token. `ways_in`: where to
+        get one, by the name of the way, for requests that are refused.
         """
         self._app, self._identify, self._hosts, self._is_public = app, identify, hosts, is_public
+        self._ways_in = ways_in
         self._open: Counter[str] = Counter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -83,9 +86,10 @@ class TokenGuard:
             await self._app(scope, receive, send)
             return
         request = HTTPConnection(scope)
-        name = request.state.token_name = await self._identify(request)
-        refused = self._refusal(request, name)
         connection: GuardedConnection | None = scope["state"].get("connection")  # a test client has none
+        with connection.identifying() if connection else contextlib.nullcontext():
+            name = request.state.token_name = await self._identify(request)
+        refused = self._refusal(request, name)
         with connection.answering(name is not None) if connection else contextlib.nullcontext():
             if refused or name is None:
                 await (refused or self._app)(scope, receive, send)
@@ -113,8 +117,10 @@ class TokenGuard:
     def _refusal(self, request: HTTPConnection, name: str | None) -> Response | None:
         origin = request.headers.get("origin")
         if name is None and not self._is_public(request):
-            challenge = {"WWW-Authenticate": 'Bearer error="invalid_token"'}
-            return JSONResponse({"error": "invalid_token"}, 401, challenge)
+            is_known = self._is_known(request.headers.get("host", ""))
+            ways: Mapping[str, str] = self._ways_in(request) if is_known else {}
+            challenge = ", ".join(['Bearer error="invalid_token"', *(f'{way}="{url}"' for way, url in ways.items())])
+            return JSONResponse({"error": "invalid_token", **ways}, 401, {"WWW-Authenticate": challenge})
         if not self._is_known(request.headers.get("host", "")):
             return PlainTextResponse("Invalid Host header", 421)
         if origin and not self._is_known(origin.removeprefix("http://").removeprefix("https://")):
@@ -124,6 +130,7 @@ class TokenGuard:
         return None
 
     def _is_known(self, host: str) -> bool:
+        host = host.lower()
         return host in self._hosts or f"{host.rpartition(':')[0]}:*" in self._hosts
 
 
@@ -186,14 +193,13 @@ def receive_again(body: bytes, receive: Receive) -> Receive:
 class Buckets:
     """How many requests each of many has left. A bucket fills up again over time."""
 
-    def __init__(self, size: int, per_second: float) -> None:
-        self._size, self._per_second = size, per_second
+    def __init__(self) -> None:
         self._left: dict[str, tuple[float, float]] = {}
 
-    def take(self, name: str) -> bool:
+    def take(self, name: str, size: int, per_second: float) -> bool:
         now = time.monotonic()
-        left, at = self._left.pop(name, (self._size, now))
-        left = min(self._size, left + (now - at) * self._per_second)
+        left, at = self._left.pop(name, (size, now))
+        left = min(size, left + (now - at) * per_second)
         self._left[name] = (left - 1 if left >= 1 else left, now)
         if len(self._left) > ADDRESSES:
             del self._left[next(iter(self._left))]  # whoever took nothing for the longest time
@@ -237,6 +243,18 @@ class GuardedConnection(asyncio.Protocol):
     def abort(self) -> None:
         self._forget()
         self._transport.abort()
+
+    @contextlib.contextmanager
+    def identifying(self) -> Generator[None]:
+        """The clock stands still: a database that is away may take longer to say so than a client may."""
+        loop, ticking = asyncio.get_running_loop(), not self._deadline.cancelled()
+        left = self._deadline.when() - loop.time()
+        self._deadline.cancel()
+        try:
+            yield
+        finally:
+            if ticking and not self._transport.is_closing():
+                self._deadline = loop.call_later(left, self.abort)
 
     @contextlib.contextmanager
     def answering(self, known: bool) -> Generator[None]:
@@ -304,12 +322,22 @@ def address_of_client(request: HTTPConnection) -> str:
     The last address in X-Forwarded-For is the one that the proxy itself saw; clients can write the others.
     """
     peer = request.client.host if request.client else ""
-    try:
-        is_private = ipaddress.ip_address(peer).is_private
-    except ValueError:
-        is_private = False
-    said = request.headers.getlist("x-forwarded-for") if is_private else []
+    said = request.headers.getlist("x-forwarded-for") if _is_private(peer) else []
     return f"{peer} {said[-1].rpartition(',')[2].strip()}" if said else peer
+
+
+def address_of_site(request: HTTPConnection) -> str:
+    """What a client calls this site, such as `https://notes.example`: a proxy in a private network knows it."""
+    peer = request.client.host if request.client else ""
+    said = request.headers.get("x-forwarded-proto", "").strip() if _is_private(peer) else ""
+    return f"{said if said in ('http', 'https') else request.url.scheme}://{request.headers.get('host', '')}"
+
+
+def _is_private(peer: str) -> bool:
+    try:
+        return ipaddress.ip_address(peer).is_private
+    except ValueError:
+        return False
 
 
 def refusal(status: int, kind: str, message: str) -> Response:

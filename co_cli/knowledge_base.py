@@ -135,6 +135,7 @@ class KnowledgeBase(Protocol, metaclass=Entrance):
         fields: Mapping[str, object] | None = None,
         version: str | None = None,
         path: str | None = None,
+        keep: bool = False,
     ) -> Saved:
         """Change a note's text or single fields."""
         ...

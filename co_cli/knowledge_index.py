@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import struct
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -32,6 +32,7 @@ from co_cli.index.embed import Embedded, VaultEmbedding, embed_text
 from co_cli.index.engine import Engine
 from co_cli.index.indexed_notes import IndexedNotes, LastSeen, Tiers, UseCounts
 from co_cli.index.sqlite.sqlite_engine import SqliteEngine
+from co_cli.index.stored import IndexedFile, ReadyVectors
 from co_cli.notes.files import is_empty_folder, sweep_temporary
 from co_cli.notes.store import NoteStore, hash_of_file
 from co_cli.paths import is_inside
@@ -172,8 +173,13 @@ class KnowledgeIndex:
         self.seen.unread[self.origin] = [path for path, reason in report.skipped if "cannot be read" in reason]
         return report
 
-    def index_file(self, source: str | None, path: str | os.PathLike[str], embed: bool = True) -> None:
-        """Index one file now. The path is absolute or inside the vault, and the note must be of this source, if any."""
+    def index_file(
+        self, source: str | None, path: str | os.PathLike[str], embed: bool = True, ready: ReadyVectors | None = None
+    ) -> bool:
+        """Index one file now. The path is absolute or inside the vault, and the note must be of this source, if any.
+
+        `ready`: vectors that were made ahead. Returns whether something waited for a vector.
+        """
         from co_cli.index.sync import Unreadable, read_file  # parsers
 
         self._check_source(source)
@@ -185,11 +191,37 @@ class KnowledgeIndex:
         if file.note is not None and source is not None and file.note.source != source:
             raise InvalidInputError(f"{inside} is of the source {file.note.source}, not {source!r}")
         with self.engine.writing() as writer:
-            writer.put_files(writer.add_vault(self.origin), [file])
-        if self.context.on_change:
-            self.context.on_change(self.notes, SyncReport(changed=[inside]), True)
+            waits = writer.put_files(writer.add_vault(self.origin), [file], ready)
+        self._saved(SyncReport(changed=[inside]))
         if embed:
             self.embed_saved()
+        return waits > 0
+
+    def index_files(self, paths: Collection[str]) -> None:
+        """Index these files of the vault now, and look at no others. Each must be a file that a sync would look at."""
+        from co_cli.index.sync import Unreadable, read_file  # parsers
+
+        files: list[IndexedFile] = []
+        for path in paths:
+            try:
+                files.append(read_file(self.origin, path, self.limit))
+            except Unreadable as error:
+                raise NoteFileError(f"{path} {error}") from None
+        if not files:
+            return
+        with self.engine.writing() as writer:
+            writer.put_files(writer.add_vault(self.origin), files)
+        self._embed_written()
+        if self.context.on_change:
+            self.context.on_change(self.notes, SyncReport(changed=[file.path for file in files]), False)
+
+    def _saved(self, report: SyncReport) -> None:
+        """Say that a save or a removal changed the index: if other servers wait for it, when they do no longer."""
+        on_change, authority = self.context.on_change, self.context.authority
+        if on_change and authority:
+            authority.afterwards(lambda: on_change(self.notes, report, True))
+        elif on_change:
+            on_change(self.notes, report, True)
 
     def remove_stale(self, source: str, current_paths: Collection[str | os.PathLike[str]]) -> int:
         """Forget the notes of a source whose paths are not among these. Returns how many."""
@@ -208,8 +240,8 @@ class KnowledgeIndex:
                 dropped = writer.drop_files(writer.add_vault(self.origin), paths)
         except IndexUnavailableError:
             return []  # the next sync takes them out
-        if self.context.on_change and dropped:
-            self.context.on_change(self.notes, SyncReport(removed=dropped), True)
+        if dropped:
+            self._saved(SyncReport(removed=dropped))
         return dropped
 
     def drop_missing(self) -> list[str]:
@@ -391,7 +423,11 @@ class KnowledgeIndex:
 
     def opens(self, path: str) -> bool:
         """Whether a sync would look at this file. Nothing else may be opened by a ref."""
-        return would_list(self.origin, path, self.exclude)
+        return bool(self.opened([path]))
+
+    def opened(self, paths: Iterable[str]) -> list[str]:
+        """Those of these paths that a sync would look at."""
+        return would_list(self.origin, paths, self.exclude)
 
     def odd(self) -> list[tuple[str, str]]:
         """What is there and cannot be read at all, such as links, and files without permission."""

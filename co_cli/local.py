@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from co_cli.activity import Activity
 from co_cli.embedding.embedders import Embedders
 from co_cli.errors import InvalidInputError, KnowledgeError
-from co_cli.hits import SearchResult
+from co_cli.hits import SearchResult, is_filtered_out
 from co_cli.index.engine import Engine
 from co_cli.index.filter_table import FilterOptions
 from co_cli.knowledge_index import KnowledgeIndex
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from co_cli.notes.note import Note
     from co_cli.reports import Progress, SyncReport
     from co_cli.retrieval.explain import Explanation
-    from co_cli.saves import Forgotten, OnRelated, Saved
+    from co_cli.saves import Forgotten, OnRelated, Saved, SaveKey
     from co_cli.saving.lookup import Lookup
     from co_cli.saving.writer import VaultWriter
     from co_cli.searching.context import Context
@@ -135,7 +135,12 @@ class LocalKnowledgeBase:
         return found
 
     def track(self, found: SearchResult) -> None:
-        """Log a result that was found without `track`. Front ends do so after showing it."""
+        """Log a result that was found without `track`. Front ends do so after showing it.
+
+        If no note passes the filters, nothing was asked of the notes, and nothing is logged.
+        """
+        if is_filtered_out(found):
+            return
         with_skills = any(hit.source == "skill" for hit in found.hits)
         skills = [origin.root for *_, origin in self.skills.folders()] if with_skills else []
         self.activity.searched(found, [origin.root for origin in self.vault.linked], skills)
@@ -215,13 +220,14 @@ class LocalKnowledgeBase:
         supersedes: str | Sequence[str] = (),
         on_related: OnRelated = "report",
         path: str | None = None,
+        key: SaveKey | None = None,
     ) -> Saved:
         """Save a note. It can be found when this returns.
 
         `fields` are any other frontmatter keys, such as `importance`. `tier` chooses the vault to save to: `user`,
         `project` or `team`; None is this one. `supersedes` are notes that this one replaces. `path` is its file in
         the folder of its kind, such as `people/mara.md`, or a folder such as `people/`; a file that exists is not
-        overwritten.
+        overwritten. With a `key` that a save had before, nothing is saved, and the answer is the same.
 
         If a note has the same text already, ignoring case, white space and punctuation, the outcome is `duplicate` and
         nothing is written. Otherwise a new note is written, and `related` names up to three similar memories;
@@ -230,7 +236,7 @@ class LocalKnowledgeBase:
         from co_cli.saves import Draft  # a search does without it
 
         draft = Draft(content, title, tags, category, provenance, source, fields, tier, supersedes, on_related, path)
-        return self.writer().save(draft)
+        return self.writer().save(replace(draft, key=key))
 
     def update(
         self,
@@ -243,17 +249,18 @@ class LocalKnowledgeBase:
         fields: Mapping[str, object] | None = None,
         version: str | None = None,
         path: str | None = None,
+        keep: bool = False,
     ) -> Saved:
         """Change a note's text or single fields; every other byte stays. None in `fields` removes a field.
 
         `version` is the `note.version` that the change is based on: if the note has another version by now, nothing is
-        written and NoteConflictError is raised. Without it, a text that is replaced is kept in the trash.
+        written and NoteConflictError is raised. Without it, or with `keep`, replaced text is kept in the trash.
 
         `path` moves its file, as `remember` takes it. Links that would break are updated, and `detail` says where.
         """
         from co_cli.saves import Change  # a search does without it
 
-        return self.writer().update(ref, Change(content, title, tags, category, fields, version, path))
+        return self.writer().update(ref, Change(content, title, tags, category, fields, version, path, keep))
 
     def forget(self, ref: str) -> Forgotten:
         """Move a note to the vault's trash."""

@@ -2,7 +2,8 @@
 
 Everything goes through `logging`, under the name `co_cli`. A program that uses the library decides itself what to do
 with it; only a `co` command or server (`settings.this_process`) writes the file, and with `--verbose` to stderr.
-Notes and queries are never logged: what an error quotes is shortened, and secrets are masked.
+Notes and queries are never logged: what an error quotes is shortened, and secrets are masked. `ServerLog` writes the
+same lines to the stderr of a server.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ import sys
 import time
 import traceback
 from contextlib import suppress
+from contextvars import ContextVar
+from functools import lru_cache
 from logging.handlers import RotatingFileHandler
 from typing import Any
 
@@ -28,6 +31,8 @@ MAX_BYTES = 1_000_000
 BACKUPS = 2
 MAX_MESSAGE = 500
 LONG_QUOTE = re.compile(r"""(['"`])(?:(?!\1).){41,}?\1""", re.DOTALL)
+REQUEST: ContextVar[str] = ContextVar("request", default="")
+"""The id of the request that is being answered: every line that is logged meanwhile has it."""
 
 
 class CommandLog(RotatingFileHandler):
@@ -39,7 +44,8 @@ class CommandLog(RotatingFileHandler):
     def emit(self, record: logging.LogRecord) -> None:
         if this_process.command is None:
             return
-        if this_process.verbose and sys.stderr is not None:  # pyright: ignore[reportUnnecessaryComparison]
+        shown = logging.getLogger().handlers  # a server shows everything in its own way
+        if this_process.verbose and not shown and sys.stderr is not None:  # pyright: ignore[reportUnnecessaryComparison]
             print(f"co: {record.levelname.lower()}: {_one_line(record.getMessage())}", file=sys.stderr)
         path, level = destination()
         if path is None or record.levelno < level:
@@ -108,11 +114,22 @@ def as_json(record: logging.LogRecord) -> str:
         "command": this_process.command,
         "pid": os.getpid(),
         "text": _one_line(record.getMessage()),
+        **({"request": REQUEST.get()} if REQUEST.get() else {}),
         **getattr(record, "fields", {}),
     }
     if record.exc_info and record.exc_info[1] is not None:
         entry["error"], entry["trace"] = _summary(record.exc_info[1]), _trace(record.exc_info[1])
     return json.dumps(entry, default=str)
+
+
+def as_text(record: logging.LogRecord) -> str:
+    """The same for a person in a terminal."""
+    fields = getattr(record, "fields", {})
+    level = f"{record.levelname.lower()}: " if record.levelno > logging.INFO else ""
+    about = "".join(f" {name}={fields[name]}" for name in ("ms", "token") if fields.get(name) is not None)
+    error = record.exc_info and record.exc_info[1]
+    lines = [f": {_summary(error)}", *(f"\n  {place}" for place in _trace(error))] if error else []
+    return f"co {this_process.command}: {level}{_one_line(record.getMessage())}{about}{''.join(lines)}"
 
 
 def _summary(error: BaseException) -> str:
@@ -131,6 +148,7 @@ def _trace(error: BaseException) -> list[str]:
     ]
 
 
+@lru_cache  # looking for secrets takes half a millisecond, and an access log repeats itself
 def _one_line(text: str) -> str:
     """Without secrets and long quotes: an error may quote a whole note."""
     text = " ".join(text.split())

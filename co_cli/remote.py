@@ -11,6 +11,7 @@ import os
 import time
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from urllib.parse import quote
+from uuid import uuid4
 
 from co_cli import errors
 from co_cli.errors import InvalidInputError, KnowledgeError, ServerUnavailableError, error_kind
@@ -42,6 +43,8 @@ Ack = Literal["indexed", "pushed"]
 TOKEN_VARIABLE = "CO_TOKEN"
 SECONDS = 60.0
 """How long an answer may take."""
+PAUSE = 1.0
+"""Before a save that got no answer is sent again."""
 TRIES = 5
 """Of a request that the server's limit refuses."""
 MOST_REFS = 50
@@ -108,25 +111,31 @@ class RemoteKnowledgeBase:
 
     def ask(self, method: str, path: str, answer: type[Answer], /, **values: Any) -> Answer:
         """Ask a route of the API. Its errors are raised here as they would be raised there."""
-        found = self._send(method, path, values)
+        return self._ask(method, path, answer, values)
+
+    def _ask(self, method: str, path: str, answer: type[Answer], values: dict[str, Any], key: str = "") -> Answer:
+        """`key`: a save that the server makes once, so that it can be sent again if no answer comes."""
+        found = self._send(method, path, values, key)
         for _ in range(TRIES):
             if found.status_code == 429:
                 time.sleep(float(found.headers.get("retry-after", 1)))
-                found = self._send(method, path, values)
+                found = self._send(method, path, values, key)
         if found.is_success:
             with contextlib.suppress(ValueError):  # a page, or the answer of some other server
                 return _checked(answer, found.json())
         raise self._error(found, path)
 
-    def _send(self, method: str, path: str, values: dict[str, Any]) -> httpx2.Response:
+    def _send(self, method: str, path: str, values: dict[str, Any], key: str = "") -> httpx2.Response:
         import httpx2
 
         given = {name: value for name, value in values.items() if value is not None}
-        in_query = method in ("GET", "DELETE")
+        sent: dict[str, Any] = {"params": given} if method in ("GET", "DELETE") else {"json": given}
+        sent |= {"headers": {"Idempotency-Key": key}} if key else {}
         try:
-            return self._http.request(
-                method, path, params=given if in_query else None, json=None if in_query else given
-            )
+            with contextlib.suppress(httpx2.TransportError) if key else contextlib.nullcontext():
+                return self._http.request(method, path, **sent)
+            time.sleep(PAUSE)  # the connection broke or timed out
+            return self._http.request(method, path, **sent)
         except httpx2.HTTPError as error:
             reason = str(error) or type(error).__name__
             raise ServerUnavailableError(f"{self.root} does not answer ({reason}): is `co serve` running?") from None
@@ -192,7 +201,7 @@ class RemoteKnowledgeBase:
             raise InvalidInputError("a server has one vault: leave out the tier")
         draft = Draft(content, title, tags, category, provenance, source, fields, None, supersedes, on_related, path)
         said = {name: value for name, value in fields_of(draft).items() if value not in (None, ())}
-        return self.ask("POST", "/notes", Saved, **said, ack=ack)
+        return self._ask("POST", "/notes", Saved, {**said, "ack": ack}, str(uuid4()))
 
     def update(
         self,
@@ -205,9 +214,10 @@ class RemoteKnowledgeBase:
         fields: Mapping[str, object] | None = None,
         version: str | None = None,
         path: str | None = None,
+        keep: bool = False,
         ack: Ack = "indexed",
     ) -> Saved:
-        change = Change(content, title, tags, category, fields, version, path)
+        change = Change(content, title, tags, category, fields, version, path, keep)
         return self.ask("PUT", _path(ref), Saved, **fields_of(change), ack=ack)
 
     def forget(self, ref: str) -> Forgotten:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
-from co_cli.values import OwnSource
+from co_cli.errors import KeyReusedError
+from co_cli.values import OwnSource, fields_of
 
 Outcome = Literal["created", "updated", "unchanged", "duplicate", "restored"]
 OnConflict = Literal["skip", "overwrite", "error"]
@@ -37,6 +39,7 @@ class Draft:
     on_related: OnRelated = "report"
     path: str | None = None
     """Its file in the folder of its kind, such as `people/mara.md`, or a folder: `people/`. None: by its title."""
+    key: SaveKey | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +55,8 @@ class Change:
     """The `note.version` that the change is based on; a note of another version is a conflict."""
     path: str | None = None
     """Where its file moves, in the folder of its kind, such as `people/mara.md`, or a folder: `people/`."""
+    keep: bool = False
+    """Keep a text that is replaced in the trash; without a version, it is always kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +108,28 @@ class Saved:
 def masked_text(count: int) -> str:
     """`2 secrets masked`."""
     return f"{count:,} secret{'' if count == 1 else 's'} masked"
+
+
+@dataclass(frozen=True, slots=True)
+class SaveKey:
+    """A client's key for one save, so that it can be sent again after a timeout. Both parts are hashes."""
+
+    key: str
+    """Who sent which key."""
+    request: str
+    """What was asked."""
+
+    def write(self, saved: Saved) -> str:
+        """An answer as it is kept."""
+        return json.dumps({**fields_of(saved), "related": [fields_of(note) for note in saved.related]})
+
+    def read(self, request: str, answer: str, seq: int | None = None) -> Saved:
+        """A kept answer to a request. Raises KeyReusedError if this is another request."""
+        if request != self.request:
+            raise KeyReusedError
+        told: dict[str, Any] = json.loads(answer)
+        told["related"], told["seq"] = tuple(Related(**note) for note in told["related"]), seq
+        return Saved(**told)
 
 
 @dataclass(frozen=True, slots=True)

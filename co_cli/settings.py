@@ -125,7 +125,7 @@ class Settings:
         "small large off", "small", "the model that reads the first results and orders them: small, large or off"
     )
     knowledge_reader_ms: int = _setting(
-        "bytes", 5_000, "milliseconds after which a search gives up reading", project_most=5_000
+        "bytes", 5_000, "milliseconds of processor time after which a search gives up reading", project_most=5_000
     )
     knowledge_hybrid_vector_weight: float = _setting("share", 0.7, "weight of meaning in the score (default 0.7)")
     knowledge_hybrid_text_weight: float = _setting("share", 0.3, "weight of words in the score (default 0.3)")
@@ -192,6 +192,14 @@ class Settings:
     )
     loading_servers: str | None = _own("path", None, "a JSON file that lists the MCP servers whose tools it may use")
     loading_seconds: float = _own("number", 120.0, "time limit for loading one address")
+    audit_days: int = _own("count", 0, "days that a team's audit log is kept; 0: for ever")
+    most_notes: int = _own("count", 0, "notes that the vault may have: more are refused; 0: any number")
+    oidc_issuer: str | None = _own("text", None, "the OpenID Connect provider that people sign in to `co serve` with")
+    oidc_client: str | None = _own("text", None, "the client's id at that provider; its secret is in CO_OIDC_SECRET")
+    oidc_claim: str = _own("text", "groups", "the claim with a person's groups")
+    oidc_groups: tuple[str, ...] = _own(
+        "list", (), "what groups may do, as GROUP=ROLE; *=read: everybody who can sign in"
+    )
     skill_folders: tuple[str, ...] = _setting(
         "paths", (), "more folders of skills, besides .agents/skills and .claude/skills in the project and your home"
     )

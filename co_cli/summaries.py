@@ -85,5 +85,7 @@ class Status:
     """Notes that are still indexed although their files are gone."""
     unread: tuple[tuple[str, str], ...] = ()
     """Entries of the vault that are not read, each with the reason: links, pipes, devices, undecodable names."""
+    unindexed: str | None = None
+    """Why searches by meaning are slow: many vectors without an index."""
     moved_aside: tuple[str, ...] = ()
     """Files that were search.db or activity.db, were damaged or replaced, and are kept under another name."""

@@ -204,6 +204,8 @@ def sync_vault(
             index.seen.unread[origin] = [""] if os.path.lexists(origin.path) else []
             notes = index.of(origin).notes.state().notes
             linked.append((origin.label, SyncReport(unchanged=notes, skipped=[(origin.path, str(error))])))
+    if seconds is None and vault.engine.unindexed():  # what failed is tried again
+        vault.engine.compact()
     return replace(report, linked=tuple(linked)) if linked else report
 
 

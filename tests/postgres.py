@@ -27,7 +27,16 @@ NOBODY = 65_534
 OPTIONS = "-c listen_addresses= -c max_connections=200 -c unix_socket_directories="
 FAST = "-c fsync=off -c shared_buffers=256MB -c max_wal_size=4GB -c autovacuum=off "
 """For a server that nobody kills, and that counts and locks nothing by itself."""
-
+POOLER = """
+[databases]
+* = host={server} user=postgres
+[pgbouncer]
+listen_addr =
+unix_socket_dir = {folder}
+logfile = {folder}/log
+auth_type = any
+pool_mode = {mode}
+"""
 
 _allowed = True
 """Whether the running test has the mark `postgres`."""
@@ -73,7 +82,7 @@ def new_database() -> str:
 
 
 @contextlib.contextmanager
-def own_server() -> Generator[tuple[Path, str]]:
+def own_server(options: str = "") -> Generator[tuple[Path, str]]:
     """A server that may be killed: its folder, and the address of its database. It writes to the disk in time."""
     shared = Path(os.environ[FOLDER])
     folder = Path(f"{shared}-{uuid.uuid4().hex[:8]}")
@@ -82,7 +91,7 @@ def own_server() -> Generator[tuple[Path, str]]:
     _make(folder)
     (folder / ".pg0").symlink_to(shared / ".pg0")
     try:
-        start_server(folder, "")
+        start_server(folder, options)
         yield folder, f"postgresql://postgres@/postgres?host={folder}"
     finally:
         control(folder, "stop", "-m", "immediate", check=False)
@@ -102,6 +111,29 @@ def replica_of(primary: Path) -> Generator[str]:
         yield f"postgresql://postgres@/postgres?host={folder}"
     finally:
         control(folder, "stop", "-m", "immediate", check=False)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def pooled(address: str, mode: str) -> Generator[str]:
+    """The address of a pgbouncer in front of a database. Skips the test where it is not installed."""
+    program = shutil.which("pgbouncer", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
+    if program is None:
+        pytest.skip("pgbouncer is not installed: apt install pgbouncer")
+    database, server = address.removeprefix("postgresql://postgres@/").split("?host=")
+    folder = Path(f"{server}-{uuid.uuid4().hex[:8]}")
+    _make(folder)
+    (folder / "pgbouncer.ini").write_text(POOLER.format(server=server, folder=folder, mode=mode))
+    other = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
+    process = subprocess.Popen([program, "-q", str(folder / "pgbouncer.ini")], **other)  # type: ignore[call-overload]
+    try:
+        while not (folder / ".s.PGSQL.6432").exists():
+            assert process.poll() is None, (folder / "log").read_text()
+            time.sleep(0.02)
+        yield f"postgresql://postgres@/{database}?host={folder}&port=6432"
+    finally:
+        process.terminate()
+        process.wait()
         shutil.rmtree(folder, ignore_errors=True)
 
 

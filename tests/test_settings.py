@@ -100,6 +100,12 @@ VALUES = {
     "loading_model": ("ollama:qwen3", "ollama:qwen3"),
     "loading_servers": ("servers.json", None),
     "loading_seconds": ("60", 60.0),
+    "audit_days": ("365", 365),
+    "most_notes": ("5000", 5000),
+    "oidc_issuer": ("https://login.example", "https://login.example"),
+    "oidc_client": ("co-notes", "co-notes"),
+    "oidc_claim": ("roles", "roles"),
+    "oidc_groups": ("staff=read, ops=admin", ("staff=read", "ops=admin")),
     "skill_folders": ("/team/skills, /own/skills,", ("/team/skills", "/own/skills")),
 }
 

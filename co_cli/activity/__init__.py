@@ -37,7 +37,8 @@ if TYPE_CHECKING:
 
     from co_cli.activity.events import Event, Spooled
     from co_cli.hits import SearchResult
-    from co_cli.index.engine import NoteKey, StoredNote
+    from co_cli.index.engine import NoteKey
+    from co_cli.index.stored import StoredNote
     from co_cli.reports import SyncReport
     from co_cli.settings import Settings
 
@@ -123,8 +124,11 @@ class Activity:
         prompt: str = "",
         given: str = "",
     ) -> None:
-        """Notes, each with `ref`, `why` and `tokens`, were added to an agent's prompt, as the text `given`."""
-        if notes and self.query_log != "off":
+        """Notes, each with `ref`, `why` and `tokens`, were added to an agent's prompt, as the text `given`.
+
+        A prompt for which there were none is logged, too, if the log has texts.
+        """
+        if (self.query_log == "on" and prompt) or (notes and self.query_log != "off"):
             named = tuple((to_utf8(note["ref"]), str(note["why"]), int(note["tokens"])) for note in notes)
             turn = AgentTurn(self.root, self.clock(), self.actor, conversation, run, len(named))
             turn = turn._replace(tokens=sum(tokens for *_, tokens in named))

@@ -64,9 +64,8 @@ class AgentSession(NamedTuple):
     ended: str
     """The last time that something happened."""
     prompt: str | None
-    """The first that was given notes, if the log has texts."""
+    """The first, if the log has texts."""
     prompts: int
-    """That were given notes."""
     notes: int
     tokens: int
     asked: int

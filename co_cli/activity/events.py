@@ -70,7 +70,7 @@ class Cited(NamedTuple):
 
 
 class AgentTurn(NamedTuple):
-    """A turn of an agent: notes that were added to its prompt, or that its answer cites."""
+    """A turn of an agent: its prompt and the notes that were added to it, or those that its answer cites."""
 
     root: str
     at: float

@@ -25,7 +25,7 @@ order by at desc limit :limit
 """
 GIVEN = """
 select at, front_end, conversation, notes, tokens, injected, cited from turns
-where vault_id = (select id from vaults where root = :root) and at < :before
+where vault_id = (select id from vaults where root = :root) and at < :before and (notes or cited is not null)
     and (:front_end is null or :front_end in (front_end, substr(front_end, 1, instr(front_end, ':') - 1)))
 order by at desc limit :limit
 """
@@ -63,7 +63,8 @@ class Entry(NamedTuple):
     text: str | None
     """The question, or the title of the note; None if the log leaves texts out."""
     outcome: str
-    """found, absent or inconclusive; given or cited; created, updated, moved, removed or restored"""
+    """found, absent or inconclusive; given, cited, or nothing for a prompt that got no note; created, updated, moved,
+    removed or restored"""
     total: int
     """Notes that were found or given, also if the log does not name them."""
     notes: list[EntryNote]
@@ -137,5 +138,5 @@ def given_entry(
     notes = [EntryNote(ref, without_lines(ref) in cited, why, size) for ref, why, size in given]
     named = {without_lines(note.ref) for note in notes}
     notes += [EntryNote(ref, True) for ref in cited if ref not in named]
-    outcome = "given" if count else "cited"
+    outcome = "given" if count else "cited" if cited else "nothing"
     return Entry(moment_text(at), "given", front_end, None, outcome, count, notes, tokens, conversation, *said)

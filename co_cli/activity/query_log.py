@@ -1,5 +1,5 @@
-"""The query log, a row for each search and for each turn of an agent that was given notes or cites some, and how often
-documents are used. Bounded: the oldest rows go first.
+"""The query log, a row for each search and for each turn of an agent that has a prompt, was given notes or cites some,
+and how often documents are used. Bounded: the oldest rows go first.
 
 Written inside the caller's transaction.
 """

@@ -21,7 +21,7 @@ create table documents (
 
 create index documents_by_hash on documents (vault_id, hash);
 
--- Every version of a document, the current one too. Rows are never changed.
+-- Every version of a document, the current one too. Rows are never changed, but the last one while the page edits it.
 create table versions (
     id integer primary key,
     document_id integer not null references documents (id),
@@ -63,7 +63,7 @@ create table searches (
 
 create index searches_by_time on searches (vault_id, at);
 
--- Notes added to agents' prompts, and those that their answers cite: a row for each turn with either. Bounded like the log.
+-- Prompts of agents, the notes that were added to them, and those that answers cite. Bounded like the log.
 create table turns (
     id integer primary key,
     vault_id integer not null references vaults (id),

@@ -14,7 +14,7 @@ from co_cli.index.sqlite.connection import fetch
 from co_cli.values import DAY
 
 if TYPE_CHECKING:
-    from co_cli.index.engine import StoredNote
+    from co_cli.index.stored import StoredNote
 
 SEARCHES = """
 select cast(at / 86400 as integer), state <> 'found', degraded is not null, took_ms, front_end

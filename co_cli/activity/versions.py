@@ -1,7 +1,8 @@
 """The history of each document: its head, and every head it had before. Written inside the caller's transaction.
 
 A head is compared by its hash, so recording the same thing twice, or everything again after search.db was deleted,
-adds nothing. A move keeps the history, and so do a removal and a return.
+adds nothing. A move keeps the history, and so do a removal and a return. What somebody types in the page is saved many
+times: all of that is one version.
 """
 
 from __future__ import annotations
@@ -35,6 +36,15 @@ ADD_VERSION = """
 insert into versions (document_id, at, what, hash, title, size, before, front_end)
 select id, :at, :what, hash, title, size, :before, :front_end from documents where id = :id
 """
+LAST_VERSION = """
+select id, at, what, front_end from versions where document_id = :id order by at desc, id desc limit 1
+"""
+SAVE_AGAIN = """
+update versions set (at, hash, title, size) = (select :at, hash, title, size from documents where id = :id)
+where id = :version
+"""
+PAGE, EDITING = "web", 600.0
+"""The page saves while somebody types: its saves are one version until there was none for so many seconds."""
 
 MERGE = (
     "update versions set document_id = :id where document_id = :other",
@@ -202,7 +212,21 @@ def _put_head(connection: apsw.Connection, event: Indexed, vault: int, head: Hea
         return
     values = {"id": number, "hash": head.hash, "title": head.title, "size": head.size, "at": event.at}
     connection.execute(SET_HEAD, values)
-    _add_version(connection, number, event, what)
+    version = _being_edited(connection, number, event) if what == "updated" else None
+    if version is None:
+        _add_version(connection, number, event, what)
+    else:
+        connection.execute(SAVE_AGAIN, {"id": number, "version": version, "at": event.at})
+
+
+def _being_edited(connection: apsw.Connection, number: int, event: Indexed) -> int | None:
+    """The last version of a document, if this save of the page goes on with it."""
+    who = event.saved_by
+    for version, at, what, front_end in fetch(connection, LAST_VERSION, {"id": number}):
+        goes_on = who == front_end and what in ("created", "updated") and event.at - at < EDITING
+        if who is not None and who.partition(":")[0] == PAGE and goes_on:
+            return int(version)
+    return None
 
 
 def _move(connection: apsw.Connection, vault: int, before: str, path: str, event: Indexed) -> None:

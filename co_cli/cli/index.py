@@ -19,6 +19,7 @@ from co_cli.ranking import learned_weights
 from co_cli.reports import BINARY, SyncReport
 from co_cli.searching.freshness import Batch, Notice, Watcher
 from co_cli.summaries import Status
+from co_cli.upkeep.about import bug_report
 from co_cli.upkeep.doctor import unread_text
 from co_cli.upkeep.moving import move_history
 from co_cli.upkeep.verification import OriginCheck, verify
@@ -57,7 +58,7 @@ def run_rebuild(options: argparse.Namespace) -> int:
     """
     Reads every file of the vault into a new search.db and swaps it in when it is
     complete. Other vaults in the same search.db are indexed again when they are
-    next used. Notes are never changed.
+    next used; on PostgreSQL they are left alone. Notes are never changed.
     """
     with _open_to_index(options) as kb, ProgressBar("indexing", unit="files") as bar:
         report = kb.rebuild(bar)
@@ -126,6 +127,7 @@ def run_status(options: argparse.Namespace) -> int:
         ("trash", ", ".join((count_of(state.trashed, "note"), *trashed))),
     ]
     rows += [("weights", "learned from feedback: `co feedback tune`")] if learned else []
+    rows += [("slow", state.unindexed)] if state.unindexed else []
     rows += [("unread", unread_text(state.unread))] if state.unread else []
     rows += [("aside", f"{path} is not used: see `co doctor`") for path in state.moved_aside]
     lines = [*(f"{name:<8}{value}" for name, value in rows), *_troubles(state.skipped, state.problems)]
@@ -189,6 +191,7 @@ def run_move(options: argparse.Namespace) -> int:
 
 def add_doctor(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--fix", action="store_true", help="apply the safe fixes (to the index, never to notes)")
+    parser.add_argument("--report", action="store_true", help="print what a bug report needs, without texts and paths")
 
 
 def run_doctor(options: argparse.Namespace) -> int:
@@ -196,9 +199,13 @@ def run_doctor(options: argparse.Namespace) -> int:
     examples:
       co doctor
       co doctor --fix
+      co doctor --report > report.md
     """
     with open_knowledge_base(options) as kb:
         findings = [*kb.doctor(options.fix), *check_clients(kb.settings, kb.root)]
+        if options.report:
+            print(bug_report(findings, kb.settings, kb.status()))
+            return 0
     lines: list[str] = []
     for finding in findings:
         lines.append(f"{MARKS['ok' if finding.fixed else finding.level]}  {finding.text}")

@@ -187,13 +187,9 @@ def _list_trash(options: argparse.Namespace) -> int:
     if filters := filters_text(options) or options.source or (options.sort and "--sort"):
         raise InvalidInputError(f"--trash lists everything that was forgotten; leave out {filters}")
     with open_anywhere(options) as kb:
-        trashed = kb.local.lookup().trashed()[: options.limit]
+        trashed = [*(lookup := kb.local.lookup()).trashed(), *lookup.dropped()][: options.limit]
     now = time.time()
-    lines = [
-        f"{note.ref}  {note.title}  {'copy kept' if note.copy else 'forgotten'} {age(note.forgotten, now)}"
-        f"  ({note.trash})"
-        for note in trashed
-    ]
+    lines = [f"{note.ref}  {note.title}  {note.why} {age(note.forgotten, now)}  ({note.trash})" for note in trashed]
     if len({note.ref for note in trashed}) < len(trashed):
         lines.append("`co note restore REF` restores the first of several copies; a path in .trash/ restores that one.")
     return print_result(options, trashed, lines or ["The trash is empty."])
@@ -406,7 +402,8 @@ def add_restore(parser: argparse.ArgumentParser) -> None:
 def run_restore(options: argparse.Namespace) -> int:
     """
     A ref, a title, an alias or a path restores the newest copy in the trash, and
-    a path in .trash/ that copy.
+    a path in .trash/ that copy. In a team vault, notes that a force-push dropped
+    are restored as well.
 
     examples:
       co note restore memory:blue-pool-first

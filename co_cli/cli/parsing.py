@@ -81,7 +81,9 @@ COMMANDS = {
     "serve": Command("serve", "serve the vault to a team: API, page and MCP"),
     "token create": Command("serve", "create a token for co serve"),
     "token list": Command("serve", "list who has a token"),
+    "token rotate": Command("serve", "replace a token by a new one of the same name"),
     "token revoke": Command("serve", "revoke a token"),
+    "token log": Command("serve", "show who created, rotated and revoked tokens"),
     "doctor": Command("index", "check everything, and name a fix for each problem"),
     "eval": Command("eval", "measure how well questions are answered"),
 }
@@ -202,10 +204,16 @@ def print_help(group: str, options: list[str], stream: TextIO) -> None:
     """`co --help`, `co --version`, `co help --all` and `co help index`."""
     if group or "--all" in options:
         print(group_help(group), file=stream)
-    elif main_parser().parse_args(options).version:
-        print(f"co {__version__}", file=stream)
+    elif (given := main_parser().parse_args(options)).version:
+        print("\n".join(_about_program()) if given.verbose else f"co {__version__}", file=stream)
     else:
         main_parser().print_help(stream)
+
+
+def _about_program() -> list[str]:
+    from co_cli.upkeep.about import about_program  # reads the metadata of every package
+
+    return about_program()
 
 
 def main_parser() -> Parser:
@@ -229,6 +237,7 @@ def main_parser() -> Parser:
     )
     parser.add_argument("-h", "--help", action="store_true", help="show this and exit")
     parser.add_argument("-V", "--version", action="store_true", help="show the version and exit")
+    parser.add_argument("--verbose", action="store_true", help="with --version: also of Python and packages")
     _add_places(parser)
     return parser
 

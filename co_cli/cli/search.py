@@ -22,7 +22,6 @@ from co_cli.cli.opening import (
     open_synced,
     print_json,
     print_result,
-    show_unused_tags,
 )
 from co_cli.cli.search_lines import show_lines
 from co_cli.cli.terminal import Screen, age, count_of, printable, spinner
@@ -210,7 +209,6 @@ def _answer(options: argparse.Namespace, sources: list[str] | None, full: bool =
             if len(found.hits) < total:
                 Screen().wrapped(f"{count_of(total - len(found.hits), 'more hit')}: -n {LIMIT} shows all", style="dim")
             if found.state == "absent" and filters:
-                show_unused_tags(Screen(), kb, options.tag)
                 wider = kb.search(query, limit=1, sources=sources if full else None, **ranking)
                 if wider.state == "found":
                     Screen().wrapped(f"Without {filters} there is {wider.hits[0].title} ({wider.hits[0].ref}).")

@@ -1,18 +1,28 @@
-"""`co serve`: the vault for a team; `co token create`, `co token list` and `co token revoke`: who may use it."""
+"""`co serve`: the vault for a team; `co token create`, `rotate`, `revoke`, `list` and `log`: who may use it."""
 
 from __future__ import annotations
 
 import argparse
 import os
 import sys
+import time
+from collections.abc import Collection
+from contextlib import ExitStack
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from co_cli.access import ROLES
-from co_cli.cli.opening import open_knowledge_base, print_result, settings_of, sync_first
-from co_cli.cli.terminal import printable
+from co_cli.access import PER_SECOND, ROLES, Token
+from co_cli.cli.opening import at_least_1, open_knowledge_base, print_result, settings_of, sync_first
+from co_cli.cli.terminal import age, printable
 from co_cli.errors import InvalidInputError
 from co_cli.server.access_tokens import AccessTokens
-from co_cli.values import fields_of
+from co_cli.settings import Settings
+from co_cli.values import fields_of, moment_text
+
+if TYPE_CHECKING:
+    from co_cli.mcp.transports import Address
+    from co_cli.server.open_id import OpenId  # its packages are an extra
+    from co_cli.server.team_site import TeamSite
 
 HOST = "127.0.0.1"
 PORT = 8767
@@ -24,64 +34,134 @@ def add_serve(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--allow-host", action="append", default=[], metavar="NAME", help="a host name that clients may use"
     )
+    parser.add_argument("--vaults", metavar="FILE", help="serve the vaults that this TOML file lists")
 
 
 def run_serve(options: argparse.Namespace) -> int:
     """
     Serves one vault, and the sources added to it, to everybody who has a token:
     the page, the JSON API at /api/v1 and MCP at /mcp. Your own vault and skills
-    are not served along with a project's.
+    are not served along with a project's. With --vaults, one server serves many,
+    each under a host name of its own.
 
     examples:
       co token create --role write --name mara
       co serve
       co serve --host 0.0.0.0 --allow-host notes.example
+      co serve --vaults vaults.toml
     """
+    # requests share the cores already: embedding a sentence with a thread for each core takes 50 ms on busy ones, not 7
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from co_cli.http_server import listen, serve  # imports uvicorn
     from co_cli.mcp.transports import address_of
-    from co_cli.server.team_site import TeamAccess, TeamSite
+    from co_cli.server.server_log import log, log_to_stderr
+    from co_cli.server.vaults_site import VaultsSite, read_vaults
 
-    settings = replace(settings_of(options), tiers="off", skill_folders=())  # nothing that is yours alone
-    home = os.path.realpath(settings.vault)  # no skills of whoever started the server
-    with (
-        open_knowledge_base(options, "web", settings, home=home) as kb,
-        listen(options.host, options.port) as listening,
-    ):
-        at, tokens = address_of(listening, options.host, options.allow_host), AccessTokens.of(kb.vault)
-        if not (at.is_local or tokens.all()):
-            raise InvalidInputError(
-                f"--host {options.host} opens the vault to the network: `co token create --role write` first"
-            )
-        sync_first(kb)  # the first to ask should find everything
-        access = TeamAccess(tokens)
-        site = TeamSite(kb, access, at.hosts)
-        about = [f"{printable(kb.root)} is at {at.url}"]
-        about += [f"you may open {at.url}/#code={access.code} once, as admin"] if at.is_local else []
-        about += [] if at.is_local else ["this is plain HTTP: put a proxy with TLS in front of it"]
-        for line in about:
-            print(f"co serve: {line}", file=sys.stderr, flush=True)
-        serve(site, listening, site.events.stop_streams)
+    many = read_vaults(options.vaults) if options.vaults else []
+    with ExitStack() as stack, listen(options.host, options.port) as listening:
+        at = address_of(listening, options.host, [*options.allow_host, *(vault.host for vault in many)])
+        sites = {
+            vault.host: _open_site(stack, options, vault.settings, at, [vault.host, f"{vault.host}:*"])
+            for vault in many
+        }
+        alone = None if many else _open_site(stack, options, settings_of(options), at, at.hosts)
+        is_terminal = log_to_stderr()
+        for host, site in {at.url: alone}.items() if alone else sites.items():
+            name = at.url if alone else f"{host}, at {at.url}"
+            log.info("%s is at %s", site.kb.root, name, extra={"fields": {"url": at.url}})
+        if alone and at.is_local and is_terminal:  # a log is no place for a code that lets somebody in
+            code = f"{at.url}/#code={alone.access.code}"
+            print(f"co serve: you may open {code} once, as admin", file=sys.stderr, flush=True)
+        if not at.is_local:
+            log.warning("this is plain HTTP: put a proxy with TLS in front of it")
+        served = VaultsSite(sites)
+        serve(alone or served, listening, alone.events.stop_streams if alone else served.stop_streams)
     return 0
 
 
+def _open_site(
+    stack: ExitStack, options: argparse.Namespace, settings: Settings, at: Address, hosts: Collection[str]
+) -> TeamSite:
+    """The app of one vault, with everything that is in it indexed: the first to ask should find it."""
+    from co_cli.server.team_site import TeamAccess, TeamSite
+
+    settings = replace(settings, tiers="off", skill_folders=())  # nothing that is yours alone
+    home = os.path.realpath(settings.vault)  # no skills of whoever started the server
+    kb = stack.enter_context(open_knowledge_base(options, "web", settings, home=home))
+    tokens = AccessTokens.of(kb.vault)
+    open_id = _open_id(settings, tokens.vault)
+    if not (at.is_local or tokens.all() or open_id):
+        raise InvalidInputError(
+            f"--host {options.host} opens {printable(kb.root)} to the network: `co token create --role write` first"
+        )
+    sync_first(kb)
+    return TeamSite(kb, TeamAccess(tokens, open_id), hosts)
+
+
+def _open_id(settings: Settings, vault: str) -> OpenId | None:
+    """The provider that people may sign in with, if one is set."""
+    if not settings.oidc_issuer:
+        return None
+    try:
+        from co_cli.http_server import token_in
+        from co_cli.server.open_id import SECRET, OpenId
+    except ImportError:
+        raise InvalidInputError('oidc_issuer needs more packages: `pip install "co-cli[openid]"`') from None
+    return OpenId(settings, token_in(SECRET), vault)
+
+
 def add_create(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--role", choices=ROLES, required=True, help="what it may do: read, write or admin")
+    parser.add_argument("--role", choices=ROLES, required=True, help="what it may do: metrics, read, write or admin")
     parser.add_argument("--name", help="whose it is; recorded with everything that is saved with it")
+    parser.add_argument(
+        "--days", type=at_least_1, default=0, metavar="N", help="it expires after N days (default: never)"
+    )
+    parser.add_argument(
+        "--per-second", type=at_least_1, default=0, metavar="N", help=f"requests a second (default {PER_SECOND})"
+    )
 
 
 def run_create(options: argparse.Namespace) -> int:
     """
     The token opens this vault and no other. It is printed once, and only its hash
     is stored. `read` searches and reads; `write` also saves, changes and forgets
-    notes; `admin` also repairs the index.
+    notes; `admin` also repairs the index and manages tokens; `metrics` reads
+    /metrics and nothing else.
 
     examples:
-      co token create --role write --name mara
+      co token create --role write --name mara --days 90
       co token create --role read --name ci --vault ~/handbook
+      co token create --role metrics --name prometheus
     """
     with open_knowledge_base(options) as kb:
-        secret, token = AccessTokens.of(kb.vault).create(options.role, options.name)
-    about = f"{token.name} ({token.role}) opens {token.vault}. This is the only time that the token is shown."
+        secret, token = AccessTokens.of(kb.vault).create(options.role, options.name, options.days, options.per_second)
+    return _print_secret(options, secret, token)
+
+
+def add_rotate(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", help="its name, as `co token list` shows it")
+    parser.add_argument(
+        "--keep", type=at_least_1, default=0, metavar="HOURS", help="the old one works so long (default: not at all)"
+    )
+
+
+def run_rotate(options: argparse.Namespace) -> int:
+    """
+    The new token has the name, role and limit of the old one, and is valid for as
+    long as the old one was when it was new. It is printed once.
+
+    examples:
+      co token rotate ci
+      co token rotate ci --keep 24
+    """
+    with open_knowledge_base(options) as kb:
+        secret, token = AccessTokens.of(kb.vault).rotate(options.name, options.keep)
+    return _print_secret(options, secret, token)
+
+
+def _print_secret(options: argparse.Namespace, secret: str, token: Token) -> int:
+    until = f" until {token.expires[:10]}" if token.expires else ""
+    about = f"{token.name} ({token.role}) opens {token.vault}{until}. This is the only time that the token is shown."
     if not options.json:
         print(printable(about), file=sys.stderr)  # CO_TOKEN=$(co token create ...) gets the token alone
     return print_result(options, {"token": secret, **fields_of(token)}, [secret])
@@ -93,8 +173,18 @@ def run_list(options: argparse.Namespace) -> int:
     """
     with open_knowledge_base(options) as kb:
         tokens = AccessTokens.of(kb.vault).all()
-    lines = [f"{token.name}  {token.role}  {token.vault}  since {token.created[:10]}" for token in tokens]
+    now = time.time()
+    lines = [f"{token.name}  {token.role}  {token.vault}  {_life_of(token, now)}" for token in tokens]
     return print_result(options, tokens, lines or ["There are no tokens: `co token create --role read` makes one."])
+
+
+def _life_of(token: Token, now: float) -> str:
+    parts = [f"since {token.created[:10]}"]
+    if token.expires:
+        parts.append(f"{'expired' if token.has_expired(moment_text(now)) else 'until'} {token.expires[:10]}")
+    parts.append(f"used {age(token.last_used, now)}" if token.last_used else "never used")
+    parts += [f"{token.per_second} requests a second"] if token.per_second else []
+    return ", ".join(parts)
 
 
 def add_revoke(parser: argparse.ArgumentParser) -> None:
@@ -103,7 +193,7 @@ def add_revoke(parser: argparse.ArgumentParser) -> None:
 
 def run_revoke(options: argparse.Namespace) -> int:
     """
-    Running servers refuse it at once.
+    Running servers refuse it at once, and the one that it replaced, too.
 
     example:
       co token revoke mara
@@ -111,3 +201,13 @@ def run_revoke(options: argparse.Namespace) -> int:
     with open_knowledge_base(options) as kb:
         token = AccessTokens.of(kb.vault).revoke(options.name)
     return print_result(options, token, [f"revoked {token.name}"])
+
+
+def run_log(options: argparse.Namespace) -> int:
+    """
+    Shows the last 100 changes, newest first.
+    """
+    with open_knowledge_base(options) as kb:
+        changes = AccessTokens.of(kb.vault).changes()
+    lines = [f"{change.moment}  {change.who} {change.action}" for change in changes]
+    return print_result(options, changes, lines or ["No token was created, rotated or revoked."])

@@ -43,7 +43,7 @@ QUESTION_TOKENS, PASSAGE_TOKENS = 48, 768
 PAIR_TOKENS = 128
 """Tokens of a question and a window together. A longer passage is read in the window that matches best."""
 TOGETHER = 2
-"""Pairs that a thread reads at once. Between two groups it looks at the clock."""
+"""Pairs that a thread reads at once."""
 THREADS = min(4, os.cpu_count() or 1)
 """Groups that a process reads side by side, each by one thread: two threads for one group take a quarter longer."""
 MOST_KEPT = 20_000
@@ -97,15 +97,18 @@ class CrossEncoder:
         self._kept: dict[bytes, float] = {}
         self._keeping = Lock()
         self._loaded: tuple[WordPieces, Table, Runtime] | None = None
+        self.pairs_read, self.pairs_kept, self.seconds_read = 0, 0, 0.0
+        """What was read so far, what was known already, and how long searches waited for both."""
 
     def scores(self, question: str, texts: Sequence[str], seconds: float | None = None) -> list[float | None]:
-        """A score for each text; None for those that were not read in time, from the end.
+        """A score for each text; None for those, from the end, for which these seconds of processor time are too few.
 
+        Time in which others use the processor does not count, or a busy machine would give another answer.
         It is the logarithm of the odds that the question is answered, if no text has a higher one. A text's score does
         not depend on the other texts, nor on what is read at the same time.
         """
-        pieces, table, run = self._load()  # what this takes does not count
-        deadline = None if seconds is None else time.monotonic() + seconds
+        pieces, table, run = self._load()
+        started = time.monotonic()
         asked = pieces.pieces(question, QUESTION_TOKENS)
         room = PAIR_TOKENS - 3 - len(asked)
         pairs = [Pair(asked, best_window(asked, pieces.pieces(text, PASSAGE_TOKENS), room)) for text in texts]
@@ -113,10 +116,14 @@ class CrossEncoder:
         found = {key: self._kept[key] for key in keys if key in self._kept}
         new = [(key, pair) for key, pair in dict(zip(keys, pairs, strict=True)).items() if key not in found]
 
+        spent: list[float] = []
+
         def read(group: Sequence[tuple[bytes, Pair]]) -> list[tuple[bytes, float]]:
-            if deadline is not None and time.monotonic() > deadline:
-                return []  # not in time
+            if seconds is not None and sum(spent) > seconds:
+                return []
+            began = time.thread_time()
             scores = run([table.sums(pair.asked, pair.window) for _, pair in group])
+            spent.append(time.thread_time() - began)
             return [(key, score) for (key, _), score in zip(group, scores, strict=True)]
 
         groups = [new[start : start + TOGETHER] for start in range(0, len(new), TOGETHER)]
@@ -124,6 +131,10 @@ class CrossEncoder:
             for scores in _pool().map(read, groups) if new else ():
                 found.update(scores)
         self._keep(found)
+        with self._keeping:
+            self.pairs_read += len(new)
+            self.pairs_kept += len(keys) - len(new)
+            self.seconds_read += time.monotonic() - started
         return [found.get(key) for key in keys]
 
     def _keep(self, scores: Mapping[bytes, float]) -> None:

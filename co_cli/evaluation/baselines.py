@@ -10,8 +10,9 @@ from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 
 from co_cli.embedding.space import Vector
-from co_cli.index.engine import ReadTransaction, Scope, StoredSpace
+from co_cli.index.engine import ReadTransaction
 from co_cli.index.grep import read_origin
+from co_cli.index.stored import Scope, StoredSpace
 from co_cli.index.word_query import WordQuery
 from co_cli.retrieval.query import Query, parse
 from co_cli.sources.origin import reader_of

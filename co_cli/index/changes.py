@@ -14,7 +14,7 @@ from co_cli.sources.walk import entries_of, path_of, place_of, with_numbers
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from co_cli.index.engine import StoredFile
+    from co_cli.index.stored import StoredFile
 
 NO_TEXT = (
     BINARY,

@@ -20,7 +20,7 @@ from co_cli.notes.wikilinks import WIKILINK, link_key
 from co_cli.values import members_of, to_utf8
 
 if TYPE_CHECKING:
-    from co_cli.index.engine import IndexedFile
+    from co_cli.index.stored import IndexedFile
     from co_cli.notes.note import Note
 
 WEIGHTS = {
@@ -125,6 +125,13 @@ def embedding_text(title: str, heading: str, body: str, tags: str, aliases: str,
     """
     parts = title, heading, body, tags, aliases, _last_words(context, len(body))
     return "\n".join(part for part in parts if part)
+
+
+def text_to_embed(note: Row, passage: Row) -> str:
+    """What is embedded of a passage, given by the columns that are stored of it and of its note."""
+    title = "" if note["source"] == "conversation" else note["title"]  # what was said first is not what a turn is about
+    heading, body, context = passage["heading"], passage["body"], passage["context"]
+    return embedding_text(title, heading, body, " ".join(json.loads(note["tags"])), note["aliases"], context)
 
 
 def _last_words(text: str, size: int) -> str:

@@ -12,13 +12,15 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-from co_cli.embedding.embedders import Embedders, can_use
+from co_cli.embedding.embedders import LOCAL_SPACES, Embedders, can_use
 from co_cli.embedding.space import LANGUAGES, Embedder, OutOfTimeError, Vector
 from co_cli.embedding.static import SPACE as STATIC
 from co_cli.errors import EmbeddingError, SettingsError
-from co_cli.index.engine import Engine, StoredSpace, StoredVault, WaitingPassage, text_hash
+from co_cli.index.derivation import derive, text_to_embed
+from co_cli.index.engine import Engine
+from co_cli.index.stored import IndexedFile, ReadyVectors, StoredSpace, StoredVault, WaitingPassage, text_hash
 from co_cli.reports import Progress
-from co_cli.sources.origin import Origin
+from co_cli.sources.origin import Origin, reader_of
 
 BATCH = 1_000
 SLOW_BATCH = 64
@@ -177,6 +179,28 @@ class VaultEmbedding:
         with self.engine.reading() as reader:
             vault = reader.vault(self.origin)
             return reader.waiting(vault.id, space, limit) if vault else (0, [])
+
+
+def embed_ahead(origin: Origin, embedders: Embedders, path: str, data: bytes) -> ReadyVectors | None:
+    """The vectors of a note that will be written, so that they are stored with it; None if they have to wait.
+
+    Only models in this process make them: nobody waits for a server to save a note. Any path in the folder of its kind
+    gives the same ones.
+    """
+    from co_cli.sources.passages import cut_note  # parsers, which a search does without
+
+    space = embedders.space
+    if space is None or space.provider not in LOCAL_SPACES:
+        return None
+    note = reader_of(origin).read(origin, path, data)
+    derived = derive(IndexedFile(path, "", 0.0, note, cut_note(note)[0]), note)
+    texts = [text_to_embed(derived.columns, row) for row, _ in derived.passages if space.knows(row["language"])]
+    try:
+        embedder = embedders.of(space)
+        vectors = embedder.embed(texts, "document") if embedder and texts else []
+    except (EmbeddingError, SettingsError):
+        return None  # whoever embeds what waits says why
+    return ReadyVectors(space, dict(zip(map(text_hash, texts), vectors, strict=True))) if vectors else None
 
 
 def embed_text(engine: Engine, embedder: Embedder, text: str) -> Vector | None:

@@ -14,10 +14,10 @@ from co_cli.errors import VaultError
 from co_cli.hits import Filters, Passage
 from co_cli.index.changes import hides_text
 from co_cli.index.derivation import OF_PASSAGES, filtered_column
-from co_cli.index.engine import Validity
 from co_cli.index.filter_table import Comparison, Requirement, compared_moments, requirements
 from co_cli.index.indexed_notes import name_in
 from co_cli.index.names import fold_name, names_of
+from co_cli.index.stored import Validity
 from co_cli.notes.dates import edge_for
 from co_cli.notes.note import Note, NotTextError
 from co_cli.notes.properties import properties_of

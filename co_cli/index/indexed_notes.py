@@ -17,20 +17,10 @@ from co_cli.embedding.space import VectorSpace
 from co_cli.errors import IndexUnavailableError
 from co_cli.hits import Filters, UseCount
 from co_cli.index.changes import hides_text, reported
-from co_cli.index.engine import (
-    CacheState,
-    Engine,
-    NoteKey,
-    ReadTransaction,
-    Scope,
-    SourceCount,
-    StoredNote,
-    StoredPassage,
-    StoredSpace,
-    StoredVault,
-)
+from co_cli.index.engine import Engine, NoteKey, ReadTransaction
 from co_cli.index.links import Backlink, Link, links_from, links_to
 from co_cli.index.names import fold_name
+from co_cli.index.stored import CacheState, Scope, SourceCount, StoredNote, StoredPassage, StoredSpace, StoredVault
 from co_cli.index.tokens import fold
 from co_cli.sources.origin import Origin, reader_of
 from co_cli.values import to_utf8

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from co_cli.index.engine import ReadTransaction, Scope, StoredNote
+from co_cli.index.engine import ReadTransaction
 from co_cli.index.names import fold_name
+from co_cli.index.stored import Scope, StoredNote
 from co_cli.index.word_query import WordQuery, needles_of
 from co_cli.notes.wikilinks import LinkTargets, link_key
 from co_cli.values import OWN_SOURCES, members_of, to_utf8

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
+from functools import lru_cache
 
 from co_cli.embedding.space import Vector
-from co_cli.index.engine import StoredSpace
+from co_cli.index.stored import StoredSpace
 
 STEPS, LARGEST = 256, 127
 """A number is stored in steps of 1/256; those of the embedded model have at most 115 steps."""
@@ -26,7 +27,12 @@ def vector_of(numbers: Sequence[float]) -> Vector:
 
 def asked(query: Vector, space: StoredSpace) -> bytes:
     """A query's vector as it is compared: in the smallest steps that it fits into."""
-    return packed(query, finest=True) if space.packed else query
+    return _finest(query) if space.packed else query
+
+
+@lru_cache(16)  # a search compares it more than once
+def _finest(query: Vector) -> bytes:
+    return packed(query, finest=True)
 
 
 def packed(vector: Vector, finest: bool = False) -> bytes:

@@ -15,7 +15,7 @@ import sys
 import threading
 import time
 import zlib
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from typing import Any
 
 from co_cli.paths import TEMPORARY, open_regular
@@ -31,6 +31,8 @@ OURS = re.compile(re.escape(TEMPORARY) + "[0-9a-f]+-[0-9a-f]+-[0-9a-f]{6}")
 """The names that `temporary_name` makes."""
 NO_REPLACE, EXCHANGE = 1, 2
 """Ways to rename: only to a free name, and two files in each other's place."""
+NO_NAME = (errno.ENAMETOOLONG, errno.EILSEQ)
+"""This disk cannot have a file of that name."""
 CANNOT = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EPERM)
 
 _unfinished: dict[str, int | None] = {}
@@ -66,6 +68,35 @@ def replace(path: str, data: bytes, private: bool = False) -> None:
     finally:
         _discard(temporary)
     sync_folder(os.path.dirname(path))
+
+
+def replace_all(files: Mapping[str, bytes]) -> dict[str, OSError]:
+    """Write many files as `replace` does, which waits for the disk once for all. Returns those with an impossible name.
+
+    All of them are open at once.
+    """
+    temporaries: dict[str, str] = {}
+    failed: dict[str, OSError] = {}
+    try:
+        for path, data in files.items():
+            temporaries[path] = _begin(os.path.dirname(path))
+            _write(temporaries[path], data, path, wait=False)
+        for temporary in temporaries.values():
+            if handle := _unfinished[temporary]:
+                os.fsync(handle)
+        for path, temporary in temporaries.items():
+            try:
+                os.replace(temporary, path)
+            except OSError as error:
+                if error.errno not in NO_NAME:
+                    raise
+                failed[path] = error
+    finally:
+        for temporary in temporaries.values():
+            _discard(temporary)
+    for folder in {os.path.dirname(path) for path in files}:
+        sync_folder(folder)
+    return failed
 
 
 def replace_text(path: str, data: bytes, based_on: bytes) -> bool:
@@ -317,8 +348,11 @@ def _begin(folder: str) -> str:
     return temporary
 
 
-def _write(temporary: str, data: bytes, like: str | None = None, private: bool = False) -> None:
-    """Write a temporary file, with the owner, permissions and extended attributes of the file `like`."""
+def _write(temporary: str, data: bytes, like: str | None = None, private: bool = False, wait: bool = True) -> None:
+    """Write a temporary file, with the owner, permissions and extended attributes of the file `like`.
+
+    Without `wait`, it may not be on the disk yet, unless its handle had to be closed.
+    """
     known = like if like and os.path.exists(like) else None
     mode = 0o600 if known or private else 0o666
     handle = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0), mode)
@@ -333,7 +367,8 @@ def _write(temporary: str, data: bytes, like: str | None = None, private: bool =
             _copy_attributes(known, temporary)
         if private:
             os.chmod(temporary, 0o600)
-        os.fsync(handle)
+        if wait or os.name == "nt":
+            os.fsync(handle)
     except OSError as error:
         error.filename = temporary  # the system names no file here
         raise

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from math import fsum, log
 
 from co_cli.embedding.space import Vector
-from co_cli.index.engine import Match, Named, ReadTransaction, Scope, StoredSpace
+from co_cli.index.engine import ReadTransaction
 from co_cli.index.names import fold_name, numbers_of
+from co_cli.index.stored import Match, Named, Scope, StoredSpace
 from co_cli.index.tokens import fold
 from co_cli.index.word_query import Term, WordQuery
 from co_cli.retrieval.query import Query
@@ -31,7 +33,7 @@ class Ask:
     words: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Candidates:
     """What was proposed, and what is known of it."""
 
@@ -56,9 +58,16 @@ class Candidates:
         total = fsum(self.idf.values())  # the same in any order: sets have a new one in each process
         return fsum(self.idf[term] for term in terms) / total if total else 1.0  # nothing but beginnings of words
 
+    @cached_property
+    def coverages(self) -> dict[int, float]:
+        """How much of the question each match has in words. Many have the same words."""
+        shares = {terms: self.share(terms) for terms in {frozenset(terms) for terms in self.having.values()}}
+        return {passage: shares[frozenset(terms)] for passage, terms in self.having.items()}
+
     def coverage(self, passage: int) -> float:
         """How much of the question this passage has in words."""
-        return self.share(self.having.get(passage, ()))
+        found = self.coverages.get(passage)
+        return self.share(()) if found is None else found
 
     def has_every_word(self, passage: int) -> bool:
         """Whether this passage has all words of the question."""
@@ -66,7 +75,7 @@ class Candidates:
 
     @property
     def best_coverage(self) -> float:
-        return max(map(self.share, self.having.values()), default=0.0)
+        return max(self.coverages.values(), default=0.0)
 
     @property
     def together(self) -> int:
@@ -109,7 +118,9 @@ def terms_having(
     """Which of these terms of a question each passage has, in its language."""
     variants = {term: words.variants(term) for term in terms}
     found = reader.terms_in(passages, {stem for stems in variants.values() for stem in stems})
-    stored = reader.passages(passages) if words.stems else {}
+    if not words.stems:  # all of them are English
+        return found
+    stored = reader.passages(passages)
     spoken = {passage: kept.language for passage, kept in stored.items()}
     return {
         passage: {term for term in terms if words.stem(term, spoken.get(passage, "")) in had}
@@ -171,6 +182,8 @@ def _with_file(reader: ReadTransaction, ask: Ask) -> list[Named]:
     """Notes whose file name, with its ending, was asked for."""
     text = fold(ask.query.text.strip())
     found = reader.named(ask.scope, fold_name(re.sub(ENDING, "", text))) if re.search(ENDING, text) else []
+    if not found:
+        return []
     stored = reader.find_notes(None, "id", [named.note for named in found])
     files = {note.id for note in stored if f"/{fold(note.path)}".endswith(f"/{text}")}
     return [named for named in found if named.note in files]

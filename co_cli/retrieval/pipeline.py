@@ -13,8 +13,9 @@ from co_cli.embedding.multilingual import is_english
 from co_cli.embedding.space import Vector, VectorSpace
 from co_cli.errors import EmbeddingError, SettingsError
 from co_cli.hits import SearchResult
-from co_cli.index.engine import EXPIRED, ReadTransaction, StoredPassage
+from co_cli.index.engine import ReadTransaction
 from co_cli.index.indexed_notes import IndexedNotes, View
+from co_cli.index.stored import EXPIRED, StoredPassage
 from co_cli.notes.language import guess_language
 from co_cli.retrieval.candidates import DEPTH, Ask, Candidates, gather
 from co_cli.retrieval.query import LONGEST_EMBEDDED, Query, parse
@@ -67,6 +68,11 @@ def search(index: IndexedNotes, request: SearchRequest) -> tuple[SearchResult, T
     return replace(result, took_ms=took, meta={**result.meta, "took_ms": took}), trace
 
 
+def find_similar(index: IndexedNotes, request: SearchRequest) -> Trace:
+    """What is most like a text: nothing in it is a filter, and its words need no other spelling."""
+    return _trace(index, request, next(attempts(request, dates=False)), suggests=False)
+
+
 def _respelled(index: IndexedNotes, trace: Trace) -> Attempt | None:
     """The same query with words that notes have, for those that none has; None if there are no such words."""
     attempt, candidates = trace.prepared.attempt, trace.candidates
@@ -102,6 +108,12 @@ def _parts_of_words(index: IndexedNotes, trace: Trace) -> Attempt | None:
 
 
 def _answer(index: IndexedNotes, request: SearchRequest, attempt: Attempt) -> tuple[SearchResult, Trace]:
+    trace = _trace(index, request, attempt)
+    return make_result(index, trace), trace
+
+
+def _trace(index: IndexedNotes, request: SearchRequest, attempt: Attempt, suggests: bool = True) -> Trace:
+    """What is found for one attempt. `suggests`: with other words, where nothing answers."""
     space = index.seen.space
     while True:
         embedded = _query_vector(index, request, attempt, space)
@@ -129,8 +141,9 @@ def _answer(index: IndexedNotes, request: SearchRequest, attempt: Attempt) -> tu
             else:
                 ask = _look_for(prepared, _depth(request))
                 trace = _rank_candidates(index, reader, prepared, gather(reader, ask, view.space, prepared.vector))
-        trace = _read_first(trace) if trace.is_read and trace.scores.scored else trace
-        return make_result(index, trace), trace
+                if suggests and not (trace.ranking.ranked and answers(trace)):
+                    trace = trace._replace(suggestions=suggest(reader, view.scope, attempt.query))
+        return _read_first(trace) if trace.is_read and trace.scores.scored else trace
 
 
 def _asked_in(reader: ReadTransaction, view: View, query: Query) -> str:
@@ -203,10 +216,7 @@ def _rank_candidates(
     if limit > len(notes) and _depth(request) in (matches, len(candidates.near)):
         trace = _look_deeper(index, reader, trace)
         notes = best_of_each_note(trace.ranking.ranked, trace.facts.conversations)
-    trace = trace._replace(texts=_read_texts(reader, trace, notes[:limit]))
-    if not notes or not answers(trace):
-        trace = trace._replace(suggestions=suggest(reader, prepared.view.scope, prepared.attempt.query))
-    return trace
+    return trace._replace(texts=_read_texts(reader, trace, notes[:limit]))
 
 
 def _look_deeper(index: IndexedNotes, reader: ReadTransaction, trace: Trace) -> Trace:

@@ -9,6 +9,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from co_cli.hits import Filters
 from co_cli.index.tokens import is_stop_word, spaceless_run, spans, tokens
@@ -142,6 +143,7 @@ def _filter_of(node: Node) -> tuple[str, str | tuple[str, str]]:
             return f"{node.kind}s", node.text
 
 
+@lru_cache(64)  # each search takes its query apart several times
 def parse(text: str, prefix: bool = False, case: bool = False, operators: bool = True) -> Query:
     """Take a query apart. With `prefix`, its last word may be the beginning of one; with `case`, words are exact."""
     text = WENT_WRONG.sub("why ", to_utf8(text)[:LONGEST_QUERY].replace("\0", " "))

@@ -10,8 +10,8 @@ from math import exp, log
 from typing import NamedTuple
 
 from co_cli.hits import Hit, Searched, SearchResult
-from co_cli.index.engine import EXPIRED, StoredPassage
 from co_cli.index.indexed_notes import IndexedNotes
+from co_cli.index.stored import EXPIRED, StoredPassage
 from co_cli.index.tokens import spans, tokens
 from co_cli.index.word_query import WordQuery
 from co_cli.notes.markdown import plain_text
@@ -118,9 +118,7 @@ def confidence_of(trace: Trace) -> float | None:
     # where English notes were read, one in another language may still answer
     unread = valid if best is None or trace.reading is None else valid & trace.reading.unreadable
     cosine = max((candidates.cosines[passage] for passage in unread & candidates.cosines.keys()), default=0.0)
-    coverage = max(
-        (candidates.share(candidates.having[passage]) for passage in unread & candidates.having.keys()), default=0.0
-    )
+    coverage = max((share for passage, share in candidates.coverages.items() if passage in unread), default=0.0)
     without_reading = confidence(fit, cosine, coverage, None)
     if best is None:
         return without_reading

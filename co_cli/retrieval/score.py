@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from math import sqrt
 
+from co_cli.index.stored import Match
 from co_cli.retrieval.candidates import Candidates
 
 FORMULA_VERSION = 4
@@ -62,21 +63,25 @@ def hybrid(candidates: Candidates, weights: Mapping[str, float]) -> list[Scored]
     best = max((match.score for match in candidates.matches), default=0.0)
     alone = not candidates.cosines or not weights.get("meaning")
     trusted = 1.0 if alone else trust(candidates)
+    covered = None if alone else candidates.best_coverage  # once: it looks at every match
     words: dict[int, float] = {}
     for match in candidates.matches:
         value = match.score / best if best > 0 else 1.0
-        words[match.passage] = trusted * _more_words_first(candidates, match.passage, value, alone)
+        words[match.passage] = trusted * _more_words_first(candidates, match, value, covered)
     return _weighted(candidates, weights, words, {**words, **candidates.cosines})
 
 
-def _more_words_first(candidates: Candidates, passage: int, value: float, alone: bool) -> float:
-    """What a match is worth, 0 to 1, with the number or share of the question's words in its passage."""
-    asked, having = len(candidates.idf), len(candidates.having.get(passage, ()))
+def _more_words_first(candidates: Candidates, match: Match, value: float, best_coverage: float | None) -> float:
+    """What a match is worth, 0 to 1, with the number or share of the question's words in its passage.
+
+    Without a best coverage to compare with, words decide alone.
+    """
+    asked, having = len(candidates.idf), len(candidates.having.get(match.passage, ()))
     if asked <= FEW_WORDS:
         return (max(having - 1, 0) + value) / max(asked, 1)
-    if alone:
+    if best_coverage is None:
         return (int(having == asked) + value) / 2
-    return sqrt(candidates.coverage(passage) / (candidates.best_coverage or 1.0)) * value
+    return sqrt(candidates.coverage(match.passage) / (best_coverage or 1.0)) * value
 
 
 def rank_fusion(candidates: Candidates, weights: Mapping[str, float]) -> list[Scored]:

@@ -9,7 +9,8 @@ from functools import partial
 from typing import NamedTuple
 
 from co_cli.index.derivation import searched_fields, spoken_path
-from co_cli.index.engine import ReadTransaction, Scope, StoredNote, StoredPassage
+from co_cli.index.engine import ReadTransaction
+from co_cli.index.stored import Scope, StoredNote, StoredPassage
 from co_cli.index.word_query import WordQuery
 from co_cli.retrieval.grammar import NARROWING, SCOPES, Node
 from co_cli.retrieval.matching import Condition, NoteText, PassageText, TooSlowError, too_slow

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from math import isfinite, log1p, nan
 
 from co_cli.hits import UseCount
-from co_cli.index.engine import StoredNote, Validity
+from co_cli.index.stored import StoredNote, Validity
 from co_cli.notes.dates import read_moment
 from co_cli.retrieval.score import Scored, best_first
 from co_cli.values import DAY, members_of

@@ -8,7 +8,8 @@ from collections import Counter
 from collections.abc import Sequence
 
 from co_cli.embedding.space import VOCABULARY
-from co_cli.index.engine import ReadTransaction, Scope
+from co_cli.index.engine import ReadTransaction
+from co_cli.index.stored import Scope
 from co_cli.index.tokens import is_stop_word, spans, tokens
 from co_cli.index.word_query import Term, WordQuery
 from co_cli.retrieval.query import EDGES, Query

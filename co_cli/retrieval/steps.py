@@ -11,9 +11,10 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from co_cli.embedding.space import Vector
-from co_cli.index.engine import ReadTransaction, StoredNote, StoredPassage
+from co_cli.index.engine import ReadTransaction
 from co_cli.index.indexed_notes import IndexedNotes, View
 from co_cli.index.links import links_around
+from co_cli.index.stored import StoredNote, StoredPassage
 from co_cli.notes.language import guess_language
 from co_cli.notes.similarity import NO_WORDS
 from co_cli.retrieval.candidates import Candidates
@@ -163,7 +164,7 @@ def invalid_notes(reader: ReadTransaction, prepared: PreparedQuery, notes: Seque
     """Those of the notes that are not valid, and why."""
     if prepared.attempt.filters.outdated:
         return {}
-    validities = reader.validities(notes, prepared.now)
+    validities = reader.validities(notes, prepared.now, prepared.view.scope.vaults)
     problems = {note: validity.problem(prepared.now) for note, validity in validities.items()}
     return {note: problem for note, problem in problems.items() if problem}
 

@@ -14,7 +14,7 @@ from co_cli.activity import Activity, heads_of
 from co_cli.activity.events import Indexed
 from co_cli.activity.versions import Changed, Known, changed_since, gone_named, known, moved_to, versions
 from co_cli.errors import ActivityUnavailableError, GitError, KnowledgeError
-from co_cli.git import Repository
+from co_cli.git import WITH_DROPPED, Repository
 from co_cli.hits import Filters
 from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.notes.refs import kind_in, source_ref
@@ -178,10 +178,11 @@ def commits_of(root: str, path: str, limit: int) -> tuple[list[Commit], str | No
         return [], None
     repository = repository_of(root)
     command = ["log", "--follow", "--numstat", "--no-color", "--no-ext-diff", "--no-textconv"]
-    command += [f"--format={FORMAT}", f"--max-count={limit}", "--", path]
+    command += [f"--format={FORMAT}", f"--max-count={limit}", *WITH_DROPPED, "--", path]
     try:
         if repository.head() is None:
             return [], None
+        dropped = repository.dropped_commits() if repository.dropped() else set[str]()
         printed = repository.run(*command, seconds=SECONDS).stdout.decode("utf-8", "replace")
     except GitError as error:
         return [], f"{error}: commits are left out"
@@ -191,5 +192,6 @@ def commits_of(root: str, path: str, limit: int) -> tuple[list[Commit], str | No
         number, at, author, subject = head.split("\x1f", 3)
         counts = next((line.split("\t") for line in numstat.splitlines() if line.count("\t") >= 2), ["", ""])
         added, deleted = (int(count) if count.isdigit() else None for count in counts[:2])
+        subject += " (dropped by a force-push)" if number in dropped else ""
         commits.append(Commit(float(at), number, author, subject, added, deleted))
     return commits, None

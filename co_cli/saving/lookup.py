@@ -20,9 +20,9 @@ from co_cli.errors import (
     VaultError,
 )
 from co_cli.hits import Filters
-from co_cli.index.engine import Validity
 from co_cli.index.links import Backlink, Link
 from co_cli.index.names import fold_name, names_of
+from co_cli.index.stored import Validity
 from co_cli.index.tokens import fold
 from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.linked.origins import Origins
@@ -59,6 +59,13 @@ class Trashed:
     """When, as an ISO date."""
     copy: bool = False
     """The note was not forgotten: this text was replaced, or it could not be written."""
+    dropped: bool = False
+    """It is not in the trash: a force-push to the git repository of a team dropped it. `trash` is what git calls it."""
+
+    @property
+    def why(self) -> str:
+        """How it came there."""
+        return "dropped by a force-push, committed" if self.dropped else "copy kept" if self.copy else "forgotten"
 
     @property
     def name(self) -> str:
@@ -212,14 +219,31 @@ class Lookup:
             for trash, path in store.trashed()
         ]
 
+    def dropped(self) -> list[Trashed]:
+        """Notes of a team vault that force-pushes to its git repository dropped."""
+        authority = self._vault.authority
+        texts = {text: authority.dropped_text(text) for text in authority.dropped()} if authority else {}
+        return [
+            Trashed(text.path, text.name, None, _title_in(text.path, data), moment_text(text.moment), dropped=True)
+            for text, data in texts.items()
+        ]
+
+    def dropped_text(self, name: str) -> bytes | None:
+        """The text of a dropped note by what git calls it; None if there is none."""
+        authority = self._vault.authority
+        found = next((text for text in authority.dropped() if text.name == name), None) if authority else None
+        return authority.dropped_text(found) if authority and found else None
+
     def trashed_copy(self, ref: str) -> tuple[str, str]:
         """The newest copy of a note in this vault's trash, or the one at this path there; and where it was.
 
-        Raises UnknownRefError with the closest ones.
+        One that a force-push dropped is found as if it were in the trash. Raises UnknownRefError with the closest ones.
         """
         if "\0" in ref:
             raise UnknownRefError(ref, [])
-        trashed = self.store.trashed()
+        dropped = self.dropped()
+        titles = {note.trash: fold_name(note.title) for note in dropped}
+        trashed = [*self.store.trashed(), *((note.trash, note.path) for note in dropped)]
         newest = {path: kept for kept, path in reversed(trashed)}
         for kept, path in trashed:
             if kept == ref:
@@ -228,7 +252,11 @@ class Lookup:
             for path in (*_possible_paths(form, self.store.root), _inside(form, self.store.root)):
                 if path in newest:
                     return newest[path], path
-        named = {path: kept for path, kept in newest.items() if fold_name(ref) in _names_in(self.store, kept, path)}
+        named = {
+            path: kept
+            for path, kept in newest.items()
+            if fold_name(ref) in (_names_in(self.store, kept, path) if kept not in titles else (titles[kept],))
+        }
         if len(named) > 1:
             paths = ", ".join(map(source_ref, named))
             raise InvalidInputError(f"{ref!r} is the name of several notes in the trash: {paths}")
@@ -293,7 +321,7 @@ class Lookup:
     def _is_listed(self, origin: Origin, path: str) -> bool:
         """Whether a walk would list this file: hidden and excluded files cannot be opened by a ref."""
         try:
-            listed = self.index.of(origin).opens(path) if self.index else would_list(origin, path)
+            listed = self.index.of(origin).opens(path) if self.index else bool(would_list(origin, [path]))
         except VaultError:
             return False
         return listed and _exists(NoteStore(origin.root), path)
@@ -336,8 +364,14 @@ def _names_in(store: NoteStore, trash: str, path: str) -> Collection[str]:
 
 
 def _title_of(store: NoteStore, trash: str, path: str) -> str:
+    with contextlib.suppress(KnowledgeError):
+        return _title_in(path, store.read(trash))
+    return ""
+
+
+def _title_in(path: str, data: bytes) -> str:
     with contextlib.suppress(KnowledgeError, NotTextError):
-        return read_note(path, store.read(trash)).title
+        return read_note(path, data).title
     return ""
 
 

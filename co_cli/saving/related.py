@@ -13,7 +13,7 @@ from co_cli.notes.note import Note, NotTextError, read_note
 from co_cli.notes.similarity import fingerprint, likeness, without_articles, words_of
 from co_cli.notes.store import NoteStore
 from co_cli.notes.subjects import begins_with_verb, same_subject
-from co_cli.retrieval.pipeline import search
+from co_cli.retrieval.pipeline import find_similar
 from co_cli.retrieval.request import SearchRequest
 from co_cli.retrieval.results import best_of_each_note
 from co_cli.saves import Related
@@ -55,14 +55,13 @@ def related_notes(store: NoteStore, index: KnowledgeIndex, new: NewNote, thresho
 def _similar_memories(store: NoteStore, index: KnowledgeIndex, new: NewNote, threshold: float) -> list[Related]:
     """Memories that are valid, about the same subject, and share most words with a new note or are close in meaning."""
     text = f"{new.title}\n{new.content}" if new.own_title else new.content
-    # a date in the text is no filter: a request that has dates of its own is not read for others
-    filters = Filters(sources=("memory",), roots=(index.root,), since=float("-inf"))
+    filters = Filters(sources=("memory",), roots=(index.root,))
     words, found = without_articles(words_of(new.content)), list[Related]()
     with index.engine.reading() as reader:
         active = index.notes.state().active
         measured = active is not None and active.space.provider in MEASURED
         request = SearchRequest(OPERATORS.sub(" ", text), CANDIDATES, filters, meaning=measured, operators=False)
-        trace = search(index.notes, request)[1]
+        trace = find_similar(index.notes, request)
         best = best_of_each_note(trace.ranking.ranked)[:CANDIDATES]
         passages = reader.passages([candidate.passage for candidate in best])
         for passage in (passages[candidate.passage] for candidate in best):

@@ -11,7 +11,7 @@ import contextlib
 import os
 import re
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from dataclasses import replace
 
 from co_cli.errors import (
@@ -22,6 +22,8 @@ from co_cli.errors import (
     NoteConflictError,
     SecretError,
 )
+from co_cli.index.embed import embed_ahead
+from co_cli.index.stored import ReadyVectors
 from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.notes.editing import Tags
 from co_cli.notes.files import make_folders
@@ -31,7 +33,8 @@ from co_cli.notes.refs import ENDINGS, FOLDERS, ref_of, slugify, source_ref
 from co_cli.notes.revision import change_file, require_version
 from co_cli.notes.secrets import count_masked, find_secrets
 from co_cli.notes.store import NoteStore
-from co_cli.saves import ON_RELATED, Change, Draft, Forgotten, OnRelated, Related, Saved
+from co_cli.saves import ON_RELATED, Change, Draft, Forgotten, Related, Saved
+from co_cli.saving.kept_answers import KeptAnswers
 from co_cli.saving.lookup import Lookup
 from co_cli.saving.related import find_twin, related_notes
 from co_cli.saving.relocation import move_note
@@ -54,6 +57,7 @@ class VaultWriter:
 
     def __init__(self, vault: Vault) -> None:
         self._vault, self.store, self.lookup = vault, vault.store, Lookup(vault)
+        self._answers = vault.authority or KeptAnswers(vault.settings.data_dir, vault.root)
 
     def save(self, draft: Draft) -> Saved:
         if draft.on_related not in ON_RELATED:
@@ -65,13 +69,19 @@ class VaultWriter:
             refs = [self._ref_in_tier(draft.tier, ref) for ref in superseded]
             with _opened_tier(self._vault, draft.tier) as writer:
                 return _prefixed(writer.save(replace(draft, tier=None, supersedes=refs)), draft.tier)
+        self._require_room()
         new = NewNote(draft)
         self._require_size(new.content)
         new.supersede([self.lookup.open_own(ref, "superseded").ref for ref in superseded])
         try:
-            return self._save(new, draft.on_related)
+            return self._save(new, draft)
         except IndexDamagedError:  # nothing was written yet, and a new index has taken its place
-            return self._save(new, draft.on_related)
+            return self._save(new, draft)
+
+    def _require_room(self) -> None:
+        most, index = self._vault.settings.most_notes, self._vault.working_index()
+        if most and index and (has := index.notes.state().notes) >= most:
+            raise InvalidInputError(f"this vault has {has:,} notes, and may have {most:,}: forget some first")
 
     def related(self, content: str, title: str | None = None) -> list[Related]:
         """Memories similar to a text, as `save` would name them."""
@@ -99,7 +109,7 @@ class VaultWriter:
             )
         target = self._target(note.source, change.path, path) if change.path else path
         with count_masked() as masked:
-            changed, ref, kept = self._apply(path, content, _changed_fields(change), change.version)
+            changed, ref, kept = self._apply(path, content, change)
         details = [kept] if kept else []
         if target != path:
             linking = move_note(self._vault, self.store, note, target)
@@ -191,55 +201,74 @@ class VaultWriter:
         return list(found.values())
 
     def restore(self, ref: str) -> Saved:
-        """Move the newest copy of a note back from the trash, or the one with this path there."""
+        """Move the newest copy of a note back from the trash, or the one with this path there.
+
+        In a team vault, a note that a force-push dropped is written again.
+        """
         tier, _, rest = ref.partition(":")
         if any(origin.tier == tier for origin in self._vault.index.linked):
             with _opened_tier(self._vault, tier) as writer:
                 return _prefixed(writer.restore(rest), tier)
         with self.store.lock():
             kept, path = self.lookup.trashed_copy(ref)
-            self.store.restore(kept, path)
+            dropped = self.lookup.dropped_text(kept)
+            if dropped is None:
+                self.store.restore(kept, path)
+            else:
+                self.store.create_at(path, dropped)
             others = sum(home == path for _, home in self.store.trashed())
             self._index(path)
             note = read_note(path, self.store.read(path))
         self._vault.index.embed_saved()
-        when, copy = self.store.trashed_at(kept)
+        when, copy = self.store.trashed_at(kept) if dropped is None else ("", False)
         detail = f"a copy kept {when}, which is not its last text" if copy else f"forgotten {when}".rstrip()
+        detail = detail if dropped is None else f"which a force-push dropped after {kept[:10]}"
         detail += f"; copies left in the trash: {others}" if others else ""
         return Saved(note.ref, self.store.absolute(path), "restored", detail, seq=self.store.last_seq)
 
-    def _save(self, new: NewNote, on_related: OnRelated) -> Saved:
+    def _save(self, new: NewNote, draft: Draft) -> Saved:
         """Write and index a note. Without an index it is still written; the next sync finds it.
 
-        Related memories are searched for before the lock is taken and vectors are made after it is free: other writers
-        must not wait for either.
+        Related memories are searched for and vectors are made before the lock is taken, or after it is free if a
+        server makes them: other writers must not wait for either.
         """
         index = self._vault.working_index()
         with count_masked() as masked:
             new.remove_secrets(self.store.secrets)
-            related = self._related(index, new) if index and on_related != "keep" else []
+            related = self._related(index, new) if index and draft.on_related != "keep" else []
+            ready = self._embed_ahead(index, new) if index else None
             with self.store.lock():
+                answered = self._answers.answer_to(draft.key) if draft.key else None
+                if answered:
+                    return replace(answered, path=self.store.absolute(answered.path))
                 twin = find_twin(self.store, index, new) if index else None
-                saved = self._repeat(new, *twin) if twin else self._create(index, new, related, on_related)
-        if saved.outcome != "duplicate":
+                if twin:
+                    waits, saved = self._repeat(new, *twin)
+                else:
+                    detail = _supersede(new, related) if draft.on_related == "supersede" else ""
+                    waits, saved = self._create(index, new, ready)
+                    related = () if detail else tuple(related)
+                    saved = replace(saved, related=related, detail=f"{saved.ref}; {detail}" if detail else "")
+                saved = replace(saved, masked=len(masked))
+                if draft.key:  # servers have the vault in different places
+                    inside = os.path.relpath(saved.path, self.store.root).replace(os.sep, "/")
+                    self._answers.keep_answer(draft.key, replace(saved, path=inside))
+        if waits:
             self._vault.index.embed_saved()
-        return replace(saved, masked=len(masked), seq=self.store.last_seq)
+        return replace(saved, seq=self.store.last_seq)
+
+    def _embed_ahead(self, index: KnowledgeIndex, new: NewNote) -> ReadyVectors | None:
+        data = self.store.safe(new.render(time.time()))
+        return embed_ahead(index.origin, index.embedders, f"{FOLDERS[new.source]}/new.md", data)
 
     def _related(self, index: KnowledgeIndex, new: NewNote) -> list[Related]:
         return related_notes(self.store, index, new, self._vault.settings.knowledge_duplicate_threshold)
 
-    def _create(
-        self, index: KnowledgeIndex | None, new: NewNote, related: list[Related], on_related: OnRelated
-    ) -> Saved:
-        detail = ""
-        if related and on_related == "supersede":
-            refs = [note.ref for note in related]
-            new.supersede(refs)
-            related, detail = [], f"it supersedes {', '.join(refs)}"
+    def _create(self, index: KnowledgeIndex | None, new: NewNote, ready: ReadyVectors | None) -> tuple[bool, Saved]:
+        """Whether something waits for a vector, and the receipt."""
         path = self._write(index, new)
-        self._index(path)  # before another writer asks whether this is a repeat
-        ref = ref_of(path, new.source)
-        return Saved(ref, self.store.absolute(path), "created", f"{ref}; {detail}" if detail else "", tuple(related))
+        waits = self._index(path, ready)  # before another writer asks whether this is a repeat
+        return waits, Saved(ref_of(path, new.source), self.store.absolute(path), "created")
 
     def _write(self, index: KnowledgeIndex | None, new: NewNote) -> str:
         """Write the file of a new note, where it says or named after its title. Returns its path."""
@@ -274,22 +303,20 @@ class VaultWriter:
         if rules and not may_list(index.root, path, rules):
             raise InvalidInputError(f"{path} is excluded (knowledge_exclude or {IGNORE_FILE}): nothing was written")
 
-    def _repeat(self, new: NewNote, note: Note, data: bytes) -> Saved:
+    def _repeat(self, new: NewNote, note: Note, data: bytes) -> tuple[bool, Saved]:
         """Write nothing, unless the repeat supersedes a note: a caller who was shown related notes decides so."""
         path, detail = self.store.absolute(note.path), f"{note.ref} says this already"
         superseded = [ref for ref in new.supersedes if ref not in note.supersedes]
         if not superseded:
-            return Saved(note.ref, path, "duplicate", detail)
+            return False, Saved(note.ref, path, "duplicate", detail)
         fields = {"supersedes": one_or_list([*note.supersedes, *superseded])}
         change_file(self.store, note.path, data, None, fields)
-        self._index(note.path)
-        return Saved(note.ref, path, "updated", f"{detail}; it supersedes {', '.join(superseded)} now")
+        waits = self._index(note.path)
+        return waits, Saved(note.ref, path, "updated", f"{detail}; it supersedes {', '.join(superseded)} now")
 
-    def _apply(
-        self, path: str, content: str | None, fields: dict[str, object], version: str | None
-    ) -> tuple[bool, str, str]:
+    def _apply(self, path: str, content: str | None, change: Change) -> tuple[bool, str, str]:
         """Whether a change made a difference, the ref of the note then, and where the replaced text is kept."""
-        store = self.store
+        store, fields, version = self.store, _changed_fields(change), change.version
         with store.lock():
             data = store.read(path)
             require_version(path, data, version)
@@ -297,7 +324,7 @@ class VaultWriter:
                 store.safe(content.encode("utf-8", "surrogateescape"), data)  # names a line of the given text
                 fields = {**_derived_anew(path, data, content), **fields}
             kept = ""
-            if content is not None and version is None and _loses_words(path, data, content):
+            if content is not None and (change.keep or version is None) and _loses_words(path, data, content):
                 kept = store.keep(path, data)
             try:
                 changed = change_file(store, path, data, content, fields)
@@ -330,10 +357,21 @@ class VaultWriter:
                 f"{size:,} bytes are too long for a note; the limit is {limit:,} (knowledge_max_note_bytes)"
             )
 
-    def _index(self, path: str) -> None:
-        """Index a file inside the lock that it was written in. If that is not possible now, the next sync does it."""
+    def _index(self, path: str, ready: ReadyVectors | None = None) -> bool:
+        """Index a file inside the lock that it was written in. If that is not possible now, the next sync does it.
+
+        Returns whether something waits for a vector.
+        """
         with contextlib.suppress(IndexUnavailableError):
-            self._vault.index.index_file(None, path, embed=False)
+            return self._vault.index.index_file(None, path, embed=False, ready=ready)
+        return False
+
+
+def _supersede(new: NewNote, related: Sequence[Related]) -> str:
+    """Let a new note supersede those related to it. Returns what the receipt says about it."""
+    refs = [note.ref for note in related]
+    new.supersede(refs)
+    return f"it supersedes {', '.join(refs)}" if refs else ""
 
 
 @contextlib.contextmanager

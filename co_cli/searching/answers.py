@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from co_cli.errors import InvalidInputError
-from co_cli.hits import SearchResult
-from co_cli.searching.requests import Options, build_request, find
+from co_cli.hits import UNMATCHED, SearchResult
+from co_cli.index.filter_table import OPTIONS, FilterOptions
+from co_cli.searching.requests import Options, build_request, find, parse_filters, spelled_like
 from co_cli.vault import Vault
 
 if TYPE_CHECKING:
@@ -29,6 +30,9 @@ def search(vault: Vault, query: str, options: Options) -> SearchResult:
         found, problem = search_as_of(vault, request)
     if found is None:
         found = find(vault.index, request)
+    if not found.hits and found.backend != "grep" and request.filters.as_of is None:
+        unmatched = _unmatched(vault, options)
+        found = replace(found, understood=(*found.understood, unmatched)) if unmatched else found
     if problem:
         found = replace(found, degraded=[*found.degraded, problem])
     if vault.sources.problem:
@@ -36,6 +40,29 @@ def search(vault: Vault, query: str, options: Options) -> SearchResult:
         state = "inconclusive" if found.state == "absent" else found.state
         found = replace(found, degraded=[*found.degraded, problem], state=state)
     return replace(found, meta={**found.meta, "returned": len(found.hits)})
+
+
+def _unmatched(vault: Vault, options: Options) -> str:
+    """Which filter no note passes, if there is one."""
+    sources = (options.sources,) if isinstance(options.sources, str) else tuple(options.sources or ())
+    given: dict[str, Any] = {name: value for name, value in options.filters.items() if value not in (None, False, ())}
+    given |= {"sources": sources} if len(sources) == 1 else {}  # recall always asks for the same several kinds
+
+    def matches(some: dict[str, Any]) -> bool:
+        filters = {name: value for name, value in some.items() if name != "sources"}
+        asked = Options(sources=some.get("sources"), filters=cast("FilterOptions", filters))
+        return bool(vault.index.notes.docs(parse_filters(vault.linked, asked), 1))
+
+    words = {name: OPTIONS[name].word if name in OPTIONS else "source" for name in given}
+    for name, value in given.items():
+        if value is not True and not matches({name: value}):
+            single = isinstance(value, str) or not hasattr(value, "__iter__")
+            texts: list[str] = [str(value)] if single else list(map(str, value))
+            close = spelled_like(vault.index, texts) if name == "tags" else ""
+            return f"{UNMATCHED} the filter {words[name]}: {', '.join(texts)}{close}"
+    if len(given) > 1 and not matches(given):
+        return f"{UNMATCHED} all of these filters together: {', '.join(words.values())}"
+    return ""
 
 
 def explain(vault: Vault, query: str, ref: str, title: str, options: Options) -> Explanation:

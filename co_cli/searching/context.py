@@ -19,8 +19,9 @@ from typing import Any, Literal
 from co_cli.embedding.space import Embedder, Vector
 from co_cli.errors import EmbeddingError, KnowledgeError, SettingsError
 from co_cli.hits import Filters, UseCount
-from co_cli.index.engine import ReadTransaction, StoredSpace
+from co_cli.index.engine import ReadTransaction
 from co_cli.index.names import fold_name
+from co_cli.index.stored import StoredSpace
 from co_cli.index.word_query import WordQuery, needles_of
 from co_cli.notes.excerpts import Excerpt, excerpt, marked_ref
 from co_cli.notes.note import Note

@@ -7,10 +7,11 @@ import posixpath
 import re
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from co_cli.activity.query_log import LoggedQuestion, questions_about
+from co_cli.activity.versions import EDITING
 from co_cli.errors import (
     ActivityUnavailableError,
     GitError,
@@ -19,9 +20,10 @@ from co_cli.errors import (
     KnowledgeError,
     UnknownRefError,
 )
+from co_cli.git import WITH_DROPPED
 from co_cli.hits import Filters, Hit
-from co_cli.index.engine import StoredNote
 from co_cli.index.links import Backlink, Link, aliases_of
+from co_cli.index.stored import StoredNote
 from co_cli.index.tokens import tokens
 from co_cli.notes.excerpts import excerpt
 from co_cli.notes.markdown import Heading
@@ -45,6 +47,7 @@ MOST_MENTIONS = 20
 NEARBY = 10
 """Notes of each group around a note that are named."""
 
+SENTENCE_END = re.compile(r"(?<=[.!?…])\s+(?=[^\W\d_a-z]|[\[(*_\"'“])|(?<=[。！？])")
 DONE = {"create": "created", "change": "updated", "remove": "removed"}
 
 
@@ -96,7 +99,7 @@ class NearbyNote:
     ref: str
     title: str
     line: str = ""
-    """Of a note that links to it: the line with the link."""
+    """Of a note that links to it: the sentence with the link."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +195,7 @@ def notes_around(vault: Vault, ref: str, note: Note) -> Surroundings:
     linked = [link.ref.removeprefix(prefix) for link in links if link.ref]
     titles = {found.ref: found.title for found in index.find("ref", *linked) if found.path != path}
     known = [NearbyNote(prefix + name, titles[name]) for name in dict.fromkeys(linked) if name in titles]
-    linking = [NearbyNote(link.ref, link.title) for link in linked_from]
+    linking = _linking(lookup, linked_from[:NEARBY], note)
     said = f" {' '.join(tokens(f'{note.title} {note.body}'))} "
     everyone = vault.index.notes.docs(Filters(sources=("entity",)))
     named = [_nearby(entity) for entity in everyone if (entity.root, entity.path) != own and _is_named(entity, said)]
@@ -200,14 +203,23 @@ def notes_around(vault: Vault, ref: str, note: Note) -> Surroundings:
     below = index.docs(Filters(roots=(origin.root,), paths=(f"{folder}/",) if folder else ()))
     beside = [_nearby(other) for other in below if posixpath.dirname(other.path) == folder and other.path != path]
     named = [entity for entity in named if entity not in known]
-    elsewhere = {other.ref for other in (*known, *linking, *named)}
-    shown, more = linking[:NEARBY], max(len(linking) - NEARBY, 0)
+    elsewhere = {other.ref for other in (*known, *linked_from, *named)}
     return Surroundings(
         _first(known),
-        NearbyNotes([replace(other, line=_linking_line(lookup, other.ref, note)) for other in shown], more),
+        NearbyNotes(linking, len(linked_from) - len(linking)),
         _first(named),
         _first([other for other in beside if other.ref not in elsewhere]),
     )
+
+
+def backlinks(vault: Vault, ref: str, note: Note, limit: int) -> list[NearbyNote]:
+    """The first notes that link to a note, each with the sentence that does."""
+    lookup = Lookup(vault)
+    return _linking(lookup, lookup.links(ref, note.links)[1][:limit], note)
+
+
+def _linking(lookup: Lookup, links: Sequence[Backlink], note: Note) -> list[NearbyNote]:
+    return [NearbyNote(link.ref, link.title, _linking_sentence(lookup, link.ref, note)) for link in links]
 
 
 def _first(notes: list[NearbyNote]) -> NearbyNotes:
@@ -224,13 +236,14 @@ def _is_named(entity: StoredNote, said: str) -> bool:
     return any(name and f" {name} " in said for name in names)
 
 
-def _linking_line(lookup: Lookup, ref: str, note: Note) -> str:
-    """The first line of a note with a link that may mean another note."""
+def _linking_sentence(lookup: Lookup, ref: str, note: Note) -> str:
+    """The first sentence of a note with a link that may mean another note; its line if a link has the full stop."""
     keys = {link_key(name) for name in (note.path, note.title, *note.aliases)}
     with suppress(KnowledgeError):  # its file is gone, or cannot be read
         for line in lookup.open(ref)[1].body.split("\n"):
-            if any(link_key(target) in keys for target in find_links(line)):
-                return line.strip()
+            for text in (*SENTENCE_END.split(line), line) if "[" in line else ():
+                if any(link_key(target) in keys for target in find_links(text)):
+                    return text.strip()
     return ""
 
 
@@ -299,9 +312,13 @@ def _questions(vault: Vault, refs: Sequence[str], limit: int) -> list[LoggedQues
 
 
 def _with_saves(changes: list[NoteChange], saves: Sequence[tuple[Any, ...]]) -> list[NoteChange]:
-    """Who saved each version in a team vault, and those that other servers saved."""
+    """Who saved each version in a team vault, and those that other servers saved: the last of one editing session."""
     left, found = [*changes], list[NoteChange]()
-    for moment, who, action, version, receipt in saves:
+    hashes = {change.hash for change in changes}
+    for (moment, who, action, version, receipt), later in zip(saves, [None, *saves], strict=False):
+        goes_on = later and later[0] - moment < EDITING and later[1:3] == (who, "change")
+        if goes_on and action == "change" and version not in hashes:
+            continue
         at, what = moment_text(moment), DONE[action]
         known = (
             change
@@ -339,7 +356,8 @@ def _committed(root: str, path: str, commit: str) -> bytes:
     """A file as one of its commits has it, under the name that it had then."""
     repository = repository_of(root)
     try:
-        log = repository.run("log", "--follow", "--name-only", "--format=%x1e%H", "--", path, seconds=SECONDS).stdout
+        asked = ("log", "--follow", "--name-only", "--format=%x1e%H", *WITH_DROPPED, "--", path)
+        log = repository.run(*asked, seconds=SECONDS).stdout
         blocks = [block.split("\n") for block in log.decode("utf-8", "replace").split("\x1e")]
         name = next((lines[2] for lines in blocks if lines[0] == commit and len(lines) > 2), None)
         if name is None:

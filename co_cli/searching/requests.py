@@ -179,17 +179,20 @@ def close_tags(tag: str, known: Sequence[str]) -> list[str]:
     """Tags that may have been meant, the likeliest first."""
     from rapidfuzz import fuzz, process  # 40 ms, only for a tag that no note has
 
-    found = process.extract(fold(tag.lstrip("#")), list(known), scorer=fuzz.ratio, limit=3, score_cutoff=50)
+    found = process.extract(fold(tag.lstrip("#")), list(known), scorer=fuzz.ratio, limit=3, score_cutoff=60)
     return [name for name, _, _ in found]
 
 
 def _close_tags(index: KnowledgeIndex, asked: Sequence[str]) -> list[str]:
+    unused = unused_tags(asked, list(index.notes.tags()))
+    return [f"no note has the tag {tag}{spelled_like(index, [tag])}" for tag in unused]
+
+
+def spelled_like(index: KnowledgeIndex, asked: Sequence[str]) -> str:
+    """` (did you mean tree?)` if there are tags that are spelled like those that no note has."""
     known = list(index.notes.tags())
-    found: list[str] = []
-    for tag in unused_tags(asked, known):
-        close = close_tags(tag, known)
-        found.append(f"no note has the tag {tag}" + (f" (did you mean {', '.join(close)}?)" if close else ""))
-    return found
+    close = [name for tag in unused_tags(asked, known) for name in close_tags(tag, known)]
+    return f" (did you mean {', '.join(close)}?)" if close else ""
 
 
 def _source(wanted: str, linked: Sequence[Origin]) -> str:

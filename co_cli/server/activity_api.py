@@ -14,7 +14,7 @@ from co_cli.activity.extracted import FacetRow, facets
 from co_cli.activity.feed import Entry, FeedQuery, Kind, read_feed
 from co_cli.errors import InvalidInputError, UnknownRefError
 from co_cli.hits import Filters
-from co_cli.index.engine import StoredNote
+from co_cli.index.stored import StoredNote
 from co_cli.local import LocalKnowledgeBase
 from co_cli.notes.dates import read_moment
 from co_cli.notes.note import Note

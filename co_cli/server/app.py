@@ -10,7 +10,7 @@ import hmac
 import os
 import secrets
 import time
-from collections.abc import AsyncGenerator, Callable, Collection, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from threading import Lock
@@ -43,16 +43,28 @@ from co_cli.server import (
     review_api,
     routes,
     search_api,
+    token_api,
 )
 from co_cli.server.attachment_api import LARGEST_BODY
 from co_cli.server.events import Events
 from co_cli.server.page_files import send_file, send_frame
-from co_cli.server.routes import API, CALLER, ApiError, ErrorAnswer, error_answer, json_answer, read_body, route
+from co_cli.server.routes import API, CALLER, KEY, ApiError, ErrorAnswer, error_answer, json_answer, read_body, route
 from co_cli.vault import Opening
 from co_cli.vaults import SAMPLE_QUESTIONS
 from co_cli.version import __version__
 
-MODULES = (activity_api, attachment_api, browse_api, context_api, health_api, map_api, note_api, review_api, search_api)
+MODULES = (
+    activity_api,
+    attachment_api,
+    browse_api,
+    context_api,
+    health_api,
+    map_api,
+    note_api,
+    review_api,
+    search_api,
+    token_api,
+)
 """They register their routes when they are imported."""
 OWNER = Token("", "admin", "")
 """The person who started the server."""
@@ -184,7 +196,7 @@ class Site:
         )
         larger: dict[str, int] = {f"{API}{path}": LARGEST_BODY for path in ("/files/", "/documents")}
         self._bodies = Bodies(self.answer, self.largest, self.unread, self.strict, larger)
-        self._guarded = TokenGuard(self.admit, self._identify, hosts, _is_public)
+        self._guarded = TokenGuard(self.admit, self._identify, hosts, _is_public, self.ways_in)
 
     async def _is_known(self, request: HTTPConnection) -> bool:
         return await self._identify(request) is not None
@@ -193,8 +205,16 @@ class Site:
         caller = request.state.caller = await self.access.caller(request)
         return None if caller is None else caller.name
 
+    def ways_in(self, request: HTTPConnection) -> Mapping[str, str]:
+        """Where somebody without a token gets one."""
+        return {}
+
     async def admit(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Take a request that is public, or whose caller is known, before its body is read."""
+        caller: Token | None = scope.get("state", {}).get("caller")
+        if caller and not caller.may("read") and scope["path"].startswith(ABOUT_NOTES):
+            await _forbidden(caller, "read")(scope, receive, send)
+            return
         await self._bodies(scope, receive, send)
 
     async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -209,9 +229,12 @@ class Site:
             await self._guarded(scope, receive, send)
             return
         cache = "no-store" if scope["path"].startswith(API) else "no-cache"
+        started = False
 
         async def send_with_headers(message: Message) -> None:
+            nonlocal started
             if message["type"] == "http.response.start":
+                started = True
                 headers = MutableHeaders(scope=message)
                 for name, value in {**HEADERS, "cache-control": cache}.items():
                     headers.setdefault(name, value)
@@ -220,7 +243,9 @@ class Site:
         app = self._guarded if _is_ours(HTTPConnection(scope)) else ELSEWHERE
         try:
             await app(scope, receive, send_with_headers)
-        except KnowledgeError as error:  # such as a database with the tokens that is away
+        except Exception as error:  # such as a database with the tokens that is away
+            if started:
+                raise
             await error_answer(error)(scope, receive, send_with_headers)
 
     @asynccontextmanager
@@ -247,11 +272,9 @@ class Site:
         async def answer(request: Request) -> Response:
             caller: Token = request.state.caller
             CALLER.set(caller)
+            KEY.set(request.headers.get("idempotency-key", ""))
             if not caller.may(endpoint.role):
-                message = (
-                    f"the token of {caller.name} may {caller.role} only: this needs one with the role {endpoint.role}"
-                )
-                return json_answer(ErrorAnswer(ApiError("forbidden", message)), 403)
+                return _forbidden(caller, endpoint.role)
             if caller.name:
                 acting.set(f"{self.kb.vault.opening.front_end}:{caller.name}")
             asked = await endpoint.read(request)
@@ -278,6 +301,11 @@ class Site:
 
 async def _explain(request: Request, error: Exception) -> Response:
     return error_answer(error)
+
+
+def _forbidden(caller: Token, needed: Role) -> Response:
+    message = f"the token {caller.name} has the role {caller.role}: this needs one with the role {needed}"
+    return json_answer(ErrorAnswer(ApiError("forbidden", message)), 403)
 
 
 def _is_ours(request: HTTPConnection) -> bool:

@@ -15,8 +15,9 @@ from pydantic import Field
 
 from co_cli.activity.statistics import count_opened
 from co_cli.hits import Filters
-from co_cli.index.engine import ReadTransaction, StoredNote
+from co_cli.index.engine import ReadTransaction
 from co_cli.index.indexed_notes import View, name_in
+from co_cli.index.stored import StoredNote
 from co_cli.index.tokens import fold
 from co_cli.local import LocalKnowledgeBase
 from co_cli.notes.markdown import LINK, PICTURE, beginning

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from co_cli.errors import KnowledgeError
-from co_cli.index.engine import StoredNote
+from co_cli.index.stored import StoredNote
 from co_cli.index.tokens import is_stop_word
 from co_cli.local import LocalKnowledgeBase
 from co_cli.notes.files import change_json, read_json
@@ -27,8 +27,8 @@ MOST_NOTES = 20_000
 
 MOST_GROUPS, NOTES_OF_A_GROUP = 8, 12
 """A map of few notes has fewer groups."""
-NAMES = 2
-"""Words that name a group."""
+NAMES, ROOT = 2, 4
+"""Words that name a group, and how many first letters no two of them share."""
 WORD = re.compile(r"[^\W\d_]{3,}")
 
 
@@ -106,13 +106,12 @@ def _names(groups: Sequence[Sequence[StoredNote]]) -> list[str]:
             counts[-1].update(word for word in words if not is_stop_word(word))
             spelled |= {low: word for low, word in words.items() if low not in spelled or word.islower()}
     everywhere = sum(counts, Counter[str]())
-    return [
-        ", ".join(
-            spelled[word]
-            for word, _ in sorted(own.items(), key=lambda it: (-it[1] * it[1] / everywhere[it[0]], it[0]))[:NAMES]
-        )
-        for own in counts
-    ]
+    found: list[str] = []
+    for own in counts:
+        ranked = sorted(own, key=lambda word: (-own[word] * own[word] / everywhere[word], word))
+        different = {word[:ROOT]: word for word in reversed(ranked)}  # of `write` and `writing`, the better one
+        found.append(", ".join([spelled[word] for word in ranked if different[word[:ROOT]] == word][:NAMES]))
+    return found
 
 
 def place_notes(kb: LocalKnowledgeBase, report: Report) -> None:

@@ -28,6 +28,7 @@ NOTHING = Token("", "", 0)
 CALLOUT = re.compile(r"\[!([\w-]{1,30})(?:\|[^\]\n]*)?\]([+-]?)[ \t]*([^\n]*)(?:\n|$)")
 TASK = re.compile(r"\[([^\n])\](?:\s+|$)")
 FOOTNOTE = re.compile(r"\[\^([^\s\[\]^]{1,100})\]")
+INLINE_FOOTNOTE = re.compile(r"\^\[((?:[^\[\]]|\[(?:[^\[\]]|\[[^\[\]]*\])*\]){1,1000})\]")
 HIGHLIGHT = re.compile(r"==(?=[^\s=])([^\n]{1,2000}?)(?<=[^\s=])==(?!=)")
 FORMULA = re.compile(r"\$\$([^$]{1,2000})\$\$|\$(?![\s$])((?:\\.|[^$\\\n]){1,1000}?)(?<!\s)\$(?![\d$])")
 """`$$…$$`, and `$…$` where no price is meant: no blanks inside the dollars, and no digit behind them."""
@@ -72,13 +73,15 @@ def make_parser() -> MarkdownIt:
     parser.use(footnote_plugin, inline=False, move_to_end=False)
     parser.inline.ruler.at("footnote_ref", _footnote)
     parser.inline.ruler.before("escape", "formula", _formula)
+    parser.inline.ruler.before("link", "inline_footnote", _inline_footnote)
     parser.inline.ruler.before("link", "wikilink", _wikilink)
     parser.inline.ruler.before("emphasis", "highlight", _highlight)
     parser.block.ruler.before("fence", "formula", _formula_block, {"alt": ["paragraph", "blockquote", "list"]})
     parser.add_render_rule("formula", _show_formula)
     parser.core.ruler.before("inline", "tasks", _tasks)
     parser.core.ruler.before("inline", "callouts", _callouts)
-    parser.core.ruler.after("inline", "footnotes", _footnotes)
+    parser.core.ruler.after("inline", "inline_footnotes", _inline_footnotes)
+    parser.core.ruler.after("inline_footnotes", "footnotes", _footnotes)
     return parser
 
 
@@ -205,6 +208,44 @@ def _footnote(state: StateInline, silent: bool) -> bool:
         state.push("footnote_ref", "", 0).meta = {"label": found[1]}
     state.pos = found.end()
     return True
+
+
+def _inline_footnote(state: StateInline, silent: bool) -> bool:
+    """`^[text]`: a footnote that is written where it is referred to. It gets the next number."""
+    found = INLINE_FOOTNOTE.match(state.src, state.pos, state.posMax)
+    if found is None or state.env.get("in_footnote") or not found[1].strip():
+        return False
+    if not silent:
+        known: dict[str, int] = state.env.setdefault("footnotes", {}).setdefault("refs", {})
+        number = known[f":^{len(known)}"] = 1 + max((0, *known.values()))
+        inside: list[Token] = []
+        state.md.inline.parse(found[1].strip(), state.md, {**state.env, "in_footnote": True}, inside)
+        state.push("inline_footnote", "", 0).meta = {"number": number, "inside": inside}
+    state.pos = found.end()
+    return True
+
+
+def _inline_footnotes(state: StateCore) -> None:
+    """The text of an inline footnote follows the block that refers to it."""
+    first: int = state.env.get("first_line", 1)
+    shown: list[Token] = []
+    waiting: list[Token] = []
+    for token in state.tokens:
+        shown.append(token)
+        for child in (token.children or ()) if token.map else ():
+            if child.type == "inline_footnote" and token.map:
+                number = child.meta["number"]
+                place = f'<sup><a class="footnote" href="#L{first + token.map[0]}">{number}</a></sup>'
+                about: dict[str, str | int | float] = {"class": "footnote", "data-footnote": number}
+                opening = Token("inline_footnote_open", "div", 1, attrs=about, map=token.map, block=True)
+                text = Token("inline", "", 0, children=child.meta["inside"], map=token.map, level=2, block=True)
+                around = (Token("paragraph_open", "p", 1, level=1), Token("paragraph_close", "p", -1, level=1))
+                waiting += [opening, around[0], text, around[1], Token("inline_footnote_close", "div", -1, block=True)]
+                child.type, child.content = "html_inline", place
+        if not token.level and token.nesting < 1 and token.type != "inline":
+            shown += waiting
+            waiting = []
+    state.tokens = shown + waiting
 
 
 def _footnotes(state: StateCore) -> None:

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from math import isinf
+from types import MappingProxyType
+from typing import Literal, NamedTuple
 
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 """The upper bounds of the histogram."""
 
 
 class Gauge(NamedTuple):
-    """A number as it is now."""
+    """A number as it is now. Those of one name follow each other."""
 
     name: str
     help: str
     value: float
+    labels: Mapping[str, str] = MappingProxyType({})
+    kind: Literal["gauge", "counter"] = "gauge"
 
 
 class Metrics:
@@ -45,6 +50,14 @@ class Metrics:
                 lines.append(f'co_request_seconds_bucket{{route="{route}",le="{bound}"}} {total}')
             lines.append(f'co_request_seconds_sum{{route="{route}"}} {self._sums[route]:.6f}')
             lines.append(f'co_request_seconds_count{{route="{route}"}} {total}')
-        for name, about, value in gauges:
-            lines += [f"# HELP {name} {about}", f"# TYPE {name} gauge", f"{name} {value:g}"]
+        for (name, about, kind), group in groupby(gauges, lambda gauge: (gauge.name, gauge.help, gauge.kind)):
+            lines += [f"# HELP {name} {about}", f"# TYPE {name} {kind}"]
+            for gauge in group:
+                labels = ",".join(f'{label}="{value}"' for label, value in gauge.labels.items())
+                lines.append(f"{name}{f'{{{labels}}}' if labels else ''} {_number(gauge.value)}")
         return "\n".join(lines) + "\n"
+
+
+def _number(value: float) -> str:
+    """As Prometheus reads it, with all digits of a count."""
+    return "+Inf" if isinf(value) else f"{value:.15g}"

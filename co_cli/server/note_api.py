@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 from collections.abc import Callable, Sequence
@@ -13,36 +14,36 @@ from pydantic import BaseModel, Field
 from starlette.responses import Response
 
 from co_cli.errors import InvalidInputError, NoteConflictError
-from co_cli.index.engine import StoredNote
 from co_cli.index.links import Targets, aliases_of
 from co_cli.index.names import fold_name
+from co_cli.index.stored import StoredNote
 from co_cli.local import LocalKnowledgeBase
 from co_cli.notes.excerpts import excerpt
 from co_cli.notes.markdown import plain_snippet
 from co_cli.notes.note import Note, own_tags, read_note, version_of
 from co_cli.notes.refs import lines_of
-from co_cli.notes.store import NoteStore
+from co_cli.notes.store import NoteStore, content_hash
 from co_cli.notes.wikilinks import Attachments, find_links
-from co_cli.saves import Change, Draft, Forgotten, Saved, SaveReceipt
+from co_cli.saves import Change, Draft, Forgotten, Saved, SaveKey, SaveReceipt
 from co_cli.saving.writer import require_version
 from co_cli.searching.note_details import (
     NearbyNote,
     NoteHistory,
     NoteView,
     VersionDiff,
+    backlinks,
     compare_version,
     kept_copies,
     note_history,
-    notes_around,
     resolved_links,
 )
 from co_cli.server.access_tokens import team_of
 from co_cli.server.filter_models import filters_of, url_filters
 from co_cli.server.rendering import PICTURES, RECORDINGS, render
-from co_cli.server.routes import CALLER, ApiError, ErrorAnswer, json_answer, model_of, route
+from co_cli.server.routes import CALLER, KEY, ApiError, ErrorAnswer, json_answer, model_of, route
 from co_cli.sources.walk import is_listed
 from co_cli.summaries import NoteSummary
-from co_cli.values import SOURCES
+from co_cli.values import SOURCES, plain
 from co_cli.vaults import vaults_for_prompts
 
 UNLINKED = set("[]|#^\\/\n")
@@ -52,6 +53,7 @@ TASK_LINE = re.compile(rb"([ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)+\[)[^\]]{1,4}(
 ISOLATED = {"content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox"}
 """A file of the vault that is opened by itself, such as a drawing with a script, runs nothing and loads nothing."""
 PUSH_SECONDS = 30.0
+LONGEST_KEY = 255
 LARGEST_NUMBER = 2**63 - 1
 """That a database takes."""
 
@@ -114,7 +116,7 @@ class Acknowledged(BaseModel):
     """In a team vault, `pushed` waits until the remote has it, up to 30 seconds; the receipt says how far it is."""
 
 
-class NewText(Acknowledged, model_of(Draft, "tier")):
+class NewText(Acknowledged, model_of(Draft, "tier", "key")):
     """A new note, as `LocalKnowledgeBase.remember` takes it."""
 
 
@@ -148,6 +150,10 @@ class NewFile(OneNote):
 class OldVersion(OneNote):
     version: str
     """A commit, or the path of a copy in the trash."""
+
+
+class Linking(OneNote):
+    limit: int = Field(10, ge=1, le=1_000)
 
 
 class NoteFile(OneNote):
@@ -184,12 +190,20 @@ class Rendered(NamedTuple):
     """Of the file that the lines in the HTML are of."""
 
 
+class KeptText(NamedTuple):
+    """An older text of a note."""
+
+    path: str
+    """In the trash."""
+    at: str
+    """Until when the note had it."""
+
+
 class Past(NamedTuple):
     """A note's history, and the older texts that were kept."""
 
     history: NoteHistory
-    copies: list[str]
-    """Paths in the trash."""
+    copies: list[KeptText]
 
 
 @route("GET", "/notes")
@@ -273,10 +287,11 @@ def preview(kb: LocalKnowledgeBase, asked: Preview) -> dict[str, str]:
     return {"html": render(note, _targets(kb, asked.ref, note))}
 
 
-@route("POST", "/notes")
+@route("POST", "/notes", keyed=True)
 def save_note(kb: LocalKnowledgeBase, asked: NewText) -> Saved:
     """Save a new note."""
-    return _acknowledge(kb, asked, kb.remember)
+    key = _save_key(asked)
+    return _acknowledge(kb, asked, kb.remember, key=key)
 
 
 @route("PUT", "/notes/{ref:path}")
@@ -348,13 +363,14 @@ def restore_note(kb: LocalKnowledgeBase, asked: OneNote) -> Saved:
 @route("GET", "/history/{ref:path}")
 def show_history(kb: LocalKnowledgeBase, asked: OneNote) -> Past:
     """Show when a note was changed, how often it was found and opened, and which older texts there are."""
-    return Past(note_history(kb.vault, asked.ref, limit=50), kept_copies(kb.vault, asked.ref))
+    copies = [KeptText(path, NoteStore.trashed_at(path)[0]) for path in kept_copies(kb.vault, asked.ref)]
+    return Past(note_history(kb.vault, asked.ref, limit=50), copies)
 
 
 @route("GET", "/backlinks/{ref:path}")
-def list_backlinks(kb: LocalKnowledgeBase, asked: OneNote) -> list[NearbyNote]:
-    """List the first notes that link to a note, each with the line that does."""
-    found = notes_around(kb.vault, asked.ref, kb.note(asked.ref)).linked_from.notes
+def list_backlinks(kb: LocalKnowledgeBase, asked: Linking) -> list[NearbyNote]:
+    """List the first notes that link to a note, each with the sentence that does."""
+    found = backlinks(kb.vault, asked.ref, kb.note(asked.ref), asked.limit)
     return [replace(linking, line=plain_snippet(linking.line)[0]) for linking in found]
 
 
@@ -376,12 +392,21 @@ def read_file(kb: LocalKnowledgeBase, asked: NoteFile) -> Response:
     return Response(store.read(file), media_type=kind, headers=ISOLATED)
 
 
-def _acknowledge(kb: LocalKnowledgeBase, asked: Acknowledged, save: Callable[..., Saved]) -> Saved:
-    saved = save(**{name: value for name, value in asked if name != "ack"})
+def _acknowledge(kb: LocalKnowledgeBase, asked: Acknowledged, save: Callable[..., Saved], **more: object) -> Saved:
+    saved = save(**{name: value for name, value in asked if name != "ack"}, **more)
     team = team_of(kb.vault)
     if team is None or saved.seq is None:
         return saved
     return replace(saved, receipt=team.wait_pushed(saved.seq, PUSH_SECONDS if asked.ack == "pushed" else 0))
+
+
+def _save_key(asked: BaseModel) -> SaveKey | None:
+    """The client's key for this save. The same key of another token is another one."""
+    given = KEY.get().strip().removeprefix('"').removesuffix('"')
+    if len(given) > LONGEST_KEY:
+        raise InvalidInputError(f"an Idempotency-Key has at most {LONGEST_KEY} characters: send a UUID")
+    hashes = [f"{CALLER.get().name}\n{given}", json.dumps(plain(asked.model_dump()), sort_keys=True)]
+    return SaveKey(*(content_hash(text.encode()) for text in hashes)) if given else None
 
 
 def _whole_file(kb: LocalKnowledgeBase, ref: str) -> tuple[str, bytes]:

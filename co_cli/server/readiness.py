@@ -12,6 +12,8 @@ from co_cli.server.access_tokens import team_of
 
 LEAST_DISK = 50_000_000
 """Bytes that the vault and the data folder need, so that saves and their clone do not fail."""
+MOST_LAG = 60.0
+"""Seconds after which a server should have what others saved, and its keeper or stand-by tries every few seconds."""
 
 
 def not_ready(kb: LocalKnowledgeBase) -> list[str]:
@@ -36,14 +38,18 @@ def _team(kb: LocalKnowledgeBase) -> list[str]:
     team = team_of(kb.vault)
     if team is None:
         return [] if kb.settings.engine == "sqlite" else ["git: the vault is no git repository"]
-    from co_cli.team.team_vault import KEEPER_SECONDS  # PostgreSQL's packages are an extra
+    from co_cli.team.team_state import KEEPER_SECONDS  # PostgreSQL's packages are an extra
 
     try:
         team.repository.run("rev-parse", "--git-dir")
     except GitError:
         return ["git: the clone cannot be read"]
+    lacks = team.lag()
+    problems = [f"index: this server lacks what was saved {lacks:.0f} seconds ago"] if lacks > MOST_LAG else []
     checked = team.state().checked_at
     if checked is None:
-        return ["keeper: no server has looked at the remote yet"]
+        return [*problems, "keeper: no server has looked at the remote yet"]
     late = time.time() - checked
-    return [f"keeper: no server has finished a round for {late:.0f} seconds"] if late > KEEPER_SECONDS else []
+    if late > KEEPER_SECONDS:
+        problems.append(f"keeper: no server has finished a round for {late:.0f} seconds")
+    return problems

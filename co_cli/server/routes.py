@@ -28,6 +28,7 @@ from co_cli.access import Role, Token
 from co_cli.errors import (
     IndexUnavailableError,
     InvalidInputError,
+    KeyReusedError,
     KnowledgeError,
     NoteConflictError,
     UnknownRefError,
@@ -42,6 +43,8 @@ API = "/api/v1"
 ROUTES: list[Route] = []
 CALLER: ContextVar[Token] = ContextVar("caller")
 """Who asks, while a route answers."""
+KEY: ContextVar[str] = ContextVar("key", default="")
+"""The Idempotency-Key of the request."""
 
 
 class ApiError(NamedTuple):
@@ -76,8 +79,9 @@ class ObjectSchema(GenerateJsonSchema):
 class Route:
     """One function of the API."""
 
-    def __init__(self, method: str, path: str, function: Callable[..., Any], role: Role) -> None:
-        self.method, self.path, self.function = method, path, function
+    def __init__(self, method: str, path: str, function: Callable[..., Any], role: Role, keyed: bool = False) -> None:
+        """`keyed`: it can be repeated with an Idempotency-Key."""
+        self.method, self.path, self.function, self.keyed = method, path, function, keyed
         self.role: Role = role
         """What a caller needs. The sample vault answers what needs `read`."""
         hints = get_type_hints(function)
@@ -125,11 +129,13 @@ class Route:
         return answer if isinstance(answer, Response) else json_answer(answer)
 
 
-def route(method: str, path: str, role: Role | None = None) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def route(
+    method: str, path: str, role: Role | None = None, keyed: bool = False
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Register a function as a route below /api/v1. By default GET needs the role `read`, all others `write`."""
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
-        ROUTES.append(Route(method, path, function, role or ("read" if method == "GET" else "write")))
+        ROUTES.append(Route(method, path, function, role or ("read" if method == "GET" else "write"), keyed))
         return function
 
     return register
@@ -163,7 +169,7 @@ def json_answer(value: Any, status: int = 200) -> Response:
 
 
 def error_answer(error: Exception) -> Response:
-    """The message for the user: 400, 404, 409, 503 if a database is away, or 500 if something is broken."""
+    """The message for the user: 400, 404, 409, 422, 503 if a database is away, or 500 if something is broken."""
     if not isinstance(error, KnowledgeError):
         return json_answer(ErrorAnswer(ApiError("crash", crashed(error))), 500)
     answer = ApiError(error_kind(type(error)), " ".join(str(error).split()))
@@ -171,6 +177,8 @@ def error_answer(error: Exception) -> Response:
         return json_answer(ErrorAnswer(answer._replace(present=error.present)), 409)
     if isinstance(error, UnknownRefError):
         return json_answer(ErrorAnswer(answer._replace(closest=tuple(error.closest))), 404)
+    if isinstance(error, KeyReusedError):
+        return json_answer(ErrorAnswer(answer), 422)
     status = 503 if isinstance(error, IndexUnavailableError) else 400 if error.exit_code == 2 else 500
     return json_answer(ErrorAnswer(answer), status)
 
@@ -243,6 +251,9 @@ def _operation(endpoint: Route, asked: dict[str, Any]) -> dict[str, Any]:
             if name in endpoint.in_path or not in_body
         ],
     }
+    if endpoint.keyed:
+        header = {"name": "Idempotency-Key", "in": "header", "required": False, "schema": {"type": "string"}}
+        operation["parameters"].append(header)
     if in_body and endpoint.model:
         body = {name: schema for name, schema in asked["properties"].items() if name not in endpoint.in_path}
         needed = [name for name in required if name in body]

@@ -5,17 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
 from co_cli.activity.judgements import Judgement
 from co_cli.hits import SearchResult
-from co_cli.index.filter_table import OPTIONS, FilterOptions
 from co_cli.local import LocalKnowledgeBase
 from co_cli.notes.markdown import plain_snippet
 from co_cli.retrieval.explain import Explanation
-from co_cli.searching.requests import Options, parse_filters
+from co_cli.searching.requests import Options
 from co_cli.server.filter_models import filters_of, url_filters, with_filters
 from co_cli.server.routes import model_of, route
 from co_cli.upkeep import feedback
@@ -83,30 +82,7 @@ def search(kb: LocalKnowledgeBase, asked: Search) -> SearchResult:
     if asked.typing:
         known = re.sub(LONE_LETTER, "", asked.q)
         return _as_text(replace(kb.search(known, **asked.options(), prefix=True, read=False), query=asked.q))
-    found = kb.search(asked.q, **asked.options())
-    if not found.hits and (unmatched := _unmatched(kb, asked)):
-        return replace(found, understood=(*found.understood, unmatched))  # not a question without an answer
-    if asked.track:
-        kb.track(found)
-    return _as_text(found)
-
-
-def _unmatched(kb: LocalKnowledgeBase, asked: Search) -> str:
-    """Which filter no note passes, if there is one: the search had nothing to look at."""
-    given: dict[str, Any] = {**filters_of(asked), **({"sources": asked.source} if asked.source else {})}
-
-    def matches(some: dict[str, Any]) -> bool:
-        filters = {name: value for name, value in some.items() if name != "sources"}
-        options = Options(sources=some.get("sources"), filters=cast("FilterOptions", filters))
-        return bool(kb.index.notes.docs(parse_filters(kb.vault.linked, options), 1))
-
-    words = {name: OPTIONS[name].word if name in OPTIONS else "source" for name in given}
-    for name, value in given.items():
-        if value is not True and not matches({name: value}):
-            return f"no note passes the filter {words[name]}: {value if isinstance(value, str) else ', '.join(value)}"
-    if len(given) > 1 and not matches(given):
-        return f"no note passes all of these filters together: {', '.join(words.values())}"
-    return ""
+    return _as_text(kb.search(asked.q, track=asked.track, **asked.options()))
 
 
 @route("POST", "/search", role="read")

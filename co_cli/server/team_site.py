@@ -11,9 +11,9 @@ import contextlib
 import hashlib
 import hmac
 import threading
-import time
-from collections.abc import AsyncGenerator, Collection
+from collections.abc import AsyncGenerator, Collection, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from typing import TYPE_CHECKING
 
 import anyio
 from anyio import to_thread
@@ -23,28 +23,35 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
 
-from co_cli.access import Token
+from co_cli.access import PER_SECOND, Token
 from co_cli.activity import acting
+from co_cli.errors import IndexUnavailableError
 from co_cli.http_server import (
     STRANGER_SECONDS,
     Buckets,
     address_of_client,
+    address_of_site,
     given_token,
     refusal,
     token_in,
     too_many,
 )
 from co_cli.local import LocalKnowledgeBase
+from co_cli.logbook import logger
 from co_cli.mcp.clients import PATH
 from co_cli.mcp.transports import http_app
 from co_cli.server.access_tokens import AccessTokens, team_of
 from co_cli.server.app import Access, Site
-from co_cli.server.metrics import Gauge, Metrics
+from co_cli.server.gauges import gauges
+from co_cli.server.metrics import Metrics
 from co_cli.server.readiness import not_ready
+from co_cli.server.server_log import LoggedRequest
+from co_cli.server.sign_in import RESOURCE, SIGN_IN, SignInRoutes
 from co_cli.tools import Toolbox
 
-PER_SECOND = 60
-"""Requests of one token; as many may come at once after a pause."""
+if TYPE_CHECKING:
+    from co_cli.server.open_id import OpenId  # its packages are an extra
+
 SIGN_INS = 20
 """Sign-ins from one address that may fail at once; after that, one a second."""
 LARGEST = 1_000_000
@@ -52,6 +59,9 @@ LARGEST = 1_000_000
 WEBHOOK = "/webhook"
 WEBHOOK_SECRET = "CO_WEBHOOK_SECRET"
 """The variable with the secret of the webhook; without it there is none."""
+INDEX_SECONDS = 600.0
+"""Between two looks at whether vectors have an index."""
+log = logger("server")
 READY_SECONDS = 3.0
 """After which a database that does not answer counts as away."""
 
@@ -59,16 +69,22 @@ READY_SECONDS = 3.0
 class TeamAccess(Access):
     """Knows the tokens of the vault, besides the one of the person who started the server."""
 
-    def __init__(self, tokens: AccessTokens) -> None:
+    def __init__(self, tokens: AccessTokens, open_id: OpenId | None = None) -> None:
         super().__init__()
-        self._tokens = tokens
+        self._tokens, self.open_id = tokens, open_id
 
     async def caller(self, request: HTTPConnection) -> Token | None:
-        return await super().caller(request) or await self._find(given_token(request))
+        given = given_token(request)
+        known = await super().caller(request) or await self._find(given)
+        if known or not self.open_id:
+            return known
+        return await self.open_id.caller(given, f"{address_of_site(request)}{PATH}")
 
     async def exchange(self, code: str) -> str | None:
-        """A person signs in to the page with their token itself."""
-        return code if await self._find(code) else await super().exchange(code)
+        """A person signs in to the page with their token itself, or with what a sign-in elsewhere ended with."""
+        if await self._find(code):
+            return code
+        return (self.open_id.exchange(code) if self.open_id else None) or await super().exchange(code)
 
     async def _find(self, secret: str) -> Token | None:
         return await to_thread.run_sync(self._tokens.find, secret) if secret else None
@@ -83,10 +99,12 @@ class TeamSite(Site):
         super().__init__(kb, access, hosts)
         self._team = team_of(kb.vault)
         self.metrics = Metrics()
-        self._requests, self._sign_ins = Buckets(PER_SECOND, PER_SECOND), Buckets(SIGN_INS, 1)
+        self._requests, self._sign_ins = Buckets(), Buckets()
         self._webhook_secret = token_in(WEBHOOK_SECRET).encode()
         self._reading, self._writing = (http_app(Toolbox(kb, read_only=read_only)) for read_only in (True, False))
+        self._open_id = access.open_id
         self.inner.routes[:0] = [
+            *(SignInRoutes(access.open_id).routes if access.open_id else ()),
             Route("/livez", self.show_alive),
             Route("/readyz", self.show_ready),
             Route("/metrics", self.show_metrics),
@@ -95,21 +113,28 @@ class TeamSite(Site):
         ]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        started = time.perf_counter()
+        if scope["type"] != "http":
+            await super().__call__(scope, receive, send)
+            return
+        request = LoggedRequest(scope)
 
         async def send_measured(message: Message) -> None:
             if message["type"] == "http.response.start":
-                route = scope["route"].path if "route" in scope else "none"
-                method = scope["method"] if "route" in scope else "any"  # strangers may send any word
-                self.metrics.observe(method, route, message["status"], time.perf_counter() - started)
+                request.begin_answer(message)
+                method, route = request.method or "any", request.route or "none"
+                self.metrics.observe(method, route, request.status, request.seconds)
             await send(message)
 
-        await super().__call__(scope, receive, send_measured)
+        try:
+            await super().__call__(scope, receive, send_measured)
+        finally:
+            request.end()
 
     async def admit(self, scope: Scope, receive: Receive, send: Send) -> None:
-        name: str | None = scope.get("state", {}).get("token_name")
-        if name is not None and not self._requests.take(name):
-            answer = too_many(f"a token has {PER_SECOND} requests a second: wait a second")
+        caller: Token | None = scope.get("state", {}).get("caller")
+        most = (caller and caller.per_second) or PER_SECOND
+        if caller and not self._requests.take(caller.name, most, most):
+            answer = too_many(f"this token has {most} requests a second: wait a second")
             await answer(scope, receive, send)
             return
         await super().admit(scope, receive, send)
@@ -117,12 +142,17 @@ class TeamSite(Site):
     async def sign_in(self, request: Request) -> Response:
         """Those that fail are limited for each address; people behind one proxy have addresses of their own."""
         address = address_of_client(request)
-        if not self._sign_ins.take(address):
+        if not self._sign_ins.take(address, SIGN_INS, 1):
             return too_many("too many sign-ins from this address failed: wait a second")
         answer = await super().sign_in(request)
         if answer.status_code == 200:
             self._sign_ins.give_back(address)
         return answer
+
+    def ways_in(self, request: HTTPConnection) -> Mapping[str, str]:
+        """As MCP's clients and the page look for them."""
+        site = address_of_site(request)
+        return {"resource_metadata": f"{site}{RESOURCE}{PATH}", "sign_in": f"{site}{SIGN_IN}"} if self._open_id else {}
 
     @asynccontextmanager
     async def _lifespan(self, app: Starlette) -> AsyncGenerator[None]:
@@ -134,11 +164,25 @@ class TeamSite(Site):
                     from co_cli.team.keeper import Keeper  # PostgreSQL's packages are an extra
 
                     stop = threading.Event()
-                    keeper = threading.Thread(target=Keeper(self._team).run, args=(stop,), name="co-keeper")
+                    keeper = threading.Thread(
+                        target=Keeper(self._team, self.kb.settings.audit_days).run, args=(stop,), name="co-keeper"
+                    )
                     stack.push_async_callback(to_thread.run_sync, keeper.join)
                     stack.callback(stop.set)
                     keeper.start()
+                    threading.Thread(target=self._index_vectors, args=(stop,), name="co-vectors", daemon=True).start()
                 yield
+
+    def _index_vectors(self, stop: threading.Event) -> None:
+        """Build the index of vectors where nobody has, or where a build failed. It may take minutes."""
+        engine = self.kb.vault.engine
+        while not stop.is_set():
+            try:
+                if engine.unindexed():
+                    engine.compact()
+            except IndexUnavailableError as error:
+                log.warning("%s", error)
+            stop.wait(INDEX_SECONDS)
 
     async def show_alive(self, request: Request) -> Response:
         """Whether the process answers at all."""
@@ -152,7 +196,7 @@ class TeamSite(Site):
         return PlainTextResponse("".join(f"{problem}\n" for problem in problems) or "ok\n", 503 if problems else 200)
 
     async def show_metrics(self, request: Request) -> Response:
-        return PlainTextResponse(self.metrics.text(await to_thread.run_sync(team_gauges, self.kb)))
+        return PlainTextResponse(self.metrics.text(await to_thread.run_sync(gauges, self.kb)))
 
     async def hear_of_a_push(self, request: Request) -> Response:
         """Let the keeper look at the remote now. GitHub and Gitea sign a request; GitLab sends the secret."""
@@ -186,22 +230,3 @@ class McpDoor:
         caller: Token = scope["state"]["caller"]
         acting.set(f"mcp:{caller.name}" if caller.name else "mcp")
         await (self._writing if caller.may("write") else self._reading)(scope, receive, send)
-
-
-def team_gauges(kb: LocalKnowledgeBase) -> list[Gauge]:
-    """How far git and the replica are behind the database."""
-    team = team_of(kb.vault)
-    if team is None:
-        return []
-    state = team.state()
-    age = 0.0 if state.oldest is None else max(0.0, time.time() - state.oldest)
-    lag: list[Gauge] = []
-    if replica := team.engine.replica:
-        replica.keeps_up()  # nobody else may have asked
-        lag.append(Gauge("co_replica_behind_bytes", "What the replica has not replayed.", replica.behind))
-    return [
-        *lag,
-        Gauge("co_outbox_changes", "Saved changes that are not pushed yet.", state.outbox),
-        Gauge("co_outbox_age_seconds", "Time since the first of them was saved.", age),
-        Gauge("co_commits_behind", "Commits of the remote that were not taken over yet.", state.behind),
-    ]

@@ -16,7 +16,7 @@ from co_cli.sources.origin import GIT_FILE, VAULT, Origin, reader_of
 from co_cli.values import to_utf8
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from pathspec import GitIgnoreSpec
 
@@ -169,11 +169,13 @@ def left_out(origin: Origin, exclude: Sequence[str] = ()) -> list[tuple[str, str
     return found
 
 
-def would_list(origin: Origin, path: str, exclude: Sequence[str] = ()) -> bool:
-    """Whether a walk of the origin would list this path. No other path may be opened by a ref."""
-    if (origin.only and path != origin.only) or not reader_of(origin).wants(place_of(path)[1]):
-        return False
-    return is_listed(origin.root, path, ignore_rules(origin, exclude))
+def would_list(origin: Origin, paths: Iterable[str], exclude: Sequence[str] = ()) -> list[str]:
+    """Those of these paths that a walk of the origin would list. No other path may be opened by a ref."""
+    wants, rules = reader_of(origin).wants, None
+    wanted = [path for path in paths if origin.only in ("", path) and wants(place_of(path)[1])]
+    if wanted:
+        rules = ignore_rules(origin, exclude)
+    return [path for path in wanted if is_listed(origin.root, path, rules)]
 
 
 def is_listed(root: str, path: str, excluded: IgnoreRules | None) -> bool:

@@ -8,27 +8,25 @@ push; then their changes are merged first, one file at a time. Texts that do not
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import socket
 import threading
 import time
-from collections.abc import Collection, Generator
+from collections.abc import Generator
+from functools import partial
 from itertools import groupby
 from typing import NamedTuple
 
 import psycopg
 
-from co_cli.errors import FrontmatterError, GitError, KnowledgeError
+from co_cli.errors import GitError, KnowledgeError
 from co_cli.git import Group
 from co_cli.index.postgres.postgres_engine import CONNECT
-from co_cli.index.postgres.postgres_statements import Connection, fetch
+from co_cli.index.postgres.postgres_statements import ROLE, Connection, fetch
 from co_cli.logbook import logger
-from co_cli.notes.editing import set_fields
-from co_cli.notes.refs import ENDINGS, slugify, source_ref
 from co_cli.team.schema import CHANNEL
+from co_cli.team.takeover import Takeover, advance
 from co_cli.team.team_vault import TeamVault
-from co_cli.team.vault_copy import LARGE_FILE
 from co_cli.values import DAY
 
 LEASE_LOCK = 716_506_475
@@ -37,9 +35,6 @@ EVERY, RETRY = 5.0, 2.0
 """Seconds between two looks at the remote, and after a failure."""
 LEASE_SECONDS = 150
 """A keeper that is silent for this long loses its lease. Longer than git may take."""
-LONGEST_NAME = 150
-"""Bytes of a file's name that the name of a conflict copy has."""
-IN_LFS, NOT_HERE = "a large file of git-lfs", "cannot be a file on the server that took it over"
 MOST_TRIES = 5
 """How often a push that was refused is repeated at once."""
 log = logger("team")
@@ -51,20 +46,10 @@ OUTBOX = """
 select seq, path, data, author, saved_at, commit, merged from team.changes
 where vault_id = %(vault)s and not pushed order by seq
 """
-OURS = """
-select distinct on (path) path, data, author from team.changes
-where vault_id = %(vault)s and path = any(%(paths)s) order by path, seq desc
-"""
-MERGED = "update team.changes set merged = true where vault_id = %(vault)s and path = %(path)s and not pushed"
 COMMITTED = "update team.changes set commit = %(commit)s where vault_id = %(vault)s and seq = any(%(seqs)s)"
 PUSHED = """
 update team.changes set pushed = true where vault_id = %(vault)s and seq <= %(last)s and not pushed
 """
-ADVANCE = """
-update team.vaults set commit = %(commit)s, first_commit = coalesce(%(first)s, first_commit) where id = %(vault)s
-"""
-SKIPPED = "select skipped from team.vaults where id = %(vault)s"
-SKIP = "update team.vaults set skipped = %(skipped)s where id = %(vault)s"
 REPORT = """
 update team.vaults set checked_at = %(now)s, problem = %(problem)s, behind = %(behind)s where id = %(vault)s
 """
@@ -72,10 +57,11 @@ TRIM = """
 with old as (
     delete from team.changes where vault_id = %(vault)s and seq < all (
         select seq from team.changes where vault_id = %(vault)s and (not pushed or saved_at > %(before)s)
-    ) returning seq
+    ) and not exists (select from team.taken where vault_id = %(vault)s) returning seq
 )
 update team.vaults set trimmed = (select max(seq) from old) where id = %(vault)s and exists (select from old)
 """
+TRIM_AUDIT = "delete from team.audit where vault_id = %(vault)s and moment < %(before)s"
 
 
 class LeaseLostError(KnowledgeError):
@@ -91,21 +77,18 @@ class Lease(NamedTuple):
     epoch: int
 
 
-class Incoming(NamedTuple):
-    """A file that others changed: what it was, what it is here, and what they pushed. None: it is not there."""
-
-    path: str
-    base: bytes | None
-    ours: bytes | None
-    theirs: bytes | None
-    saved_by: str
+def server_name() -> str:
+    """This process, as the keeper of a vault is called."""
+    return f"{socket.gethostname()}:{os.getpid()}"
 
 
 class Keeper:
     """Keeps one vault as long as this server holds the lease."""
 
-    def __init__(self, team: TeamVault) -> None:
+    def __init__(self, team: TeamVault, audit_days: int = 0) -> None:
+        """`audit_days`: how long the audit log is kept; 0: for ever."""
         self.team, self.repository = team, team.repository
+        self._audit_days, self._audit_trimmed = audit_days, 0.0
         self._followed: str | None = None
 
     def run(self, stop: threading.Event) -> None:
@@ -116,7 +99,7 @@ class Keeper:
                     if lease is None:
                         self.stand_by()
                     while lease and not stop.is_set():
-                        self.round(lease)
+                        self.round(lease, stop)
                         self._wait(lease, stop)
             except Exception as error:
                 bug = not isinstance(error, KnowledgeError | psycopg.Error | OSError)
@@ -142,22 +125,22 @@ class Keeper:
             if not fetch(connection, TRY_LEASE, {"key": LEASE_LOCK, "vault": vault})[0][0]:
                 yield None
                 return
-            name = f"{socket.gethostname()}:{os.getpid()}"
             with self.team.engine.transaction() as writing:
-                ((epoch,),) = fetch(writing, TAKE_OVER, {"vault": vault, "name": name})
+                ((epoch,),) = fetch(writing, TAKE_OVER, {"vault": vault, "name": server_name()})
             yield Lease(connection, epoch)
 
-    def round(self, lease: Lease) -> None:
-        """Take over, commit and push once. A remote that cannot be reached is no error: the outbox waits.
+    def round(self, lease: Lease, stop: threading.Event | None = None) -> None:
+        """Take over, commit and push once, or until told to stop.
 
-        Any other error is reported and raised, so that another server may try.
+        A remote that cannot be reached is no error: the outbox waits. Any other error is reported and raised, so that
+        another server may try.
         """
+        self.team.catch_up()  # nobody may ask this server for a while
         problem = None
         try:
             for _ in range(MOST_TRIES):
                 self.repository.fetch()
-                self._take_over(lease)
-                if self._send(lease):
+                if not self._take_over(lease, stop or threading.Event()) or self._send(lease):
                     break
         except GitError as error:
             problem = str(error)
@@ -170,42 +153,25 @@ class Keeper:
             raise
         self._report(lease, problem)
 
-    def _take_over(self, lease: Lease) -> None:
-        """Merge what others pushed into the vault, in one transaction with the index."""
-        theirs, before, vault = self.repository.tip(), self._fenced(lease), self.team.id()
-        if theirs is None or theirs == before:
-            return
+    def _take_over(self, lease: Lease, stop: threading.Event) -> bool:
+        """Bring what others pushed into the vault. False if there was no time for all of it."""
+
+        def go_on() -> bool:
+            fetch(lease.connection, "select 1")  # else the lease ends
+            return not stop.is_set()
+
+        takeover = Takeover(self.team, partial(self._fence, lease=lease), go_on)
+        theirs, before = self.repository.tip(), self._fenced(lease)
+        if theirs is None or (theirs == before and not takeover.is_begun()):
+            return True
         if before:
             self.repository.get(before)
-        with self.team.lock() as save:
-            before = self._fence(save.connection, lease)
-            before = self._arrived(save.connection, theirs) or before
-            changes = self.repository.changes(before, theirs)
-            texts = self.repository.texts(blob for both in changes.values() for blob in both if blob)
-            found = fetch(save.connection, OURS, {"vault": vault, "paths": list(changes)})
-            ours = {path: (data, author) for path, data, author in found}
-            received = self.repository.author_of(theirs), theirs
-            self.team.touch(*changes)  # all at once: what is written down grows with each of them
-            skipped = self._skipped_before(save.connection, theirs, changes)
-            for path, blobs in changes.items():
-                base, new = (texts[blob] if blob else None for blob in blobs)
-                own, saved_by = ours.get(path, (base, ""))
-                if (new or b"").startswith(LARGE_FILE):
-                    skipped[path] = IN_LFS
-                elif new != own:
-                    if self._merge(Incoming(path, base, own, new, saved_by), received):
-                        fetch(save.connection, MERGED, {"vault": vault, "path": path})
-                    if new is not None and self.team.copy.read(path) is None:
-                        skipped[path] = NOT_HERE
-            fetch(save.connection, SKIP, {"vault": vault, "skipped": json.dumps(skipped)})
-            self._advance(save.connection, before, theirs)
-        self.repository.follow(theirs)
-
-    def _skipped_before(self, connection: Connection, theirs: str, changes: Collection[str]) -> dict[str, str]:
-        """What is left out of a commit, and what was left out before for its text and has not changed since."""
-        files, skipped = self.repository.files(theirs), self.repository.skipped(theirs)
-        known: dict[str, str] = json.loads(fetch(connection, SKIPPED, {"vault": self.team.id()})[0][0])
-        return skipped | {path: why for path, why in known.items() if path in files and path not in changes}
+        with self.team.engine.transaction() as connection:
+            before = self._fence(connection, lease)
+            arrived = self._arrived(connection, theirs)
+            if arrived:
+                advance(self.team, connection, before, arrived)
+        return takeover.run(arrived or before, theirs)
 
     def _arrived(self, connection: Connection, theirs: str) -> str | None:
         """The newest of our commits that the remote has although nobody wrote it down, such as after a kill."""
@@ -218,42 +184,6 @@ class Keeper:
         if commit:
             fetch(connection, PUSHED, {"vault": self.team.id(), "last": last[commit]})
         return commit
-
-    def _advance(self, connection: Connection, before: str | None, commit: str | None) -> None:
-        """Let the vault build on another commit. If they have nothing in common, its history is new or rewritten."""
-        is_new = commit is not None and self.repository.common(before, commit) is None
-        roots = self.repository.first_commits(commit) if commit and is_new else []
-        fetch(connection, ADVANCE, {"vault": self.team.id(), "commit": commit, "first": roots[-1] if roots else None})
-
-    def _merge(self, file: Incoming, received: tuple[str, str]) -> bool:
-        """Take a file that others changed, merge it, or keep both texts. False if ours is the result."""
-        path, base, ours, theirs, saved_by = file
-        if ours is None or ours == base:
-            self.team.write(path, theirs, ours, received)
-            return True
-        # a file that they removed and we changed stays
-        merged = ours if theirs is None else self.repository.merge(ours, base or b"", theirs)
-        if merged is None:
-            self.team.write(*self._conflict_copy(path, ours, saved_by), None)
-            self.team.write(path, theirs, ours, received)
-        elif merged != ours:
-            self.team.write(path, merged, ours)
-        return merged != ours
-
-    def _conflict_copy(self, path: str, text: bytes, author: str) -> tuple[str, bytes]:
-        """A second note for a text that does not merge, which names the first one."""
-        stem, ending = os.path.splitext(path)
-        folder, _, name = stem.rpartition("/")
-        name = name.encode()[:LONGEST_NAME].decode("utf-8", "ignore")
-        stem = os.path.join(folder, f"{name}-conflict-{slugify(author)}")
-        names = (f"{stem}{number}{ending}" for number in ("", *(f"-{more}" for more in range(2, 1_000))))
-        free = next(name for name in names if not os.path.lexists(os.path.join(self.team.root, name)))
-        if path.lower().endswith(ENDINGS):
-            ref = self.team.index.notes.ref_of(path) or source_ref(path)
-            with contextlib.suppress(FrontmatterError):  # what cannot be edited safely stays as it is
-                marked = set_fields(text.decode("utf-8", "surrogateescape"), {"conflict_with": ref}, path)
-                return free, marked.encode("utf-8", "surrogateescape")
-        return free, text
 
     def _send(self, lease: Lease) -> bool:
         """Commit the outbox and push it. False if others pushed, or committed, meanwhile."""
@@ -268,7 +198,7 @@ class Keeper:
                 return False
         with self.team.engine.transaction() as connection:
             self._fence(connection, lease)
-            self._advance(connection, before, tip)
+            advance(self.team, connection, before, tip)
             fetch(connection, PUSHED, {"vault": self.team.id(), "last": last})
         self.repository.follow(tip)
         return True
@@ -307,6 +237,12 @@ class Keeper:
             now = time.time()
             fetch(connection, REPORT, {"vault": self.team.id(), "now": now, "problem": problem, "behind": behind})
             fetch(connection, TRIM, {"vault": self.team.id(), "before": now - DAY})
+            if self._audit_days and now - self._audit_trimmed > DAY:
+                before = {"vault": self.team.id(), "before": now - self._audit_days * DAY}
+                fetch(connection, "set local role none")  # those who save may only add to it
+                fetch(connection, TRIM_AUDIT, before)
+                fetch(connection, f"set local role {ROLE}")
+                self._audit_trimmed = now
 
     def _fenced(self, lease: Lease) -> str | None:
         with self.team.engine.transaction() as connection:

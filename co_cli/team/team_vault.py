@@ -12,28 +12,30 @@ import contextlib
 import getpass
 import json
 import os
-import re
 import threading
 import time
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from co_cli.activity import acting
 from co_cli.errors import GitError, IndexUnavailableError, InvalidInputError, NoteFileError, VaultError
 from co_cli.git import Repository, blob_name
-from co_cli.index.authority import AuthorityHealth, SavedVersion
+from co_cli.index.authority import AuthorityHealth, DroppedText, SavedVersion
 from co_cli.index.postgres.postgres_engine import VERSION, PostgresEngine
-from co_cli.index.postgres.postgres_statements import Connection, fetch
+from co_cli.index.postgres.postgres_statements import Connection, fetch, run
 from co_cli.logbook import logger
 from co_cli.notes.files import locked
 from co_cli.notes.refs import ENDINGS
 from co_cli.notes.store import NoteStore, content_hash, reporting
-from co_cli.saves import SaveReceipt
+from co_cli.saves import Saved, SaveKey, SaveReceipt
 from co_cli.sources.origin import GIT_FILE, IGNORE_FILE
 from co_cli.team.schema import CHANNEL, connect_team
+from co_cli.team.team_answers import add_answers, find_answer
+from co_cli.team.team_state import STATE, TeamState, health_of
 from co_cli.team.team_tokens import TeamTokens
-from co_cli.team.vault_copy import LARGE_FILE, Position, VaultCopy
+from co_cli.team.vault_copy import LARGE_FILE, FileText, Position, VaultCopy
 
 if TYPE_CHECKING:
     from co_cli.knowledge_index import KnowledgeIndex
@@ -41,26 +43,20 @@ if TYPE_CHECKING:
 VAULT_LOCK = 716_506_474
 """Advisory locks with this number and the vault's: one save at a time."""
 POLL = 0.05
-KEEPER_SECONDS = 120.0
-"""After which a keeper that says nothing is not there."""
-SHOWN, LONGEST_SHOWN = 3, 100
-"""Skipped files that are named, and letters of each path."""
-MANY = 20
-"""With this many files, reading all listings of the folder is faster than indexing each file."""
 log = logger("team")
 
 LOCK = f"set local lock_timeout = '60s'; select pg_advisory_xact_lock({VAULT_LOCK}, {{vault}})"
-"""Others may take that long to index all of a vault, or a large push."""
+"""Others may take that long to index all of a vault."""
 NOTIFY = "select pg_notify(%(channel)s, %(vault)s::text)"
 POSITION = """
-select trimmed, newest.seq, newest.saved_at, applied.saved_at from team.vaults
+select first_commit, trimmed, newest.seq, newest.saved_at, applied.saved_at from team.vaults
 left join team.changes applied on applied.vault_id = vaults.id and applied.seq = %(seq)s
 left join lateral (
     select seq, saved_at from team.changes where vault_id = vaults.id order by seq desc limit 1
 ) newest on true
 where vaults.id = %(vault)s
 """
-VAULT = "select first_commit, commit from team.vaults where id = %(vault)s"
+COMMIT = "select commit from team.vaults where id = %(vault)s"
 ADOPT = """
 update team.vaults set commit = %(commit)s, first_commit = %(first)s, skipped = %(skipped)s where id = %(vault)s
 """
@@ -69,6 +65,7 @@ select max(seq), path, (array_agg(data order by seq desc))[1], array_agg(before)
     (array_agg(saved_at order by seq desc))[1]
 from team.changes where vault_id = %(vault)s and seq > %(after)s group by path
 """
+FIRST_NEWER = "select min(saved_at) from team.changes where vault_id = %(vault)s and seq > %(after)s"
 ADD_CHANGE = """
 insert into team.changes (vault_id, path, data, before, author, saved_at, version, commit, pushed)
 values (%(vault)s, %(path)s, %(data)s, %(before)s, %(author)s, %(now)s, %(version)s, %(commit)s, %(final)s)
@@ -87,32 +84,15 @@ select moment, who, action, hash, seq, commit, pushed from team.audit
 left join team.changes on changes.vault_id = audit.vault_id and changes.path = audit.path and saved_at = moment
 where audit.vault_id = %(vault)s and audit.path = %(path)s order by audit.id desc limit %(limit)s
 """
-STATE = """
-select commit, epoch, keeper, behind, checked_at, problem,
-    (select count(*) from team.changes where vault_id = vaults.id and not pushed),
-    (select min(saved_at) from team.changes where vault_id = vaults.id and not pushed), skipped
-from team.vaults where id = %(vault)s
-"""
 
 
-class TeamState(NamedTuple):
-    """What is known about a vault's way into git."""
+class Received(NamedTuple):
+    """Where a text came from."""
 
-    commit: str | None
-    epoch: int
-    keeper: str | None
-    behind: int
-    """Commits of the remote that were not taken over yet."""
-    checked_at: float | None
-    """When the keeper last finished."""
-    problem: str | None
-    """What went wrong in its last round, such as that the remote could not be reached."""
-    outbox: int
-    """Changes that are not pushed yet."""
-    oldest: float | None
-    """When the first of them was saved."""
-    skipped: dict[str, str]
-    """Files of the commit that no server has, with the reasons."""
+    author: str
+    commit: str
+    after_others: bool = False
+    """Whether it is not the first text of the file in its push."""
 
 
 @dataclass(slots=True)
@@ -124,10 +104,25 @@ class Save:
     """Where the folder was when it began."""
     before: dict[str, bytes | None] = field(default_factory=dict[str, bytes | None])
     """The texts of the files that it changes; None for new ones."""
-    received: dict[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
-    """Files that came from git: the author and the commit."""
+    received: dict[str, Received] = field(default_factory=dict[str, Received])
+    """Files that came from git."""
     last: Position | None = None
     """Its last change."""
+    answers: dict[SaveKey, Saved] = field(default_factory=dict[SaveKey, Saved])
+    """What to answer if it is asked for again."""
+    afterwards: list[Callable[[], object]] = field(default_factory=list["Callable[[], object]"])
+    """What to do when it is committed and the vault is free."""
+
+
+class Written(NamedTuple):
+    """A file to write; None if it should not be there."""
+
+    path: str
+    data: bytes | None
+    known: bytes | None
+    """What it was."""
+    received: Received | None = None
+    """None if it did not come from git."""
 
 
 class TeamVault:
@@ -140,7 +135,6 @@ class TeamVault:
         self._local = threading.local()
         self._joining = threading.Lock()
         self._id: int | None = None
-        self._person: str | None = None
 
     def id(self) -> int:
         """Its number in the database."""
@@ -185,29 +179,34 @@ class TeamVault:
             for moment, who, action, version, seq, commit, pushed in rows
         ]
 
+    def dropped(self) -> list[DroppedText]:
+        """The notes that force-pushes dropped and that are not there now, as far as this server has seen them."""
+        repository, found = self.repository, dict[str, DroppedText]()
+        heads = repository.dropped()
+        now = self._ask(COMMIT)[0][0] if heads else None
+        for commit, moment in heads:
+            changed = repository.difference(repository.common(commit, now), commit).changes
+            for path in sorted(path for path, (_, blob) in changed.items() if blob and path.lower().endswith(ENDINGS)):
+                hidden = any(part.startswith(".") for part in path.split("/"))
+                if not hidden and path not in found and not os.path.lexists(os.path.join(self.root, path)):
+                    found[path] = DroppedText(path, commit, moment)
+        return list(found.values())
+
+    def dropped_text(self, text: DroppedText) -> bytes:
+        return self.repository.run("cat-file", "blob", text.name).stdout
+
     def health(self) -> list[AuthorityHealth]:
         """Whether a server brings what is saved to git, and which files no server can have."""
-        state = self.state()
-        waits, fix = f"saved changes that are not pushed: {state.outbox:,}", ""
-        if state.checked_at is None or time.time() - state.checked_at > KEEPER_SECONDS:
-            text, fix = f"no server commits what is saved; {waits}", "co serve"
-        elif state.problem:
-            remote = re.match("git (fetch|push)", state.problem)
-            fix = "make the git remote reachable: git remote -v" if remote else f"read co.log of {state.keeper}"
-            text = f"{state.problem}; {waits}"
-        else:
-            text = f"{state.keeper} commits what is saved; {waits}"
-        found = [AuthorityHealth("team", text, fix)]
-        if state.skipped:
-            named = "; ".join(f"{path[:LONGEST_SHOWN]}: {why}" for path, why in list(state.skipped.items())[:SHOWN])
-            notes = any(path.lower().endswith((*ENDINGS, IGNORE_FILE)) for path in state.skipped)
-            text = f"files of the git repository that no server has: {len(state.skipped):,} ({named})"
-            found.append(AuthorityHealth("team files", text, "rename or shorten them in git" if notes else ""))
-        return found
+        return health_of(self.state())
 
     def state(self) -> TeamState:
-        state = TeamState(*self._ask(STATE)[0])
-        return state._replace(skipped=json.loads(str(state.skipped)))
+        return TeamState.read(self._ask(STATE)[0])
+
+    def lag(self) -> float:
+        """How many seconds ago the first change was saved that this server's folder lacks; 0.0 if it lacks none."""
+        applied = self.copy.position()
+        ((first,),) = self._ask(FIRST_NEWER, after=applied.seq if applied else 0)
+        return 0.0 if first is None else max(0.0, time.time() - first)
 
     def wake(self) -> None:
         """Let the keeper look at the outbox and at the remote now, wherever it runs."""
@@ -221,7 +220,7 @@ class TeamVault:
             if self.copy.unfinished():  # if nobody saves now, the lock is free
                 with contextlib.suppress(BlockingIOError), locked(self.root, wait=False), self.copy.held():
                     self.copy.undo()
-            applied, newest = self._positions()
+            applied, newest, _ = self._positions()
             if applied == newest:
                 return
             if applied:
@@ -281,6 +280,16 @@ class TeamVault:
             with self.copy.held():
                 self.copy.finish(save.last)
             self._local.seq = save.last and save.last.seq
+        for call in save.afterwards:
+            call()
+
+    def afterwards(self, call: Callable[[], object]) -> None:
+        """Call a function now, or inside `lock` when its changes are saved. If they are not, it is not called."""
+        current: Save | None = getattr(self._local, "save", None)
+        if current is None:
+            call()
+        else:
+            current.afterwards.append(call)
 
     def touch(self, *paths: str) -> None:
         """Write down what these files are before they change. Only inside `lock`."""
@@ -290,67 +299,78 @@ class TeamVault:
         if fresh:
             self.copy.remember(save.start, save.before)
 
-    def write(
-        self, path: str, data: bytes | None, known: bytes | None, received: tuple[str, str] | None = None
-    ) -> None:
-        """Write or remove a file inside `lock` that has the text `known`. `received`: its author and commit in git."""
-        self.touch(path)
-        self._local.save.before[path] = known  # the file may have more already, if it was committed here by hand
-        self.copy.put(path, data, [] if known is None else [content_hash(known)])
-        if received:
-            self._local.save.received[path] = received
+    def write(self, *files: Written) -> None:
+        """Write or remove files inside `lock`."""
+        save: Save = self._local.save
+        self.touch(*(file.path for file in files))
+        for path, _, known, received in files:
+            save.before[path] = known  # the file may have more already, if it was committed here by hand
+            if received:
+                save.received[path] = received
+        self.copy.put(
+            *(FileText(path, data, () if known is None else [content_hash(known)]) for path, data, known, _ in files)
+        )
 
     def _record(self, save: Save) -> None:
         """Add what was changed, and index it."""
         now = {path: self.copy.read(path) for path in save.before}
         changed = {path: data for path, data in now.items() if data != save.before[path]}
-        if not changed:
-            return
-        self._index(changed)
+        if changed:
+            self._index(changed)
+            self._add_changes(save, changed)
+        add_answers(save.connection, self.id(), save.answers, save.last and save.last.seq)
+
+    def _add_changes(self, save: Save, changed: Mapping[str, bytes | None]) -> None:
         person = self.person()
-        for path, data in changed.items():
-            author, commit = save.received.get(path, (person, None))
-            save.last = self._add(path, data, save.before[path], author, commit)
-        self._ask(NOTIFY, channel=CHANNEL)
+        with save.connection.pipeline():
+            for path, data in changed.items():
+                save.last = self._add(path, data, save.before[path], person, save.received.get(path))
+            run(save.connection, NOTIFY, {"channel": CHANNEL, "vault": self.id()})
 
     def _add(
-        self, path: str, data: bytes | None, before: bytes | None, author: str, commit: str | None = None
+        self, path: str, data: bytes | None, before: bytes | None, person: str, received: Received | None = None
     ) -> Position:
-        action = "create" if before is None else "remove" if data is None else "change"
-        now = time.time()
-        about = {"path": path, "author": author, "now": now}
+        is_new = before is None and not (received and received.after_others)
+        action = "create" if is_new else "remove" if data is None else "change"
+        now, commit = time.time(), received and received.commit
+        about = {"path": path, "author": received.author if received else person, "now": now}
         old, new = (None if text is None else content_hash(text) for text in (before, data))
-        self._ask(ADD_AUDIT, **about, action=action, hash=new)
+        with self.engine.asking() as connection:
+            run(connection, ADD_AUDIT, {"vault": self.id(), **about, "action": action, "hash": new})
         made = {"version": VERSION, "commit": commit, "final": commit is not None}
         return Position(self._ask(ADD_CHANGE, **about, **made, data=data, before=old)[0][0], now)
+
+    def answer_to(self, key: SaveKey) -> Saved | None:
+        """What a save with this key was answered. Only inside `lock`. Raises KeyReusedError if it was another one."""
+        return find_answer(self._local.save.connection, self.id(), key)
+
+    def keep_answer(self, key: SaveKey, saved: Saved) -> None:
+        """Keep the answer to what is saved inside `lock`, in the same transaction."""
+        self._local.save.answers[key] = saved
 
     def _index(self, texts: Mapping[str, bytes | None]) -> None:
         """Index what the writer has not: files that came from git, and those of importers."""
         if not texts:
             return
-        if len(texts) > MANY or any(os.path.basename(path) in (IGNORE_FILE, GIT_FILE) for path in texts):
+        if any(os.path.basename(path) in (IGNORE_FILE, GIT_FILE) for path in texts):
             self.index.sync(seconds=0)  # other files may be notes now
-        notes = {
-            path: content_hash(data) for path, data in texts.items() if data is not None and self.index.opens(path)
-        }
+        there = self.index.opened(path for path, data in texts.items() if data is not None)
+        hashes = {path: content_hash(texts[path] or b"") for path in there}
         with self.engine.reading() as reader:
             vault = reader.vault(self.index.origin)
             known = reader.files(vault.id, list(texts)) if vault else {}
-        gone = [path for path in known if path not in notes]
-        if gone:
+        self.index.index_files([path for path in there if path not in known or known[path].hash != hashes[path]])
+        gone = [path for path in known if path not in hashes]
+        if gone:  # last, so that the history of a moved note goes on
             self.index.forget_files(gone)
-        for path, hashed in notes.items():
-            if path not in known or known[path].hash != hashed:
-                self.index.index_file(None, path, embed=False)
 
     def person(self) -> str:
         """Who saves: the owner of the token that was used, else whoever git is configured for here."""
-        return acting.get().partition(":")[2] or self._own_name()
+        return acting.get().partition(":")[2] or self._own_name
 
+    @cached_property
     def _own_name(self) -> str:
-        if self._person is None:
-            self._person = self.repository.person() or getpass.getuser()
-        return self._person
+        return self.repository.person() or getpass.getuser()
 
     # -- inside --------------------------------------------------------------------------------------------------------
 
@@ -361,7 +381,7 @@ class TeamVault:
 
     def _apply(self) -> list[str]:
         """Make the folder the truth, while the vault is locked. Returns what this version must index."""
-        (first, _), (applied, newest) = self._ask(VAULT)[0], self._positions()
+        applied, newest, first = self._positions()
         if first is None:
             self._adopt()
         elif applied is None:
@@ -372,14 +392,14 @@ class TeamVault:
         self.copy.set_position(self._positions()[1])
         return []
 
-    def _positions(self) -> tuple[Position | None, Position]:
-        """Where the folder is, and where the truth is. None: the folder has to be compared with all of the truth."""
+    def _positions(self) -> tuple[Position | None, Position, str | None]:
+        """Where the folder is (None: compare it with all of the truth), where the truth is, and the first commit."""
         applied = self.copy.position()
-        ((trimmed, seq, saved_at, known),) = self._ask(POSITION, seq=applied.seq if applied else 0)
+        ((first, trimmed, seq, saved_at, known),) = self._ask(POSITION, seq=applied.seq if applied else 0)
         if applied and (applied.seq < trimmed or (applied.seq > trimmed and known != applied.saved_at)):
             applied = None
         at_start = Position(trimmed, applied.saved_at if applied else None)
-        return applied, Position(seq, saved_at) if seq else at_start
+        return applied, Position(seq, saved_at) if seq else at_start, first
 
     def _apply_newer(self, only_indexed: bool = False) -> list[str]:
         """Write the changes that the folder lacks. Returns those that a server of another version has indexed.
@@ -393,8 +413,7 @@ class TeamVault:
             return unindexed
         if unindexed:
             self.copy.remember(applied, {})  # if they are not indexed after all, they are applied again
-        for _, path, data, before, *_ in sorted(rows, key=lambda row: row[2] is not None):  # a folder may take a name
-            self.copy.put(path, data, before)
+        self.copy.put(*(FileText(path, data, before) for _, path, data, before, *_ in rows))
         if rows:
             self.copy.set_position(max(Position(row[0], row[5]) for row in rows))
         return unindexed
@@ -425,7 +444,7 @@ class TeamVault:
 
         Files that are neither known nor notes are left alone, unless `everything` is asked for.
         """
-        repository, (_, commit) = self.repository, self._ask(VAULT)[0]
+        repository, ((commit,),) = self.repository, self._ask(COMMIT)
         if commit:
             repository.get(commit)
         files, rows = repository.files(commit), self._ask(NEWER, after=0, version=VERSION)
@@ -448,8 +467,8 @@ class TeamVault:
         checked_out = self.repository.files(self.repository.head())
         blobs = {path: checked_out[path].blob for path in wanted if path in checked_out}
         texts = self.repository.texts(blobs.values())
-        for path, data in sorted(wanted.items(), key=lambda item: item[1] is not None):
-            self.copy.put(path, data, [content_hash(texts[blobs[path]])] if path in blobs else [])
+        known = {path: [content_hash(texts[blob])] for path, blob in blobs.items()}
+        self.copy.put(*(FileText(path, data, known.get(path, ())) for path, data in wanted.items()))
 
 
 class TeamStore(NoteStore):

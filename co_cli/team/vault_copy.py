@@ -12,21 +12,21 @@ import errno
 import json
 import os
 import time
-from collections.abc import Collection, Generator, Mapping
+from collections.abc import Collection, Generator, Mapping, Sequence
 from typing import NamedTuple
 
 from co_cli.errors import VaultError
 from co_cli.logbook import logger
-from co_cli.notes.files import locked, make_folders, read_json, replace
+from co_cli.notes.files import NO_NAME, locked, make_folders, read_json, replace, replace_all
 from co_cli.notes.store import NoteStore, content_hash
 from co_cli.paths import open_regular
 
-NO_NAME = (errno.ENAMETOOLONG, errno.EILSEQ)
-"""This disk cannot have a file of that name."""
 NO_FILE = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.EINVAL, *NO_NAME)
 """Nothing is there, or a folder, a link or a device: no file that we would write."""
 LARGE_FILE = b"version https://git-lfs.github.com/spec/"
 """How a text begins that stands in git for a large file. The file itself is left to git-lfs."""
+AT_ONCE = 200
+"""Files that are written together."""
 log = logger("team")
 
 
@@ -38,6 +38,15 @@ class Position(NamedTuple):
 
     seq: int
     saved_at: float | None
+
+
+class FileText(NamedTuple):
+    """What a file should be; None if it should not be there."""
+
+    path: str
+    data: bytes | None
+    known: Collection[str | None] = ()
+    """A text that is not of these hashes is nobody's save: it is kept."""
 
 
 class VaultCopy:
@@ -77,16 +86,28 @@ class VaultCopy:
                 return None
             raise
 
-    def put(self, path: str, data: bytes | None, known: Collection[str | None] = ()) -> None:
-        """Write or remove a file. A text that is not of these hashes is nobody's save: it is kept."""
+    def put(self, *texts: FileText) -> None:
+        """Write and remove files, the latter first: another file may have the name of their folder."""
+        order = sorted(texts, key=lambda text: text.data is not None)
+        for start in range(0, len(order), AT_ONCE):
+            self._put(order[start : start + AT_ONCE])
+
+    def _put(self, texts: Sequence[FileText]) -> None:
+        ready = {full: text for text in texts if (full := self._make_room(*text))}
+        failed = replace_all({full: text.data for full, text in ready.items() if text.data is not None})
+        for full, error in failed.items():
+            log.warning("%s cannot be on this disk: %s", ready[full].path, error.strerror)  # git has it all the same
+
+    def _make_room(self, path: str, data: bytes | None, known: Collection[str | None]) -> str | None:
+        """Where to write a file, if there is something to write; one that should not be there is removed."""
         now = self.read(path)
         if now == data:
-            return
+            return None
         try:
             full = self._store.absolute(path)
         except VaultError as error:  # git has it all the same
             log.warning("%s", error)
-            return
+            return None
         if now is not None and content_hash(now) not in known:
             self._set_aside(path)
         if data is None:
@@ -94,7 +115,7 @@ class VaultCopy:
                 os.unlink(full)
             with contextlib.suppress(OSError):  # not empty
                 os.removedirs(os.path.dirname(full))
-            return
+            return None
         parts = path.split("/")
         for end in range(1, len(parts) + 1):
             place = os.path.join(self.root, *parts[:end])
@@ -102,11 +123,12 @@ class VaultCopy:
                 self._set_aside("/".join(parts[:end]))
         try:
             make_folders(os.path.dirname(full))
-            replace(full, data)
         except OSError as error:
             if error.errno not in NO_NAME:
                 raise
             log.warning("%s cannot be on this disk: %s", path, error.strerror)  # git has it all the same
+            return None
+        return full
 
     def _set_aside(self, path: str) -> None:
         """Move a text that nobody saved out of the way, or a folder of them."""
@@ -129,8 +151,9 @@ class VaultCopy:
         """Take back what a failed or killed save changed. If it was committed after all, it is applied again."""
         kept = read_json(self._undo_file)
         if kept:
-            for path, text in kept["texts"].items():
-                self.put(path, None if text is None else base64.b64decode(text))
+            texts: dict[str, str | None] = kept["texts"]
+            decoded = {path: None if text is None else base64.b64decode(text) for path, text in texts.items()}
+            self.put(*(FileText(path, data) for path, data in decoded.items()))
             self.set_position(Position(*kept["applied"]) if kept["applied"] else None)
             os.unlink(self._undo_file)
 

@@ -84,6 +84,7 @@ def status_of(vault: Vault) -> Status:
         tier=tier_of(vault.settings) if vault.sources.tiers else None,
         missing=sum(count.missing for count in counts),
         unread=tuple(vault.index.unread_entries()),
+        unindexed=vault.engine.unindexed(),
         moved_aside=(*set_aside_before(vault.engine.path), *set_aside_before(vault.activity.database.path)),
         linked={origin.label: vault.index.of(origin).notes.state().notes for origin in vault.index.linked},
     )
@@ -319,8 +320,10 @@ def _vectors(vault: Vault) -> Iterator[Finding]:
     elif chosen is not None and status.space not in (None, chosen.key):
         text = f"search uses vectors of {status.space}, and the settings choose {chosen.key}"
         yield Finding("vectors", "warning", text, "co index sync")
-    else:
+    elif not status.unindexed:
         yield Finding("vectors", "ok", f"vectors: {status.space or 'none, search uses words only'}")
+    if status.unindexed:
+        yield Finding("vectors", "warning", status.unindexed, "co index sync")
 
 
 def _language(vault: Vault) -> Iterator[Finding]:

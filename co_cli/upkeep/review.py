@@ -16,8 +16,9 @@ from co_cli.activity.extracted import FacetRow
 from co_cli.activity.statistics import recalled_paths
 from co_cli.conversations.proposals import proposals
 from co_cli.errors import ActivityUnavailableError, KnowledgeError
-from co_cli.index.engine import ReadTransaction, Scope
+from co_cli.index.engine import ReadTransaction
 from co_cli.index.names import fold_name
+from co_cli.index.stored import Scope
 from co_cli.notes.files import change_json, read_json
 from co_cli.notes.wikilinks import Attachments
 from co_cli.saving.lookup import open_note

@@ -39,6 +39,29 @@ def test_a_move_keeps_the_history_and_the_use(activity: Activity) -> None:
     assert rows(activity, "select opens from uses") == [(1,)]
 
 
+def test_what_the_page_saves_while_somebody_types_is_one_version(activity: Activity) -> None:
+    moments = (
+        (0, "web", "a1"),
+        (2, "web", "b2"),
+        (300, "web", "c3"),
+        (301, "cli", "d4"),
+        (302, "web", "e5"),
+        (303, "web:mara", "f6"),
+        (1_000, "web:mara", "a7"),
+    )
+    for after, who, file_hash in moments:
+        activity.write([Indexed(activity.root, NOON + after, [OAK._replace(hash=file_hash)], saved_by=who)])
+
+    kept = rows(activity, "select at, what, hash, front_end from versions order by id")
+    assert kept == [
+        (NOON + 300, "created", "c3", "web"),
+        (NOON + 301, "updated", "d4", "cli"),
+        (NOON + 302, "updated", "e5", "web"),
+        (NOON + 303, "updated", "f6", "web:mara"),
+        (NOON + 1_000, "updated", "a7", "web:mara"),
+    ]
+
+
 def test_a_change_that_is_reported_late_does_not_replace_a_later_one(activity: Activity) -> None:
     index(activity, OAK, saved_by="cli")
     activity.write([Indexed(activity.root, NOON - 5, [OAK._replace(hash="b2")], removed=["oak.md"])])

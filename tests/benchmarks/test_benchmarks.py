@@ -41,6 +41,17 @@ def test_a_benchmark_prints_figures_and_removes_its_folder(
         assert list(temporary.iterdir()) == []
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
+def test_both_engines_are_filled_by_a_sync_and_compared(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["team", "--notes", "60", "--json"]) == 0
+
+    rows = {row["name"]: row["value"] for row in json.loads(capsys.readouterr().out)["rows"]}
+    assert rows["passages"] >= 60
+    assert rows["recall of the nearest 10, HNSW or exact"] == 1.0, "so few are all compared"
+    assert rows["the first 10 that SQLite finds, too, mean"] >= 0.95
+
+
 def test_help_lists_every_benchmark_and_wrong_usage_is_refused() -> None:
     lines = make_parser().format_help().splitlines()
     assert all(any(line.startswith(f"  {name} ") for line in lines) for name in BENCHES)

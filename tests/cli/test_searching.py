@@ -141,7 +141,8 @@ def test_a_filter_that_matches_nothing_is_named_with_the_best_match_without_it(c
         ran = co("search", "centuries", *options)
         assert ran.code == 1
         assert f"Without {' '.join(options)} there is Oaks (memory:oak)." in ran.out
-    assert "No note has the tag trees: did you mean tree?" in co("search", "oaks", "--tag", "trees").out
+    assert co("feedback", "stats", "--json").json["found_nothing"] == [], "nothing was asked of the notes"
+    assert "no note passes the filter tag: trees (did you mean tree?)" in co("search", "oaks", "--tag", "trees").out
     assert co("search", "centuries", "--tag", "nope", "--json").json["hits"] == []
     assert len(co("search", '"quarterly revenue"', "--tag", "tree").out.splitlines()) == 1
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from co_cli.index.engine import SyncState
+from co_cli.index.stored import SyncState
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.store import content_hash
 from co_cli.sources.walk import scan_origin

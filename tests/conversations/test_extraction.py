@@ -640,8 +640,9 @@ def test_praise_raises_the_notes_that_were_given_and_frustration_lowers_them(
 
 
 def test_feedback_about_an_answer_without_notes_lowers_none_of_an_earlier_answer(
-    open_vault: OpenVault, server: ChatServer, vault: Vault
+    open_vault: OpenVault, server: ChatServer, vault: Vault, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(facet_model, "ENOUGH_TURNS", 100)  # or they are read in the background, too
     vault.write("memories/blue.md", "---\nloading: always\n---\nBlue takes traffic first.")
     kb = open_vault(capture="propose")
     kb.sync()

@@ -148,10 +148,13 @@ def test_a_note_cannot_leave_its_quote(deploys: Co, vault: Vault) -> None:
 
 def test_what_was_given_is_in_the_activity_of_the_vault(deploys: Co, kb: KnowledgeBase) -> None:
     text = given(deploys, "claude-code", PROMPT, prompt=QUESTION)
+    other = "rename the variable in every file of this folder"
+    assert given(deploys, "claude-code", PROMPT, prompt=other) == ""
 
     with kb.local.activity.written().reading() as connection:
         [session] = list_sessions(connection, kb.root)
-        _, [entry] = session_entries(connection, kb.root, session.id) or (session, [])
+        _, [entry, nothing] = session_entries(connection, kb.root, session.id) or (session, [])
+    assert (nothing.prompt, nothing.outcome, nothing.total) == (other, "nothing", 0)
     assert (session.front_end, session.conversation) == ("claude-code", "5b7c8c1e-0000-4000-8000-000000000001")
     assert (entry.prompt, entry.given) == (QUESTION, text)
     assert [(note.ref, note.why) for note in entry.notes] == [("memory:deploys", "recalled")]

@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from co_cli.embedding.embedders import Embedders
-from co_cli.index.engine import Engine, Scope
+from co_cli.index.engine import Engine
 from co_cli.index.sqlite.sqlite_engine import SqliteEngine
+from co_cli.index.stored import Scope
 from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.sources.origin import Origin
 from tests.vault import Vault

@@ -17,22 +17,22 @@ import pytest
 
 from co_cli.embedding.space import Vector, VectorSpace
 from co_cli.hits import Filters, Passage
-from co_cli.index.engine import (
-    Engine,
+from co_cli.index.engine import Engine, ReadTransaction, WriteTransaction
+from co_cli.index.postgres.postgres_engine import PostgresEngine
+from co_cli.index.sqlite.connection import vector_extension
+from co_cli.index.sqlite.resident import ResidentVectors
+from co_cli.index.sqlite.sqlite_engine import SqliteEngine
+from co_cli.index.stored import (
     IndexedFile,
-    ReadTransaction,
+    ReadyVectors,
     Scope,
     StoredFile,
     StoredNote,
     StoredPassage,
     StoredSpace,
     SyncState,
-    WriteTransaction,
+    text_hash,
 )
-from co_cli.index.postgres.postgres_engine import PostgresEngine
-from co_cli.index.sqlite.connection import vector_extension
-from co_cli.index.sqlite.resident import ResidentVectors
-from co_cli.index.sqlite.sqlite_engine import SqliteEngine
 from co_cli.index.tokens import tokens
 from co_cli.index.word_query import WordQuery
 from co_cli.notes.note import read_note
@@ -469,6 +469,25 @@ def test_a_vector_is_stored_only_for_a_passage_that_still_waits_as_it_was_read(e
         assert writer.put_vectors(vault, space, [(one, vector) for one in waiting.values()]) == 1
         assert [one.text for one in writer.waiting(vault, space, 10)[1]] == ["Ash\nAnother text."]
         assert len(writer.nearest(scope_of(vault), space, vector, 10)) == 2
+
+
+def test_a_vector_that_is_ready_is_stored_with_its_passage_and_the_others_wait(engine: Engine) -> None:
+    vector = unit([1, 0, 0, 0, 0, 0, 0, 0])
+    elm, ash = file("memories/elm.md", "An elm."), file("memories/ash.md", "An ash.")
+    key = text_hash("Elm\nAn elm.")
+    with engine.writing() as writer:
+        vault = writer.add_vault(VAULT)
+        assert writer.put_files(vault, [elm], ReadyVectors(FLOATS, {key: vector})) == 1, "the vault has no space yet"
+        space = active_space(writer, vault)
+        assert writer.put_files(vault, [elm, ash], ReadyVectors(FLOATS, {key: vector})) == 1
+    with engine.reading() as reader:
+        (near,) = reader.nearest(scope_of(vault), space, vector, 10)
+        assert (reader.passages([near.passage])[near.passage].body, near.score) == ("An elm.", pytest.approx(1))
+        assert [one.text for one in reader.waiting(vault, space, 10)[1]] == ["Ash\nAn ash."]
+        assert reader.cached(FLOATS, [key]) == {key: vector}
+    with engine.writing() as writer:
+        other = ReadyVectors(FLOATS._replace(model="other"), {key: vector})
+        assert writer.put_files(vault, [elm], other) == 1, "vectors of another space are not used"
 
 
 def test_a_new_space_replaces_the_active_one_when_it_is_complete(engine: Engine) -> None:

@@ -18,7 +18,7 @@ from co_cli.evaluation.baselines import Desk
 from co_cli.evaluation.running import Evaluation, Marks, mean_marks, method
 from co_cli.evaluation.sets import read_vault
 from co_cli.index.postgres.postgres_engine import PostgresEngine, PostgresTransaction
-from co_cli.index.postgres.postgres_statements import ROLE, fetch
+from co_cli.index.postgres.postgres_statements import LONG, ROLE
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.settings import load_settings
@@ -123,6 +123,33 @@ def test_the_planner_gets_counts_as_a_vault_is_filled_but_not_at_a_save(vault: V
     assert counted == 63
 
 
+SHOW_PLANS = f"""
+set local role none; load 'auto_explain'; set auto_explain.log_level = warning; set auto_explain.log_min_duration = 0;
+set auto_explain.log_parameter_max_length = -1; set local role {ROLE}
+"""
+
+
+def test_a_statement_with_many_paths_is_planned_for_them_and_not_for_any_list(vault: Vault) -> None:
+    """A plan for any list compares each row with each member: a first sync would take the square of its notes."""
+    engine = PostgresEngine(new_database())
+    index = KnowledgeIndex(engine, vault.root, embedders=Embedders("none"))
+    plans: list[str] = []
+    with engine.transaction() as connection:
+        for number in range(12):  # after a few times, PostgreSQL plans once for all
+            vault.write(f"memories/{number}.md", f"Note {number}.")
+            index.sync()
+        for number in range(LONG + 1):
+            vault.write(f"articles/{number}.md", f"Article {number}.")
+        connection.execute(SHOW_PLANS.encode())
+        connection.add_notice_handler(lambda notice: plans.append(notice.message_primary or ""))
+        index.sync()
+    engine.close()
+
+    large = [plan for plan in plans if plan.count("articles/") > LONG]
+    assert len(large) >= 3
+    assert [plan for plan in large if "ANY ($" in plan] == []
+
+
 def test_a_transaction_spans_other_tables_and_is_joined_by_the_thread_that_opened_it(vault: Vault) -> None:
     engine = PostgresEngine(new_database())
     index = KnowledgeIndex(engine, vault.root, embedders=Embedders("none"))
@@ -199,6 +226,8 @@ TEAM_ROWS = (
     "insert into team.changes (vault_id, path, author, saved_at, version) select id, 'x', 'me', 1, 1 from team.vaults",
     "insert into team.tokens (hash, vault_id, name, role, created) select name, id, 'me', 'read', '' from team.vaults",
     "insert into team.audit (vault_id, moment, who, action, path) select id, 1, 'me', 'saved', 'x' from team.vaults",
+    "insert into team.taken (vault_id, path) select id, 'x' from team.vaults",
+    "insert into team.answers (vault_id, key, request, answer, moment) select id, 'x', 'x', '{}', 1 from team.vaults",
 )
 
 
@@ -335,59 +364,6 @@ def test_a_damaged_store_is_named_with_the_fix_and_the_files_answer_until_it_is_
     assert co("index", "verify").code == 0
 
 
-def test_vectors_of_many_passages_are_indexed_and_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("vector_tables", "postgres_engine"):
-        monkeypatch.setattr(f"co_cli.index.postgres.{module}.EXACT", 20)
-    engine = PostgresEngine(new_database())
-    index = KnowledgeIndex(engine, VAULT)
-    index.sync()
-    exact = [hit.ref for hit in index.search("who decides what ships")]
-    engine.compact()
-
-    with engine.reading() as reader:
-        assert isinstance(reader, PostgresTransaction)
-        reader.fetch("set local enable_sort = off")  # comparing each of so few would be faster
-        assert [hit.ref for hit in index.search("who decides what ships")] == exact
-        assert reader.fetch("select pg_stat_get_xact_numscans('docs_vec_hnsw'::regclass)") == [(1,)]
-        assert reader.fetch("select current_setting('hnsw.ef_search'), current_setting('hnsw.iterative_scan')") == [
-            ("200", "relaxed_order")
-        ]
-    assert index.search("who decides what ships", tags=["nobody has this"]) == []
-    engine.close()
-
-
-def test_vectors_are_indexed_when_the_transaction_that_filled_them_has_ended_and_no_other_is_open(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("co_cli.index.postgres.postgres_engine.EXACT", 20)
-    monkeypatch.setattr("co_cli.index.postgres.postgres_engine.CONFIGURE", "set lock_timeout = '100ms'")
-    engine, other = (PostgresEngine(address) for address in [new_database()] * 2)
-    index = KnowledgeIndex(engine, VAULT)
-
-    def is_indexed() -> bool:
-        with engine.asking() as connection:
-            found = "select indisvalid from pg_index join pg_class on oid = indexrelid where relname = 'docs_vec_hnsw'"
-            return fetch(connection, found) == [(True,)]
-
-    with engine.transaction():
-        index.sync()
-        engine.compact()
-    assert is_indexed()
-    with engine.asking() as connection:
-        ((store,),) = fetch(connection, "select store from co_cli.stores")
-    with psycopg.connect(engine.address) as owner:
-        fetch(owner, f"drop index {store}.docs_vec_hnsw")
-    with other.transaction() as connection:
-        fetch(connection, "delete from docs_vec where false")
-        engine.compact()
-        assert not is_indexed()
-        assert index.search("who decides what ships")
-    engine.compact()
-    assert is_indexed()
-    for one in (engine, other):
-        one.close()
-
-
 def test_the_command_works_on_postgres_and_names_it(co: Co, vault: Vault, address: str) -> None:
     vault.write("memories/oak.md", "Oaks live long.")
 
@@ -397,6 +373,60 @@ def test_the_command_works_on_postgres_and_names_it(co: Co, vault: Vault, addres
     assert co("index", "rebuild").code == 0
     assert co("index", "verify").code == 0
     assert not (Path(co("config", "show", "data_dir").out.strip()) / "search.db").exists()
+
+
+def test_a_rebuild_of_one_vault_leaves_those_of_others_alone(
+    co: Co, vault: Vault, address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vault.write("memories/oak.md", "Oaks live long.")
+    theirs = Vault(tmp_path / "theirs")
+    theirs.write("memories/elm.md", "Elms like water.")
+    engine = PostgresEngine(address)
+    other = KnowledgeIndex(engine, theirs.root)
+    other.sync()
+    assert co("index", "sync").code == 0
+
+    def state() -> tuple[str, list[Any], list[str]]:
+        with psycopg.connect(address) as owner:
+            store = store_of(owner)
+            rows = owner.execute(f"select root, source, notes from {store}.vaults order by root".encode()).fetchall()
+            counts = [
+                f"select '{table}', (select count(*) from {store}.{table}), (select max(doc_id) from {store}.{table} "
+                f"where vault_id = {vault_of(owner, theirs)})"
+                for table in ("passages", "words", "names", "docs_vec")
+            ]
+            return store, rows, [str(owner.execute(one.encode()).fetchall()) for one in counts]
+
+    def vault_of(owner: psycopg.Connection[Any], whose: Vault) -> int:
+        found = f"select id from {store_of(owner)}.vaults where root = '{whose.root}'"
+        return owner.execute(found.encode()).fetchall()[0][0]
+
+    before = state()
+    with psycopg.connect(address) as owner:
+        ours = vault_of(owner, vault)
+    assert co("index", "rebuild").code == 0
+
+    assert state() == before
+    with psycopg.connect(address) as owner:
+        assert vault_of(owner, vault) != ours, "it was filled again"
+    assert [hit.ref for hit in other.search("elms")] == ["memory:elm"]
+    assert "Oaks live long." in co("search", "oaks").out
+    assert co("index", "verify").code == 0
+
+    monkeypatch.setattr("co_cli.index.postgres.postgres_engine.swap_vaults", lambda *_: 1 / 0)
+    with KnowledgeBase.open(vault.root) as kb, pytest.raises(ZeroDivisionError):
+        kb.rebuild()
+    assert state() == before, "one that fails leaves nothing"
+    with psycopg.connect(address) as owner:
+        owner.execute(f"drop table {before[0]}.names".encode())
+    monkeypatch.undo()
+    monkeypatch.setenv("CO_ENGINE", address)
+    with KnowledgeBase.open(vault.root) as kb:
+        kb.rebuild()
+        assert kb.engine.problem() is None
+    other.sync()
+    assert [hit.ref for hit in other.search("elms")] == ["memory:elm"], "in a new store, as the old one was damaged"
+    engine.close()
 
 
 def test_an_evaluation_leaves_nothing_in_the_database(co: Co, vault: Vault, address: str, tmp_path: Path) -> None:

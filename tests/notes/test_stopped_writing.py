@@ -54,7 +54,11 @@ def replace_old(path: str, data: bytes) -> bool:
     return files.replace_text(path, data, OLD)
 
 
-@pytest.mark.parametrize("write", [files.replace, files.create_exclusively, replace_old])
+def replace_several(path: str, data: bytes) -> object:
+    return files.replace_all({path: data})
+
+
+@pytest.mark.parametrize("write", [files.replace, replace_several, files.create_exclusively, replace_old])
 def test_wherever_ctrl_c_strikes_no_text_is_lost_and_only_one_that_may_be_somebody_s_is_left(
     tmp_path: Path, write: Callable[[str, bytes], object]
 ) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from co_cli.errors import NoteConflictError, VaultError
+from co_cli.notes.files import replace_all
 from co_cli.notes.store import NoteStore
 from tests.vault import Vault
 
@@ -24,6 +25,22 @@ def test_a_path_that_leaves_the_vault_is_refused(store: NoteStore) -> None:
                 attempt(path)
         with pytest.raises(VaultError):
             store.replace(path, b"", b"")
+
+
+def test_many_files_are_written_together_except_those_that_the_disk_cannot_name(tmp_path: Path) -> None:
+    place = tmp_path / "place"
+    old, new, other = (place / name for name in ("old.md", "new.md", "folder/other.md"))
+    other.parent.mkdir(parents=True)
+    old.write_text("Old.")
+    old.chmod(0o640)
+    impossible = str(place / f"{'n' * 300}.md")
+
+    failed = replace_all({str(old): b"Now.", impossible: b"Nowhere.", str(new): b"New.", str(other): b"Other."})
+
+    assert list(failed) == [impossible]
+    assert [file.read_text() for file in (old, new, other)] == ["Now.", "New.", "Other."]
+    assert old.stat().st_mode & 0o777 == 0o640
+    assert sorted(path.name for path in place.rglob("*")) == ["folder", "new.md", "old.md", "other.md"]
 
 
 def test_a_link_that_leads_out_of_the_vault_is_refused(store: NoteStore, vault: Vault, tmp_path: Path) -> None:

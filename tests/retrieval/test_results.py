@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from co_cli.index.engine import StoredPassage
+from co_cli.index.stored import StoredPassage
 from co_cli.index.tokens import tokens
 from co_cli.retrieval.candidates import Candidates
 from co_cli.retrieval.query import parse

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from co_cli.errors import InvalidInputError
-from co_cli.index.engine import Match
+from co_cli.index.stored import Match
 from co_cli.retrieval import rerank as reranking
 from co_cli.retrieval.candidates import Candidates
 from co_cli.retrieval.profiles import DEFAULT, PROFILES, profile_named

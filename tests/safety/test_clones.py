@@ -54,6 +54,12 @@ REFUSED: dict[str, tuple[str, ...]] = {
     "loading_model": ('"ollama:x"',),
     "loading_servers": ('"servers.json"',),
     "loading_seconds": ("1000.0",),
+    "audit_days": ("1",),
+    "most_notes": ("1",),
+    "oidc_issuer": ('"https://evil.example"',),
+    "oidc_client": ('"evil"',),
+    "oidc_claim": ('"sub"',),
+    "oidc_groups": ('["*=admin"]',),
     "skill_folders": ('["../skills"]', '["/etc"]', '["link"]'),
 }
 HARMLESS = {

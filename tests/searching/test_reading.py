@@ -8,6 +8,8 @@ import re
 import shutil
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -108,14 +110,16 @@ def test_the_reader_lifts_an_answer_that_words_and_vectors_put_low(reading: Know
     assert "reader 0." in reading.why(QUESTION, ANSWER).steps[-1].text
 
 
-@pytest.mark.parametrize(("milliseconds", "read"), [("500", 0), ("2500", 4), ("60000", len(NOTES))])
+@pytest.mark.parametrize(("milliseconds", "read"), [("500", 2), ("1500", 4), ("60000", len(NOTES))])
 def test_what_was_not_read_in_time_keeps_its_place(
     reading: KnowledgeBase, co: Co, monkeypatch: pytest.MonkeyPatch, milliseconds: str, read: int
 ) -> None:
     """And the answer says how far the reader came."""
     unread = refs(reading.search(QUESTION, read=False))
     seconds = count()  # a clock that is a second later each time somebody looks
-    monkeypatch.setattr("co_cli.embedding.reader.time", SimpleNamespace(monotonic=lambda: float(next(seconds))))
+    clock = SimpleNamespace(thread_time=lambda: float(next(seconds)), monotonic=time.monotonic)
+    monkeypatch.setattr("co_cli.embedding.reader.time", clock)
+    monkeypatch.setattr("co_cli.embedding.reader._pool", lambda: ThreadPoolExecutor(1))
     monkeypatch.setenv("CO_KNOWLEDGE_READER_MS", milliseconds)
 
     found = co("search", QUESTION, "--json").json
@@ -256,6 +260,9 @@ def test_a_score_depends_on_nothing_but_question_and_text() -> None:
 
     assert found == [alone.scores(QUESTION, [text])[0] for text in texts]
     assert found == some_known.scores(QUESTION, texts)
+    known = len(texts[::3])
+    assert (some_known.pairs_read, some_known.pairs_kept) == (len(texts), known), "as /metrics counts them"
+    assert some_known.seconds_read > 0
 
 
 @pytest.mark.slow

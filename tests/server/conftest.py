@@ -22,6 +22,7 @@ from co_cli.local import LocalKnowledgeBase
 from co_cli.paths import sample_vault
 from co_cli.server.access_tokens import AccessTokens
 from co_cli.server.app import OWNER, Access, Site
+from co_cli.server.open_id import OpenId
 from co_cli.server.team_site import TeamAccess, TeamSite
 from co_cli.vault import Opening
 from tests.server.browser import DESKTOP, PATIENCE, chromium, wait_for
@@ -31,10 +32,10 @@ from tests.vault import Vault
 class Server:
     """A server on this machine, in a thread."""
 
-    def __init__(self, kb: KnowledgeBase, team: AccessTokens | None = None) -> None:
+    def __init__(self, kb: KnowledgeBase, team: AccessTokens | None = None, open_id: OpenId | None = None) -> None:
         """With the tokens of a `team`, as `co serve` starts it; else as `co web` does."""
         self.kb, self.listening = kb, listen("127.0.0.1", 0)
-        self.access = TeamAccess(team) if team else Access()
+        self.access = TeamAccess(team, open_id) if team else Access()
         self.host = f"127.0.0.1:{self.listening.getsockname()[1]}"
         self.url = f"http://{self.host}"
         make = TeamSite if team else Site
@@ -88,8 +89,8 @@ def signed_in(site: Site) -> TestClient:
 
 
 @contextmanager
-def serving(kb: KnowledgeBase, team: AccessTokens | None = None) -> Iterator[Server]:
-    server = Server(kb, team)
+def serving(kb: KnowledgeBase, team: AccessTokens | None = None, open_id: OpenId | None = None) -> Iterator[Server]:
+    server = Server(kb, team, open_id)
     server.start()
     try:
         yield server

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from co_cli.access import ROLES
+from co_cli.activity import acting
 from co_cli.errors import InvalidInputError
 from co_cli.index.postgres.postgres_engine import PostgresEngine
 from co_cli.server.access_tokens import AccessTokens, FileTokens
 from co_cli.team.schema import connect_team
 from co_cli.team.team_tokens import TeamTokens
+from co_cli.values import moment_text
 from tests.postgres import new_database
 
 Open = Callable[[str], AccessTokens]
@@ -46,6 +50,59 @@ def test_every_server_knows_a_token_from_its_creation_until_it_is_revoked(open_t
     assert one.find(secret) is None
     with pytest.raises(InvalidInputError, match="there is no token 'mara' for handbook"):
         one.revoke("mara")
+
+
+def test_a_token_expires_and_says_when_it_was_used(open_tokens: Open) -> None:
+    tokens = open_tokens("handbook")
+    secret, token = tokens.create("read", "mara", days=1, per_second=5)
+    short, _ = tokens.create("read", "short", days=0.5 / 86_400)
+    assert (token.per_second, token.last_used) == (5, "")
+    assert tokens.find(secret) == token
+    while tokens.find(short):
+        time.sleep(0.1)
+    mara, expired = tokens.all()
+
+    assert mara.created <= mara.last_used < mara.expires
+    assert expired.has_expired(moment_text(time.time()))
+
+
+def test_a_rotated_token_replaces_the_old_one_which_may_work_for_a_while(open_tokens: Open) -> None:
+    one, another = open_tokens("handbook"), open_tokens("handbook")
+    first, token = one.create("write", "ci", days=30, per_second=7)
+    second, _ = one.rotate("ci")
+    assert (another.find(first), another.find(second)) == (None, replace(token, created=one.all()[0].created))
+    third, renewed = one.rotate("ci", keep_hours=1)
+
+    assert [another.find(secret) is not None for secret in (first, second, third)] == [False, True, True]
+    assert (renewed.name, renewed.role, renewed.per_second) == ("ci", "write", 7)
+    assert len(another.all()) == 1
+    with pytest.raises(InvalidInputError, match="there is a token ci already"):
+        another.create("read", "ci")
+    with pytest.raises(InvalidInputError, match="there is no token 'cd'"):
+        one.rotate("cd")
+    one.revoke("ci")
+    assert [another.find(secret) for secret in (first, second, third)] == [None] * 3
+
+
+def test_every_change_of_a_token_is_recorded(open_tokens: Open) -> None:
+    tokens, other = open_tokens("handbook"), open_tokens("diary")
+    tokens.create("read", "ci")
+    tokens.rotate("ci")
+    reset = acting.set("web:root")
+    try:
+        tokens.revoke("ci")
+    finally:
+        acting.reset(reset)
+    changes = tokens.changes()
+
+    assert [change.action for change in changes] == [
+        "revoked the token ci",
+        "rotated the token ci (read)",
+        "created the token ci (read)",
+    ]
+    assert changes[0].who == "web:root"
+    assert changes[1].who.startswith("cli:")
+    assert other.changes() == []
 
 
 def test_a_token_opens_its_own_vault_only(open_tokens: Open) -> None:

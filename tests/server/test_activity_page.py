@@ -10,7 +10,8 @@ from co_cli.conversations.capture import KeptSession, keep_turns
 from co_cli.conversations.extraction import KnownMemory, Reply, extract
 from co_cli.conversations.facets import Facet, FacetBatch
 from co_cli.local import LocalKnowledgeBase
-from co_cli.notes.transcripts import SpokenTurn
+from co_cli.notes.transcripts import SpokenTurn, render_turns
+from co_cli.values import moment_text
 from tests.server.browser import inspect, until
 from tests.server.conftest import Server
 from tests.server.test_activity_api import GIVEN, work_of_agents
@@ -67,10 +68,13 @@ def test_activity_shows_what_agents_did_live_and_one_click_stops_a_note(sample: 
 
     sample.activity.clock, sample.activity.front_end = time.time, "codex"
     sample.activity.injected(GIVEN[:1], "another", prompt="Which pier is closed?")
+    sample.activity.injected([], "another", prompt="And which one has no cafe?")
     page.wait_for_selector(".session:has-text('Codex')")  # nobody has reloaded the page
     page.focus(".session .fold >> nth=0")
     page.keyboard.press("Enter")
-    page.wait_for_selector(".session:has-text('Codex') .step.given")
+    page.wait_for_selector(".session:has-text('Codex') .step:has-text('And which one has no cafe?')")
+    page.wait_for_selector(".session:has-text('Codex') .step:has-text('No note was given')")
+    assert "1 note · 61 tokens" in page.inner_text(".session:has-text('Codex') .about")
     page.keyboard.press("ArrowDown")
     until(page, "document.activeElement.textContent.includes('Claude Code')")
     page.click("text=Write it")
@@ -118,6 +122,28 @@ def test_a_conversation_reads_as_a_chat_with_proposals_beside_the_turn(sample: L
     page.wait_for_selector(".feed .asked")
     page.select_option("select[aria-label='Kind']", "saved")
     until(page, "document.querySelectorAll('.feed .asked, .feed .given').length === 0")
+
+
+def test_a_checkpoint_reads_as_a_chat_and_its_note_leads_there(sample: LocalKnowledgeBase, page: Any) -> None:
+    now = time.time()
+    said = [
+        SpokenTurn("User", "Which pier is closed?", now - 90),
+        SpokenTurn("Assistant", "The **old** one.", now - 80),
+    ]
+    sample.checkpoints.save("Piers", render_turns(said), [], {"model": "test:one", "created": moment_text(now)})
+
+    page.click("nav a:has-text('Activity')")
+    page.wait_for_selector("button:text-is('Conversations')")
+    page.keyboard.press("c")
+    page.click(".talks li:has-text('checkpoint') a:has-text('Piers')")
+    page.wait_for_selector(".turn.agent .bubble strong:text-is('old')")
+    assert page.inner_text(".turn.person .bubble") == "Which pier is closed?"
+    assert page.inner_text(".turn.person .who").startswith("You · ")
+    assert page.is_visible(".head .badge:text-is('checkpoint')")
+    inspect(page, "checkpoint")
+    page.click("text=Open as a note")
+    page.click(".bar-of-note a:text-is('Read as a chat')")
+    page.wait_for_selector(".turn.agent .bubble strong")
 
 
 def test_an_empty_vault_says_how_to_connect_an_agent(empty: Server, open_page: Any) -> None:

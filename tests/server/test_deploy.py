@@ -10,6 +10,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -19,8 +20,9 @@ import yaml
 
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.server.access_tokens import AccessTokens
-from tests.postgres import copy_schema, new_database
+from tests.postgres import FOLDER, copy_schema, new_database
 from tests.server.browser import PATIENCE
+from tests.server.conftest import serving
 from tests.team.conftest import team as team
 from tests.team.servers import Team, git, keep
 
@@ -61,13 +63,13 @@ def test_a_backup_of_the_schema_team_has_tokens_the_audit_and_saves_that_git_doe
     one = team.server("one")
     secret, token = AccessTokens.of(one.vault).create("read", "mara")
     saved = one.remember("Elms like water.")
-    audit = team.ask("select who, action, path from team.audit")
-    assert [path for _, _, path in audit] == ["memories/elms-like-water.md"]
+    audit = team.ask("select who, action, path from team.audit order by id")
+    assert [path for _, _, path in audit] == ["", "memories/elms-like-water.md"], "the first is about the token"
     restored = new_database()
     copy_schema("team", team.address, restored)
 
     team.address = restored
-    assert team.ask("select who, action, path from team.audit") == audit
+    assert team.ask("select who, action, path from team.audit order by id") == audit
     two = team.server("two")
     assert two.search("what do elms like").hits[0].ref == saved.ref
     assert {note.ref for note in two.notes()} == {saved.ref, "memory:oak"}
@@ -88,7 +90,8 @@ def test_two_servers_start_from_a_git_repository_and_an_empty_database(team: Tea
             stack.callback(process.kill)
         assert running[0].stderr
         assert running[1].stderr
-        urls = [process.stderr.readline().split()[-1].replace("0.0.0.0", "127.0.0.1") for process in running]  # type: ignore[union-attr]
+        said = [json.loads(process.stderr.readline()) for process in running]  # type: ignore[union-attr]
+        urls = [line["url"].replace("0.0.0.0", "127.0.0.1") for line in said]
         with KnowledgeBase.connect(urls[0], secret) as here, KnowledgeBase.connect(urls[1], secret) as there:
             saved = here.remember("Elms like water.", ack="pushed")  # type: ignore[call-arg]
             assert saved.receipt
@@ -98,6 +101,86 @@ def test_two_servers_start_from_a_git_repository_and_an_empty_database(team: Tea
         for process in running:
             process.send_signal(signal.SIGTERM)
         assert [process.wait(PATIENCE) for process in running] == [0, 0]
+
+
+def test_a_backup_is_restored_by_its_drill_and_into_an_empty_database(team: Team, tmp_path: Path) -> None:
+    one = team.server("one")
+    AccessTokens.of(one.vault).create("read", "mara")
+    one.remember("Elms like water.")
+    backups, restored = tmp_path / "2026-T-Z", new_database()
+    programs = Path(os.environ[FOLDER], ".pg0", "installation")
+    path = [Path(sys.executable).parent, *programs.glob("*/bin"), os.environ["PATH"]]
+    environment = {
+        **{"HOME": str(tmp_path), "PATH": ":".join(map(str, path)), "BACKUPS": "1"},
+        **{"CO_ENGINE": team.address, "VAULT_REMOTE": str(team.remote), "CO_KNOWLEDGE_EMBEDDING_PROVIDER": "static"},
+    }
+
+    def run(*command: str, **changed: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [DEPLOY / command[0], *command[1:]], env={**environment, **changed}, capture_output=True, text=True
+        )
+
+    assert run("backup", str(backups), BACKUPS="0").returncode == 2
+    first = run("backup", str(backups)).stdout.strip()
+    one.remember("Ashes like sun.")
+    time.sleep(1.1)  # a backup is named by its second
+    done = run("backup", str(backups))
+    assert done.returncode == 0, done.stderr
+    (backup,) = backups.iterdir()
+    assert str(backup) == done.stdout.strip() != first, "only the newest is kept"
+    assert {file.name for file in backup.iterdir()} == {"team.sql", "notes.git"}
+
+    drill = run("restore-drill", str(backup))
+    assert drill.returncode == 0, drill.stderr
+    assert drill.stdout.endswith(f"restore-drill: {backup} can be restored\n")
+    assert team.ask("select datname from pg_database where datname like 'co_drill%'") == []
+    assert run("restore", str(backup)).stderr == (
+        "restore: the database has a schema team already: name an empty one in CO_ENGINE\n"
+    )
+    assert run("restore", str(backup), CO_ENGINE=restored).returncode == 0
+    team.address = restored
+    assert team.ask("select count(*) from team.tokens") == [(0,)], "one that was revoked since must not come back"
+    assert {note.ref for note in team.server("two").notes()} == {
+        "memory:oak",
+        "memory:elms-like-water",
+        "memory:ashes-like-sun",
+    }
+
+
+@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="systemd-analyze is not installed")
+@pytest.mark.parametrize("name", ["co-serve.service", "co-backup.service", "co-backup.timer"])
+def test_units_of_systemd_are_valid(name: str, tmp_path: Path) -> None:
+    for file in DEPLOY.glob("co-*.*"):  # a timer looks for its service
+        text = re.sub(r"^ExecStart=\S+", f"ExecStart={shutil.which('true')}", file.read_text(), flags=re.M)
+        (tmp_path / file.name).write_text(text)
+    checked = subprocess.run(
+        ["systemd-analyze", "verify", "--recursive-errors=one", tmp_path / name], capture_output=True, text=True
+    )
+    assert (checked.returncode, checked.stderr) == (0, "")
+
+
+def test_the_dashboard_and_the_alerts_name_metrics_that_a_server_has(team: Team) -> None:
+    one = team.server("one")
+    keep(one)
+    with serving(one, AccessTokens.of(one.vault)) as server, server.client() as asking:
+        asking.get("/api/v1/search", params={"q": "oaks"})
+        text = asking.get("/metrics").text
+    kinds = dict(re.findall(r"^# TYPE (\w+) (\w+)$", text, re.M))
+    has = {f"{name}{end}" for name, kind in kinds.items() for end in (("_bucket",) if kind == "histogram" else ("",))}
+    alerts = yaml.safe_load((DEPLOY / "monitoring" / "alerts.yaml").read_text("utf-8"))["groups"][0]["rules"]
+    board = json.loads((DEPLOY / "monitoring" / "dashboard.json").read_text("utf-8"))
+    asked = [rule["expr"] for rule in alerts] + [
+        target["expr"] for panel in board["panels"] for target in panel["targets"]
+    ]
+    named = {name for expression in asked for name in re.findall(r"\bco_\w+", expression)}
+
+    optional = {"co_replica_behind_bytes", "co_reader_pairs_total", "co_reader_kept_total", "co_reader_seconds_total"}
+    assert named - has <= optional, "with a replica and a reader"
+    assert has - {"co_requests_total"} <= named, "each is shown somewhere"
+    states = {"used": 0, "free": 0, "waiting": 0}
+    assert {state for state in states if f'co_database_connections{{state="{state}"}}' in text} == {*states}
+    assert "co_keeper 1" in text
+    assert re.search(r'^co_disk_free_bytes{folder="vault"} \d{6,}$', text, re.M)
 
 
 def test_the_image_has_what_the_build_needs_and_no_secret_of_the_checkout(tmp_path: Path) -> None:

@@ -6,9 +6,12 @@ import base64
 import gzip
 import hashlib
 import re
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import pytest
 from starlette.testclient import TestClient
 
 from co_cli.knowledge_base import KnowledgeBase
@@ -17,6 +20,7 @@ from tests.server.api import ask
 from tests.server.browser import axe, held, inspect, until, wait_for
 from tests.server.conftest import Server
 from tests.server.test_note_page import DOT
+from tests.sources.web_server import WebServer, article
 
 VENDOR = FOLDER / "vendor"
 REF, FILE = "memory:odalys-has-the-last-word", "memories/odalys-has-the-last-word.md"
@@ -239,6 +243,77 @@ def test_files_are_stored_next_to_the_note_or_added_as_articles(page: Any, serve
     }""")
     page.click("dialog:has-text('Save this page') >> button:text-is('Save')")
     page.wait_for_selector("#toasts :text('127.0.0.1')")
+
+
+@pytest.fixture
+def website(monkeypatch: pytest.MonkeyPatch) -> Iterator[WebServer]:
+    """A web server that the settings allow to fetch from."""
+    monkeypatch.setenv("CO_WEB_ALLOW", "127.0.0.1")
+    with closing(WebServer()) as opened:
+        yield opened
+
+
+def test_a_pasted_address_is_saved_as_an_article_once(website: WebServer, page: Any, server: Server) -> None:
+    url = website.page("/larch", article("Larches in winter", "Larches lose their needles in late autumn. " * 9))
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    for text in ("Added", "It was in the vault already"):
+        page.goto(server.url)
+        page.wait_for_selector(".home .group")
+        page.evaluate("(url) => navigator.clipboard.writeText(url).then(() => document.activeElement.blur())", url)
+        page.keyboard.press("Control+v")
+        page.wait_for_selector(f"dialog:has-text('Save this page'):has-text('{url}')")
+        page.click("dialog button:text-is('Save')")
+        page.wait_for_selector(f"#toasts :text('{text}')")
+        page.wait_for_selector(".note .prose :text('lose their needles')")
+    saved = server.kb.note("article:larches-in-winter")
+    assert (saved.metadata["source_url"], saved.provenance) == (url, "web")
+    assert [one.target for one in website.asked].count("/larch") >= 1
+
+
+def test_one_editing_session_is_one_entry_of_the_history_and_the_text_before_it_is_kept(
+    page: Any, server: Server
+) -> None:
+    file = Path(server.kb.root, FILE)
+    before = file.read_text()
+    page.goto(f"{server.url}/note/{REF}?edit=1")
+    page.wait_for_selector(f"{TEXT}:focus")
+    for text in ("First. ", "Second. ", "Third. "):
+        page.keyboard.type(text)
+        page.keyboard.press("Control+s")
+        wait_for(lambda text=text: text in file.read_text())
+    page.wait_for_selector(SAVED)
+    page.fill(TEXT, "Another text.")
+    page.keyboard.press("Control+s")
+    wait_for(lambda: file.read_text().endswith("---\nAnother text.\n"))
+    page.fill(TEXT, "One more.")
+    page.keyboard.press("Control+s")
+    wait_for(lambda: file.read_text().endswith("---\nOne more.\n"))
+    page.wait_for_selector(SAVED)
+
+    page.click("button:text-is('Done')")
+    page.wait_for_selector("h2:has-text('History') ~ ul li:has-text('Text until')")
+    changes = page.locator("h2:has-text('History') ~ ul li").all_inner_texts()
+    assert len([one for one in changes if "updated" in one]) == 1
+    assert len([one for one in changes if "Text until" in one]) == 1, "what was typed on the way is not kept"
+    page.click("li:has-text('Text until') button:text-is('Compare')")
+    page.wait_for_selector(".diff .removed:has-text('First. Second. Third.')")
+
+    page.route("**/api/v1/events", lambda route: None)
+    page.reload()  # it does not hear of the next change
+    page.click("li:has-text('Text until') button:text-is('Compare')")
+    page.wait_for_selector(".diff .removed")
+    file.write_text(before.rpartition("---\n")[0] + "---\nChanged elsewhere.\n")
+    page.click("button:text-is('Restore this version')")
+    page.wait_for_selector("#toasts >> text=Not restored: this note was changed meanwhile")
+    page.wait_for_selector(".prose :text('Changed elsewhere.')")
+    assert "Changed elsewhere." in file.read_text()
+    page.click("li:has-text('Text until') button:text-is('Compare')")
+    page.click("button:text-is('Restore this version')")
+    page.wait_for_selector("#toasts >> text=Restored")
+    page.wait_for_selector(".prose :text('First. Second. Third.')")
+    kept = [one.read_text() for one in Path(server.kb.root).rglob(".trash/**/*.md")]
+    assert any("Changed elsewhere." in text for text in kept)
+    page.problems.clear()  # Chromium logs the 409
 
 
 def test_frontmatter_that_cannot_be_read_is_repaired_in_the_whole_file(page: Any, server: Server) -> None:

@@ -97,6 +97,7 @@ def test_a_bar_stays_while_the_server_is_away_and_the_page_goes_on_when_it_is_ba
 def test_back_and_forward_restore_the_scroll(page: Any) -> None:
     page.click("nav a:has-text('Health')")
     page.wait_for_selector("#settings")
+    page.wait_for_selector("text=checks passed")  # what grows above the window moves the scroll
     page.evaluate("scrollTo(0, 300)")
     until(page, "scrollY === 300")
     page.click("nav a:has-text('Context')")

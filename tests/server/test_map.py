@@ -109,6 +109,30 @@ def test_notes_are_found_on_the_map_and_in_its_list(page: Any, server: Server) -
     until(page, "document.querySelector('.map input')?.value == 'soup thurs'")
 
 
+def test_the_map_shows_how_far_it_is_while_notes_are_arranged(page: Any, server: Server) -> None:
+    waiting: list[Any] = []
+
+    def ask_until_some_is_done(route: Any) -> None:
+        if waiting:  # the next one waits until this one was looked at
+            waiting.append(route)
+            return
+        waiting.append(None)
+        answer = route.fetch()
+        while (answer.json()["progress"] or {"done": 0})["done"] == 0 and answer.json()["working"]:
+            answer = route.fetch()
+        route.fulfill(response=answer)
+
+    page.route("**/api/v1/map", ask_until_some_is_done)
+    with page.expect_response("**/api/v1/map") as asked:
+        page.goto(f"{server.url}/map")
+    page.wait_for_selector(".map .state:has-text('Arranging your notes') progress")
+    assert page.evaluate("document.querySelector('.map progress').value") == asked.value.json()["progress"]["done"] > 0
+    for route in filter(None, waiting):
+        route.continue_()
+    page.unroute("**/api/v1/map")
+    until(page, "!document.querySelector('.map progress') && document.querySelectorAll('.legend button').length > 3")
+
+
 def test_groups_have_names_and_their_notes_can_be_hidden(page: Any, server: Server) -> None:
     page.goto(f"{server.url}/map")
     until(page, "document.querySelectorAll('.legend button').length > 3")

@@ -155,7 +155,7 @@ def test_a_text_that_is_replaced_after_a_conflict_is_kept_and_compared(api: Test
 
     ask(api, "PUT", f"/notes/{REF}", content="Mine.")
 
-    (copy,) = ask(api, "GET", f"/history/{REF}")["copies"]
+    (copy,) = (one["path"] for one in ask(api, "GET", f"/history/{REF}")["copies"])
     then = ask(api, "GET", f"/versions/{REF}", version=copy)
     assert then["text"] == before
     assert "+Mine." in then["diff"]

@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from tests.server.browser import axe, inspect, until, wait_for
+from tests.server.browser import PHONE, axe, inspect, until, wait_for
 from tests.server.conftest import Server
 
 REF = "article:people/who-does-what"
@@ -129,6 +129,48 @@ def test_a_note_is_read_from_hit_to_hit_with_its_outline_its_cards_and_an_older_
     page.wait_for_selector(".prose a.missing")
     page.click(".prose a.missing")
     until(page, "location.search === '?title=Tide%20gate'")
+
+
+def test_cards_are_shown_for_the_focus_and_a_tap_opens_the_note(page: Any, server: Server, browser: Any) -> None:
+    for number in range(14):
+        text = f"A first sentence. Ask [[who-does-what]] about {number}. A last one.\n"
+        Path(server.kb.root, f"articles/asks-{number:02}.md").write_text(text)
+    Path(server.kb.root, "articles/links.md").write_text("# Links\n\nSee [[who-does-what]] and [[asks-03]].\n")
+    server.kb.sync()
+    page.goto(f"{server.url}/note/article:links")
+    page.wait_for_selector(".prose a:has-text('asks-03')")
+
+    def tab_to_the_first_link() -> bool:
+        """The page draws the note again when it hears of the new files, and the focus is lost with the link."""
+        page.focus("button[aria-label='Copy as Markdown'], .bar-of-note summary")
+        while not page.evaluate("document.activeElement.matches('.prose a')"):
+            page.keyboard.press("Tab")
+        page.wait_for_timeout(1000)
+        return page.is_visible("hover-card:has-text('Who does what')")
+
+    wait_for(tab_to_the_first_link)
+    assert page.get_attribute(".prose a:focus", "aria-describedby") == "hover-card"
+    assert axe(page) == []
+    page.keyboard.press("Tab")
+    page.wait_for_selector("hover-card:visible:has-text('A first sentence.')")
+    page.keyboard.press("Escape")
+    page.wait_for_selector("hover-card", state="hidden")
+    page.keyboard.press("Enter")
+    until(page, "location.pathname.endsWith('asks-03')")
+
+    phone = browser.new_context(storage_state=page.context.storage_state(), has_touch=True, viewport=PHONE)
+    touched = phone.new_page()
+    touched.goto(f"{server.url}/note/article:links")
+    touched.tap(".prose a:has-text('who-does-what')")
+    touched.wait_for_selector("h1:has-text('Who does what')")
+    assert not touched.is_visible("hover-card")
+    links = touched.locator("h3:has-text('Linked from') + ul li")
+    wait_for(lambda: links.count() == 10)
+    assert links.locator("p:has-text('Ask who-does-what about')").first.inner_text().endswith("."), "of three sentences"
+    assert links.locator("p:has-text('A first sentence')").count() == 0
+    touched.tap("button:has-text('Show all 1')")
+    wait_for(lambda: links.count() >= 15)
+    phone.close()
 
 
 MARKDOWN = """---

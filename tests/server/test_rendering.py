@@ -178,6 +178,15 @@ def test_a_footnote_and_its_reference_lead_to_each_other_and_none_is_hidden() ->
     assert "none[^c]" in html
 
 
+def test_the_text_of_an_inline_footnote_follows_its_block_with_the_next_number() -> None:
+    html = html_of("- One[^a] and two^[**Page** 12, [site](https://x.example)].\n\nNone: ^[] x^[open\n\n[^a]: First.")
+
+    references = re.findall(r'<sup><a class="footnote" href="(#L\d+)"[^>]*>(\d)</a></sup>', html)
+    assert references == [("#L5", "1"), ("#L1", "2")]
+    assert re.search(r'</ul>\s*<div class="footnote" data-footnote="2"[^>]*>\s*<p><strong>Page</strong> 12, <a h', html)
+    assert "None: ^[] x^[open" in html
+
+
 def test_formulas_are_mathml_and_prices_are_not() -> None:
     html = html_of(
         "$a^2$ costs $5 or $6\n\\$x$ `$y$` and $$\\frac{1}{2}$$\n\n$$\na\n- b\n$$\n\n$\\nosuchcommand x$ $\\frac{$\n"

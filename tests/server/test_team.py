@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import logging
 import re
 import signal
 import socket
@@ -55,7 +57,7 @@ def test_a_role_opens_the_routes_that_it_may_use_and_no_others(team: Server, kb:
                 if one.method == "GET" or not allowed:
                     path = API + re.sub(r"{.*?}", "memory:none", one.path)
                     assert (asking.request(one.method, path).status_code == 403) != allowed, (role, path)
-    assert {one.role for one in ROUTES} == {*ROLES}
+    assert {one.role for one in ROUTES} == {*ROLES} - {"metrics"}
 
 
 def test_a_read_token_reads_but_cannot_write_through_any_front_end(
@@ -73,7 +75,7 @@ def test_a_read_token_reads_but_cannot_write_through_any_front_end(
         assert [one.status_code for one in answers] == [403] * 4
         assert answers[0].json()["error"] == {
             "kind": "forbidden",
-            "message": "the token of mara may read only: this needs one with the role write",
+            "message": "the token mara has the role read: this needs one with the role write",
             "present": None,
             "closest": [],
         }
@@ -88,6 +90,51 @@ def test_a_read_token_reads_but_cannot_write_through_any_front_end(
     assert vault.files() == before
 
 
+def test_a_metrics_token_reads_metrics_and_nothing_else(team: Server, kb: KnowledgeBase) -> None:
+    with client(team, token(kb, "metrics")) as asking:
+        assert "co_requests_total" in asking.get("/metrics").text
+        for path in (f"{API}/session", f"{API}/events", f"{API}/search?q=oaks", f"{API}/tokens"):
+            assert asking.get(path).status_code == 403, path
+        assert asking.post("/mcp", json={}).status_code == 403
+
+
+def test_an_admin_manages_tokens_over_http_and_each_change_is_recorded(team: Server, kb: KnowledgeBase) -> None:
+    with client(team, token(kb, "admin", "root")) as asking:
+        made = asking.post(f"{API}/tokens", json={"role": "read", "name": "ci", "days": 90}).json()
+        rotated = asking.post(f"{API}/tokens/ci/rotate", json={"keep_hours": 1}).json()
+        for secret in (made["secret"], rotated["secret"]):
+            with client(team, secret) as reading:
+                assert reading.get(f"{API}/session").json()["role"] == "read"
+        listed = {one["name"]: one for one in asking.get(f"{API}/tokens").json()}
+        assert asking.delete(f"{API}/tokens/ci").json()["name"] == "ci"
+        for secret in (made["secret"], rotated["secret"]):
+            with client(team, secret) as reading:
+                assert reading.get(f"{API}/session").status_code == 401
+        changes = asking.get(f"{API}/token-changes").json()
+        wrong = asking.post(f"{API}/tokens", json={"role": "read", "days": -1})
+
+    assert listed["ci"]["expires"] > listed["ci"]["created"]
+    assert listed["root"]["last_used"]
+    assert [(one["who"], one["action"]) for one in changes[:3]] == [
+        ("web:root", "revoked the token ci"),
+        ("web:root", "rotated the token ci (read)"),
+        ("web:root", "created the token ci (read)"),
+    ]
+    assert (wrong.status_code, wrong.json()["error"]["message"]) == (
+        400,
+        "days: Input should be greater than or equal to 0",
+    )
+
+
+def test_a_token_has_its_own_limit(team: Server, kb: KnowledgeBase) -> None:
+    slow, _ = AccessTokens.of(kb.vault).create("read", "slow", per_second=2)
+    with client(team, slow) as asking, client(team, token(kb, "read")) as other:
+        answers = [asking.get(f"{API}/session") for _ in range(8)]
+        assert {one.status_code for one in answers} == {200, 429}
+        assert "this token has 2 requests a second" in answers[-1].text
+        assert {other.get(f"{API}/session").status_code for _ in range(8)} == {200}
+
+
 def test_the_history_says_who_saved_what_and_how(team: Server, kb: KnowledgeBase) -> None:
     with client(team, token(kb, "write", "mara")) as asking:
         saved = asking.post(f"{API}/notes", json={"content": "Elms like water."}).json()
@@ -99,7 +146,7 @@ def test_the_history_says_who_saved_what_and_how(team: Server, kb: KnowledgeBase
         changes = asking.get(f"{API}/history/{saved['ref']}").json()["history"]["changes"]
         feed = asking.get(f"{API}/activity", params={"kind": "saved", "front_end": "web"}).json()["entries"]
 
-    assert [one["front_end"] for one in changes] == ["web", "mcp:jon@desk", "web:mara", "web:mara"]
+    assert [one["front_end"] for one in changes] == ["web", "mcp:jon@desk", "web:mara"], "one editing session"
     assert {one["front_end"] for one in feed} == {"web", "web:mara"}
 
 
@@ -169,7 +216,7 @@ def test_what_strangers_send_to_sign_in_is_refused_and_leaves_no_traceback(
 
     with team.client() as asking:
         assert asking.get("/livez").status_code == 200
-    assert caplog.records == []
+    assert [record for record in caplog.records if record.levelno > logging.INFO] == []
     assert capfd.readouterr().err == ""
 
 
@@ -301,6 +348,22 @@ def test_tokens_are_created_listed_and_revoked_by_command(co: Co, vault: Vault) 
     assert "`co token list` lists them" in co("token", "revoke", "mara").err
 
 
+def test_tokens_are_rotated_and_expire_by_command(co: Co, vault: Vault) -> None:
+    first = co("token", "create", "--role", "read", "--name", "ci", "--days", "30", "--per-second", "5")
+    assert " until 20" in first.err
+    rotated = co("token", "rotate", "ci", "--keep", "24", "--json").json
+    assert rotated["token"] != first.out.strip()
+    assert (rotated["name"], rotated["per_second"]) == ("ci", 5)
+    listed = co("token", "list").out
+    assert re.search(r"since \S+, until \S+, never used, 5 requests a second\n$", listed), listed
+    assert (
+        co("token", "rotate", "cd").err == f"co: there is no token 'cd' for {vault.root}: `co token list` lists them\n"
+    )
+    assert co("token", "create", "--role", "read", "--days", "0").code == 2
+    log = co("token", "log").out.splitlines()
+    assert [line.split(" ", 3)[3] for line in log] == ["rotated the token ci (read)", "created the token ci (read)"]
+
+
 def test_the_network_needs_a_token_and_a_word_about_tls(co: Co, vault: Vault) -> None:
     open_wide = co("serve", "--host", "0.0.0.0", "--port", "0")
     assert "needs --allow-host" in open_wide.err
@@ -324,7 +387,7 @@ def test_it_listens_on_this_machine_only_and_serves_the_vault_that_is_named(
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         try:
             assert process.stderr
-            url = process.stderr.readline().split()[-1]
+            url = json.loads(process.stderr.readline())["url"]
             assert url.startswith("http://127.0.0.1:")
             with pytest.raises(OSError, match=r"refused|reachable|assign|timed out"):
                 socket.create_connection(("127.0.0.2", int(url.rpartition(":")[2])), PATIENCE)
@@ -380,9 +443,9 @@ def test_a_project_s_vault_is_served_until_ctrl_c_without_what_is_yours_alone(
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         try:
             assert process.stderr
-            said = [process.stderr.readline() for _ in range(2)]
-            assert said[1] == "co serve: this is plain HTTP: put a proxy with TLS in front of it\n"
-            with KnowledgeBase.connect(said[0].split()[-1].replace("0.0.0.0", "127.0.0.1"), secret) as remote:
+            said = [json.loads(process.stderr.readline()) for _ in range(2)]
+            assert said[1]["text"] == "this is plain HTTP: put a proxy with TLS in front of it"
+            with KnowledgeBase.connect(said[0]["url"].replace("0.0.0.0", "127.0.0.1"), secret) as remote:
                 for sources in (None, ["memory", "skill"]):
                     assert [hit.ref for hit in remote.search("oaks", sources=sources).hits] == ["memory:oak"]
                 for ref in refs:
@@ -390,7 +453,7 @@ def test_a_project_s_vault_is_served_until_ctrl_c_without_what_is_yours_alone(
                         remote.note(ref)
             process.send_signal(signal.SIGINT)
             assert process.wait(PATIENCE) == 0
-            assert process.stderr.read() == ""
+            assert {json.loads(line)["status"] for line in process.stderr} == {200, 400, 404}
         finally:
             process.kill()
 

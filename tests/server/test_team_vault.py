@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import hashlib
 import hmac
+import re
+import subprocess
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -19,6 +23,7 @@ from psycopg.conninfo import conninfo_to_dict
 from benchmarks.team_load import press
 from co_cli.errors import InvalidInputError
 from co_cli.knowledge_base import KnowledgeBase
+from co_cli.server import readiness
 from co_cli.server.access_tokens import AccessTokens
 from co_cli.server.routes import API, ROUTES
 from co_cli.team import keeper
@@ -28,8 +33,9 @@ from tests.mcp_server.talking import over_http
 from tests.postgres import own_server, replica_of
 from tests.server.browser import PATIENCE, wait_for
 from tests.server.conftest import Server, client, serving, token
+from tests.server.test_note_page import DOT
 from tests.team.conftest import team as team
-from tests.team.servers import Team, git
+from tests.team.servers import Team, git, team_of
 
 pytestmark = pytest.mark.postgres
 SECRET = "a secret of sixteen letters".replace(" ", "-")
@@ -205,7 +211,8 @@ def test_metrics_and_the_doctor_tell_how_far_git_is_behind(team: Team, servers: 
         hidden.rename(team.remote)
         wait_for(lambda: saving.get(f"{API}/saves/{saved['seq']}").json()["pushed"])
         wait_for(lambda: said(one)["level"] == "ok")
-    assert gauges(one) == {"co_outbox_changes": 0, "co_outbox_age_seconds": 0, "co_commits_behind": 0}
+    behind = ("co_outbox_changes", "co_outbox_age_seconds", "co_commits_behind", "co_files_behind")
+    assert [gauges(one)[name] for name in behind] == [0, 0, 0, 0]
 
 
 def test_metrics_tell_that_a_replica_stopped_replaying_and_searches_find_what_it_lacks(
@@ -249,9 +256,41 @@ def test_a_database_that_is_away_makes_the_server_unhealthy_until_it_is_back(
         assert asking.get(f"{API}/session").status_code == 200
 
 
-def test_a_clone_without_git_and_a_keeper_that_is_late_make_a_server_not_ready(
-    team: Team, servers: tuple[Server, Server]
+def test_an_empty_folder_that_is_no_git_repository_is_served_and_not_ready(team: Team) -> None:
+    plain = team.place / "plain"
+    plain.mkdir()
+    kb = team.open(plain)
+    with serving(kb, AccessTokens.of(kb.vault)) as server, server.client(Authorization="") as stranger:
+        answer = stranger.get("/readyz")
+        assert (answer.status_code, answer.text) == (503, "git: the vault is no git repository\n")
+        assert stranger.get("/livez").status_code == 200
+
+
+def test_a_full_disk_of_the_clone_a_late_keeper_and_a_folder_that_lags_make_a_server_not_ready(
+    team: Team, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    for name in ("EVERY", "RETRY"):
+        monkeypatch.setattr(keeper, name, 600.0)
+    kb, other = team.server("one"), team.server("two")
+    with serving(kb, AccessTokens.of(kb.vault)) as one, one.client(Authorization="") as stranger:
+        wait_for(lambda: stranger.get("/readyz").status_code == 200)
+        with monkeypatch.context() as full:
+            full.setattr(readiness, "LEAST_DISK", 10**18)
+            answer = stranger.get("/readyz")
+            assert (answer.status_code, answer.text.startswith("disk: ")) == (503, True)
+            assert "for the vault" in answer.text
+        team.ask(f"update team.vaults set checked_at = {time.time() - 200}")
+        assert re.fullmatch(r"keeper: no server has finished a round for 20\d seconds\n", stranger.get("/readyz").text)
+        team.ask(f"update team.vaults set checked_at = {time.time() + 600}")
+
+        monkeypatch.setattr(readiness, "MOST_LAG", 0.0)
+        with team_of(kb).copy.held():  # nobody else can write to its folder
+            other.remember("Elms like water.")
+            assert stranger.get("/readyz").text.startswith("index: this server lacks what was saved")
+        wait_for(lambda: stranger.get("/readyz").status_code == 200)
+
+
+def test_a_clone_without_git_makes_a_server_not_ready(team: Team, servers: tuple[Server, Server]) -> None:
     one, _ = servers
     with one.client(Authorization="") as stranger:
         wait_for(lambda: stranger.get("/readyz").status_code == 200)
@@ -296,3 +335,21 @@ def test_a_token_of_one_vault_sees_nothing_of_another_in_the_same_database(
             assert "The zebra" not in talk.call_tool(tool, {"query": "zebra"}).content[0].text
         assert "zebra" not in talk.call_tool("list_memories", {}).content[0].text
     other.close()
+
+
+def test_a_file_that_is_added_to_a_note_reaches_the_remote_and_every_server(
+    team: Team, servers: tuple[Server, Server]
+) -> None:
+    one, two = servers
+    data = {"name": "bark.png", "data": base64.b64encode(DOT).decode()}
+    with client(one, token(one.kb)) as page, client(two, token(two.kb, "read", "jon")) as reading:
+        added = page.post(f"{API}/files/memory:oak", json=data).json()
+        assert added == {"path": "memories/bark.png", "markdown": "![bark](bark.png)"}
+        page.put(f"{API}/notes/memory:oak", json={"content": f"Oaks. {added['markdown']}", "ack": "pushed"})
+        read = reading.get(f"{API}/files/memory:oak", params={"name": "bark.png"})
+        assert (read.status_code, read.content, read.headers["content-type"]) == (200, DOT, "image/png")
+        refused = reading.post(f"{API}/files/memory:oak", json=data)
+        assert (refused.status_code, refused.json()["error"]["kind"]) == (403, "forbidden")
+    assert git(team.remote, "show", "--stat", "--format=%an", "HEAD~1..HEAD").startswith("mara")
+    sent = subprocess.run(["git", "show", "HEAD:memories/bark.png"], cwd=team.remote, capture_output=True, check=True)
+    assert sent.stdout == DOT

@@ -14,10 +14,11 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from co_cli.errors import GitError
+from co_cli.errors import GitError, IndexUnavailableError
 from co_cli.searching.note_details import note_history
-from co_cli.server.team_site import team_gauges
-from co_cli.team.keeper import IN_LFS, Keeper, LeaseLostError
+from co_cli.server.gauges import gauges
+from co_cli.team.keeper import Keeper, LeaseLostError
+from co_cli.team.takeover import IN_LFS
 from co_cli.upkeep.doctor import examine
 from co_cli.upkeep.review import review
 from co_cli.upkeep.verification import verify
@@ -517,7 +518,7 @@ def test_whatever_stops_the_keeper_is_shown(team: Team) -> None:
         keep(one)
 
     assert "full" in str(team_of(one).state().problem)
-    assert {gauge.name: gauge.value for gauge in team_gauges(one)}["co_commits_behind"] == 2
+    assert {gauge.name: gauge.value for gauge in gauges(one)}["co_commits_behind"] == 2
     team.ask("drop trigger refuse on team.changes")
     keep(one)
     assert (team_of(one).state().problem, one.note("memory:elm").body) == (None, "About elm.\n")
@@ -635,3 +636,24 @@ def test_a_note_of_any_name_is_changed_merged_and_pushed(team: Team, name: str) 
     keep(one)
     assert (team.pushed(path), team_of(one).state().outbox) == ("Theirs", 0)
     assert [other.ref for other in one.notes() if "-conflict-" in other.ref]
+
+
+def test_the_audit_log_is_kept_for_as_long_as_the_operator_says_and_members_cannot_shorten_it(team: Team) -> None:
+    one = team.server("one")
+    saved = one.remember("Elms like water.")
+    one.update(saved.ref, tags=["tree"])
+    with psycopg.connect(team.address) as owner:
+        owner.execute("update team.audit set moment = moment - 40 * 86400 where action = 'create'")
+    before = team.ask("select action from team.audit order by id")
+    with (
+        pytest.raises(IndexUnavailableError, match="permission denied for table audit"),
+        team_of(one).engine.transaction() as connection,
+    ):
+        connection.execute("delete from team.audit")
+    keep(one)
+    assert team.ask("select action from team.audit order by id") == before == [("create",), ("change",)]
+
+    keep(one, audit_days=30)
+    assert team.ask("select action from team.audit order by id") == [("change",)]
+    one.update(saved.ref, tags=["trees"])
+    assert team.ask("select action from team.audit") == [("change",), ("change",)], "what is saved later is recorded"

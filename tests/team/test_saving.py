@@ -47,6 +47,19 @@ def test_a_save_on_one_server_is_read_on_another_at_once(team: Team) -> None:
     assert two.sync().touched == 0
 
 
+def test_a_text_that_clients_of_two_servers_save_at_once_is_one_note_with_its_vector(team: Team) -> None:
+    servers = [team.server("one"), team.server("two")]
+    with ThreadPoolExecutor(6) as pool:
+        saved = list(pool.map(lambda kb: kb.remember("Elms like water."), servers * 3))
+
+    assert sorted(one.outcome for one in saved) == ["created", *["duplicate"] * 5]
+    assert {one.ref for one in saved} == {"memory:elms-like-water"}
+    assert team.ask("select count(*) from team.changes where path like '%elm%'") == [(1,)]
+    for kb in servers:
+        assert "meaning" in kb.search("moisture for elm trees").hits[0].signals
+        assert kb.index.notes.vectors()[0] == 0
+
+
 def test_a_change_based_on_a_text_that_another_server_has_replaced_is_refused(team: Team) -> None:
     one, two = team.server("one"), team.server("two")
     read = one.note("memory:oak").version
@@ -253,7 +266,8 @@ def test_a_rebuild_and_another_version_make_an_index_of_their_own_and_keep_saves
     one = team.server("one")
     secret, token = AccessTokens.of(one.vault).create("read", "mara")
     saved = one.remember("Elms like water.")
-    kept = [team.ask(f"select * from team.{table}") for table in ("changes", "tokens", "audit")]
+    tables = ("team.changes", "(select hash, name, role, created from team.tokens) as lasting", "team.audit")
+    kept = [team.ask(f"select * from {table}") for table in tables]
     assert secret not in str(kept)
     one.rebuild()
     with monkeypatch.context() as later:
@@ -265,7 +279,7 @@ def test_a_rebuild_and_another_version_make_an_index_of_their_own_and_keep_saves
         assert AccessTokens.of(two.vault).find(secret) == token
 
     assert len(team.ask("select distinct store from co_cli.stores")) == 2
-    assert [team.ask(f"select * from team.{table}") for table in ("changes", "tokens", "audit")] == kept
+    assert [team.ask(f"select * from {table}") for table in tables] == kept
     assert one.search("what do elms like").hits[0].ref == saved.ref
     keep(one)
     assert "Elms like water." in team.pushed("memories/elms-like-water.md")

@@ -1,7 +1,8 @@
 """The PostgreSQL engine: one database for a team, with pgvector for words and vectors.
 
 Everything derived is in a schema of its own, a store. `co_cli.stores` says which one answers; a rebuild fills another
-and changes that row. A store that nobody reads any more is dropped by the next rebuild.
+and changes that row, or fills its vaults again next to those of others. A store that nobody reads any more is dropped
+by the next rebuild.
 """
 
 from __future__ import annotations
@@ -10,28 +11,40 @@ import contextlib
 import re
 import select
 import threading
-import uuid
 import zlib
 from collections.abc import Callable, Generator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import psycopg
 from psycopg_pool import ConnectionPool, PoolTimeout
 
-from co_cli.errors import IndexUnavailableError
-from co_cli.index.engine import DERIVATION, Engine, IndexedFile, ReadTransaction, WriteTransaction
+from co_cli.errors import IndexUnavailableError, SettingsError
+from co_cli.index.engine import DERIVATION, Engine, ReadTransaction, WriteTransaction
 from co_cli.index.postgres import vector_tables, word_tables
 from co_cli.index.postgres.postgres_statements import FEW, ROLE, Connection, PostgresStatements, VisibleVaults, fetch
 from co_cli.index.postgres.replica import Replica
-from co_cli.index.postgres.vector_tables import EXACT, OF_VISIBLE, PROTECT
+from co_cli.index.postgres.stores import (
+    DAMAGE,
+    FRESH,
+    SCHEMA,
+    advisory_lock,
+    as_owner,
+    drop_store,
+    forget_swapped,
+    has_others,
+    keep_cache,
+    make_role,
+    make_store,
+    swap_vaults,
+)
+from co_cli.index.postgres.vector_index import find_unindexed, index_vectors, slow_text
+from co_cli.index.stored import IndexedFile, ReadyVectors
 from co_cli.index.tables.note_rows import find_miscounts, put_files
-from co_cli.index.tables.spaces import vault_by_id
+from co_cli.index.tables.spaces import forget_vaults, vault_by_id
 from co_cli.index.tables.transaction import TableTransaction
 from co_cli.logbook import logger
 
 log = logger("engine")
-SCHEMA = Path(__file__).with_name("schema.sql").read_text("utf-8")
 VERSION = zlib.crc32(SCHEMA.encode(), DERIVATION)
 """Any change of the schema changes the version."""
 OLDEST_PGVECTOR = (0, 8)
@@ -49,20 +62,16 @@ MOST_CONNECTIONS = 16
 STORE_LOCK, REBUILD_LOCK = 7_165_064_744_911_531, 7_165_064_744_911_532
 """Advisory locks: writers share the first, and a rebuild that catches up has it alone; one rebuild at a time."""
 
-DAMAGE = (psycopg.InternalError, psycopg.errors.UndefinedTable, psycopg.errors.UndefinedColumn)
 NOT_ALLOWED = (psycopg.errors.InsufficientPrivilege, psycopg.errors.FeatureNotSupported, psycopg.errors.UndefinedFile)
 
-OF_VAULTS = """
-select table_name from information_schema.columns where table_schema = %(store)s and column_name = 'vault_id'
-"""
-SHARE = f"""
-grant usage on schema {{store}} to {ROLE}; grant usage on all sequences in schema {{store}} to {ROLE};
-grant select, insert, update, delete on spaces, embedding_cache to {ROLE}
-"""
+SHARES_SESSIONS = (
+    "is a connection pool that shares sessions, such as pgbouncer in transaction mode, which co cannot use: "
+    "set pool_mode = session for this database, or let the setting `engine` name PostgreSQL itself"
+)
 READ_ONLY = "isolation level repeatable read read only"
 CONFIGURE = f"""
-set lock_timeout = '{WAIT_SECONDS}s'; set jit = off; set hnsw.ef_search = 200; set hnsw.iterative_scan = relaxed_order;
-set client_min_messages = warning; set maintenance_work_mem = '2GB'
+set lock_timeout = '{WAIT_SECONDS}s'; set jit = off; set hnsw.ef_search = 400; set hnsw.iterative_scan = relaxed_order;
+set client_min_messages = warning
 """
 PREPARED = f"""
 select 1 from information_schema.role_table_grants where table_schema = 'co_cli' and grantee = '{ROLE}'
@@ -74,8 +83,6 @@ create extension if not exists vector;
 grant usage on schema co_cli to {role};
 grant select on co_cli.stores to {role}
 """
-HAS_ROLE = f"select 1 from pg_roles where rolname = '{ROLE}'"
-IS_MEMBER = f"select pg_has_role('{ROLE}', 'set')"
 STORE = "select store from co_cli.stores where version = %(version)s"
 USE_STORE = """
 insert into co_cli.stores (version, store) values (%(version)s, %(store)s)
@@ -86,23 +93,9 @@ UNUSED = """
 select nspname from pg_namespace
 where starts_with(nspname, 'co_store_') and nspname not in (select store from co_cli.stores)
 """
-KEEP_CACHE = """
-insert into {fresh}.spaces select * from {store}.spaces;
-insert into {fresh}.embedding_cache select * from {store}.embedding_cache;
-select setval(pg_get_serial_sequence('{fresh}.spaces', 'id'), max(id)) from {fresh}.spaces
-"""
 SIZE = """
 select coalesce(sum(pg_total_relation_size(oid)), 0) from pg_class
 where relnamespace = %(store)s::regnamespace and relkind = 'r'
-"""
-UNINDEXED = """
-select relname, format_type(atttypid, null) = 'halfvec', atttypmod from pg_class join pg_attribute on attrelid = oid
-where relnamespace = %(store)s::regnamespace and relkind = 'r' and attname = 'embedding' and not exists (
-    select from pg_index where indexrelid = to_regclass(relname || '_hnsw') and indisvalid
-)
-"""
-BUILD = """
-create index concurrently {table}_hnsw on {table} using hnsw ({embedding} halfvec_cosine_ops)
 """
 
 
@@ -125,16 +118,18 @@ class PostgresTransaction(PostgresStatements, TableTransaction):
     replace_vectors = vector_tables.replace_vectors
     forget_vectors = vector_tables.forget_vectors
 
-    def put_files(self, vault: int, files: Sequence[IndexedFile]) -> None:
-        put_files(self, vault, files)
-        if len(files) <= FEW:
-            return
+    def put_files(self, vault: int, files: Sequence[IndexedFile], ready: ReadyVectors | None = None) -> int:
+        if len(files) <= FEW and sum(len(file.passages) for file in files) <= FEW:
+            with self.connection.pipeline():
+                return put_files(self, vault, files, ready)
+        waits = put_files(self, vault, files, ready)
         notes = vault_by_id(self, vault).notes
         if notes.bit_length() > (notes - len(files)).bit_length():
             # the vault has doubled: without counts the planner would read every note to find some
             self.fetch("set local role none")
-            self.fetch("analyze (skip_locked) docs, passages")
+            self.fetch("analyze (skip_locked) docs, passages, knowledge_files, unlisted")
             self.fetch(f"set local role {ROLE}")
+        return waits
 
 
 class OpenTransactions(threading.local):
@@ -200,11 +195,12 @@ class PostgresEngine:
                     yield current
             except BaseException:
                 current.locked.clear()  # locks that were taken inside are lost
+                forget_vaults(current)
                 raise
             return
         with self._connection() as connection:
             self._begin(connection, "", f"select pg_advisory_xact_lock_shared({STORE_LOCK})")
-            yield PostgresTransaction(connection, self.visible)
+            yield PostgresTransaction(connection, self.visible, known={})
         if self.replica:
             self.replica.expect()
 
@@ -241,25 +237,51 @@ class PostgresEngine:
             yield connection
 
     def rebuild(self, fill: Callable[[Engine], None], catch_up: Callable[[Engine], None]) -> None:
-        with self._connection() as connection, _as_owner(connection), _locked(connection, REBUILD_LOCK):
+        with self._connection() as connection, as_owner(connection), advisory_lock(connection, REBUILD_LOCK):
             for (unused,) in fetch(connection, UNUSED):
-                _drop(connection, unused)
-            fresh, old = _make_store(connection), self._store(connection)
+                drop_store(connection, unused)
+            old = self._store(connection)
+            if has_others(connection, old, self.visible.seen):
+                try:
+                    self._refill(connection, old, fill, catch_up)
+                    return
+                except (IndexUnavailableError, *DAMAGE) as error:
+                    if not isinstance(error.__cause__ or error, DAMAGE):
+                        raise
+                    log.warning("the store is damaged, and other vaults are indexed again, too: %s", error)
+            fresh = make_store(connection)
             engine = PostgresEngine(self.address, fresh, self.roots)
             try:
-                with contextlib.suppress(*DAMAGE), connection.transaction():
-                    fetch(connection, KEEP_CACHE.format(fresh=fresh, store=old))
+                keep_cache(connection, old, fresh)
                 fill(engine)
                 engine.compact()
-                with _locked(connection, STORE_LOCK):
+                with advisory_lock(connection, STORE_LOCK):
                     catch_up(engine)
                     fetch(connection, USE_STORE, {"version": VERSION, "store": fresh})
             except BaseException:
                 engine.close()
-                _drop(connection, fresh)
+                drop_store(connection, fresh)
                 raise
             engine.close()
-            _drop(connection, old)
+            drop_store(connection, old)
+
+    def _refill(
+        self, connection: Connection, store: str, fill: Callable[[Engine], None], catch_up: Callable[[Engine], None]
+    ) -> None:
+        """Fill the vaults again under other names and swap the names: vaults of others stay as they are."""
+        forget_swapped(connection, store)
+        engine = PostgresEngine(self.address, store, self.roots)
+        engine.visible = VisibleVaults(self.roots, FRESH)
+        try:
+            fill(engine)
+            engine.compact()
+            with advisory_lock(connection, STORE_LOCK):
+                catch_up(engine)
+                swap_vaults(connection, store)
+        finally:
+            engine.close()
+            if not connection.broken:
+                forget_swapped(connection, store)
 
     def compact(self) -> None:
         """Count what the planner needs to know, and index vectors that are too many to compare each.
@@ -269,22 +291,22 @@ class PostgresEngine:
         if self._open.writer:
             self._open.compact = True
             return
-        with self._connection() as connection, _as_owner(connection):
+        with self._connection() as connection, as_owner(connection):
             store = self._store(connection)
             fetch(connection, f"set search_path = {store}, public")
             try:
                 fetch(connection, "analyze (skip_locked) docs, passages, words, terms, names, links, waiting")
                 fetch(connection, "select gin_clean_pending_list('words_by_terms')")
-                for table, packed, dimensions in fetch(connection, UNINDEXED, {"store": store}):
-                    if fetch(connection, f"select count(*) from {table}")[0][0] > EXACT:
-                        fetch(connection, f"drop index if exists {table}_hnsw")  # of a build that was stopped
-                        embedding = "embedding" if packed else f"(embedding::halfvec({dimensions}))"
-                        fetch(connection, BUILD.format(table=table, embedding=embedding))
-                        fetch(connection, f"analyze {table}")
+                index_vectors(connection, store)
             except psycopg.errors.LockNotAvailable as error:
                 log.warning("%s; until its vectors are indexed, each is compared", explain(self.address, error))
             finally:
                 fetch(connection, "reset search_path")
+
+    def unindexed(self) -> str | None:
+        with self._connection() as connection, as_owner(connection):
+            tables = find_unindexed(connection, self._store(connection))
+        return "; ".join(map(slow_text, tables)) or None
 
     def size(self) -> int:
         with self._connection() as connection:
@@ -296,7 +318,7 @@ class PostgresEngine:
                 assert isinstance(reader, PostgresTransaction)
                 problem = find_miscounts(reader)
             if problem and discard:
-                with self._connection() as connection, _as_owner(connection):
+                with self._connection() as connection, as_owner(connection):
                     fetch(connection, FORGET_STORE, {"version": VERSION, "store": self._store(connection)})
                 self.close()
             return problem
@@ -310,6 +332,13 @@ class PostgresEngine:
             pool.close()
         if self.replica:
             self._reader.close()
+
+    def pool_use(self) -> dict[str, int]:
+        """Connections that are used and free, and requests that wait for one."""
+        with self._starting:
+            found = self._pool.get_stats() if self._pool else {}
+        size, free = found.get("pool_size", 0), found.get("pool_available", 0)
+        return {"used": size - free, "free": free, "waiting": found.get("requests_waiting", 0)}
 
     def _position(self, statement: str) -> int:
         with self._connection() as connection:
@@ -330,6 +359,7 @@ class PostgresEngine:
                 try:
                     with psycopg.connect(self.address, **CONNECT) as connection:
                         if self._fixed is None:
+                            self._refuse_shared_sessions(connection)
                             self._prepare(connection)
                 except psycopg.ProgrammingError as error:  # the address cannot be read
                     raise explain(self.address, error) from error
@@ -345,27 +375,42 @@ class PostgresEngine:
                 )
             return self._pool
 
+    def _refuse_shared_sessions(self, connection: Connection) -> None:
+        """Refuse a pooler that gives each transaction another session: our settings and locks would be those of others.
+
+        A pooler does not tell the process that answers, so that it is known by that. It shares sessions if another
+        connection gets ours, or we get another one.
+        """
+        if connection.info.backend_pid == _process(connection):
+            return
+        with psycopg.connect(self.address, **CONNECT) as other:
+            for _ in range(5):  # others may use it at the same time
+                ours = _process(connection)
+                with other.transaction():
+                    if _process(other) == ours or _process(connection) != ours:
+                        raise SettingsError(f"{self.path} {SHARES_SESSIONS}")
+
     def _configure(self, connection: Connection) -> None:
         fetch(connection, f"{CONFIGURE}; set role {ROLE}; set co_cli.roots = {_literal(self.visible.setting)}")
 
     def _prepare(self, connection: Connection) -> None:
         """Make what is not there: the schema, pgvector, and a first store."""
-        with _locked(connection, REBUILD_LOCK):
-            _make_role(connection)
+        with advisory_lock(connection, REBUILD_LOCK):
+            make_role(connection)
             if not fetch(connection, PREPARED):
                 fetch(connection, PREPARE.format(role=ROLE))
             ((found,),) = fetch(connection, "select extversion from pg_extension where extname = 'vector'")
             if tuple(map(int, found.split(".")[:2])) < OLDEST_PGVECTOR:
                 raise IndexUnavailableError(f"{self.path} has pgvector {found}: `alter extension vector update`")
             if not fetch(connection, STORE, {"version": VERSION}):
-                fetch(connection, USE_STORE, {"version": VERSION, "store": _make_store(connection)})
+                fetch(connection, USE_STORE, {"version": VERSION, "store": make_store(connection)})
 
     def _store(self, connection: Connection) -> str:
         if self._fixed is not None:
             return self._fixed
         found = fetch(connection, STORE, {"version": VERSION})
         if not found:  # another process found it damaged
-            with _as_owner(connection):
+            with as_owner(connection):
                 self._prepare(connection)
             return self._store(connection)
         return found[0][0]
@@ -417,54 +462,11 @@ def _check(connection: Connection) -> None:
         ConnectionPool.check_connection(connection)
 
 
-@contextlib.contextmanager
-def _as_owner(connection: Connection) -> Generator[None]:
-    """Let a connection make and change tables for a while."""
-    ((role,),) = fetch(connection, "select current_setting('role')")
-    fetch(connection, "set role none")
-    try:
-        yield
-    finally:
-        if not connection.broken:
-            fetch(connection, f"set role {role}")
-
-
-@contextlib.contextmanager
-def _locked(connection: Connection, key: int) -> Generator[None]:
-    """Hold an advisory lock; a connection that breaks gives it back."""
-    fetch(connection, "select pg_advisory_lock(%(key)s)", {"key": key})
-    try:
-        yield
-    finally:
-        if not connection.broken:
-            fetch(connection, "select pg_advisory_unlock(%(key)s)", {"key": key})
-
-
-def _make_role(connection: Connection) -> None:
-    """The role belongs to the whole server: other databases may make it at the same time, or an administrator did."""
-    if not fetch(connection, HAS_ROLE):
-        with contextlib.suppress(psycopg.errors.DuplicateObject, psycopg.errors.UniqueViolation):
-            fetch(connection, f"create role {ROLE} nologin")
-    if not fetch(connection, IS_MEMBER)[0][0]:
-        fetch(connection, f"grant {ROLE} to current_user")
+def _process(connection: Connection) -> int:
+    """The process of the server that answers."""
+    found = connection.execute("select pg_backend_pid()", prepare=False).fetchone()
+    return found[0] if found else 0
 
 
 def _literal(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
-
-
-def _make_store(connection: Connection) -> str:
-    store = f"co_store_{uuid.uuid4().hex[:12]}"
-    with connection.transaction():
-        fetch(connection, f"create schema {store}; set local search_path = {store}, public; {SCHEMA}")
-        fetch(connection, PROTECT.format(table="vaults", condition="visible(root)"))
-        for (table,) in fetch(connection, OF_VAULTS, {"store": store}):
-            fetch(connection, PROTECT.format(table=table, condition=OF_VISIBLE))
-        fetch(connection, SHARE.format(store=store))
-    return store
-
-
-def _drop(connection: Connection, store: str) -> None:
-    """Drop a store, unless somebody still reads it: then the next rebuild does."""
-    with contextlib.suppress(psycopg.errors.LockNotAvailable, *DAMAGE), connection.transaction():
-        fetch(connection, f"lock table {store}.vaults in access exclusive mode nowait; drop schema {store} cascade")

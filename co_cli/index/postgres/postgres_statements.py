@@ -6,14 +6,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import psycopg
+from psycopg.adapt import Dumper
+from psycopg.pq import Format, PipelineStatus
 
 from co_cli.index.derivation import Row, stored_text
-from co_cli.index.engine import StoredVault
+from co_cli.index.stored import StoredVault
 from co_cli.index.tables.statements import Dialect
 
 Connection = psycopg.Connection[Any]
 FEW = 50
 """Rows that are inserted in one round trip; copying them takes five."""
+LONG = 500
+"""A statement with more members in a list is planned for them; that takes longer than a search has."""
 ROLE = "co_cli_member"
 """Everything is read and written as this role, which owns nothing: row-level security applies to it."""
 VAULT_LOCK = 1_668_246_388
@@ -21,12 +25,36 @@ VAULT_LOCK = 1_668_246_388
 POSTGRES = Dialect(among="= any", cross_join="join", position="strpos", hints=False)
 
 
-class VisibleVaults:
-    """Which vaults an engine sees: those that it was asked for, by their stored names."""
+class InBinary(bytes):
+    """A value as PostgreSQL has it in binary, of the type that its column has."""
 
-    def __init__(self, roots: Mapping[str, str]) -> None:
-        self.stored, self.local = dict(roots), {name: root for root, name in roots.items()}
-        self.seen = {*self.local}
+
+class InBinaryDumper(Dumper):
+    format = Format.BINARY  # and no type: the server knows that of the column
+
+    def dump(self, obj: InBinary) -> bytes:
+        return obj
+
+
+psycopg.adapters.register_dumper(InBinary, InBinaryDumper)
+
+
+class VisibleVaults:
+    """Which vaults an engine sees: those that it was asked for, by their stored names.
+
+    `ending` is added to every name, for vaults that a rebuild fills.
+    """
+
+    def __init__(self, roots: Mapping[str, str], ending: str = "") -> None:
+        self._stored, self._local, self._ending = roots, {name: root for root, name in roots.items()}, ending
+        self.seen = {name + ending for name in self._local}
+
+    def stored(self, root: str) -> str:
+        return self._stored.get(root, root) + self._ending
+
+    def local(self, stored: str) -> str:
+        name = stored.removesuffix(self._ending)
+        return self._local.get(name, name)
 
     @property
     def setting(self) -> str:
@@ -48,16 +76,31 @@ class PostgresStatements:
     def fetch(self, statement: str, values: Mapping[str, Any] | None = None, **parts: str) -> list[Any]:
         return fetch(self.connection, self.dialect.compose(statement, parts), values)
 
+    def run(self, statement: str, values: Mapping[str, Any] | None = None, **parts: str) -> None:
+        run(self.connection, self.dialect.compose(statement, parts), values)
+
     def run_many(self, statement: str, rows: Sequence[Row], **parts: str) -> None:
         cleaned = [{name: clean(value) for name, value in row.items()} for row in rows]
         self.connection.cursor().executemany(self.dialect.compose(statement, parts).encode(), cleaned)
 
     def add_rows(self, table: str, rows: Sequence[Row]) -> None:
-        if 0 < len(rows) <= FEW:
+        if rows and (len(rows) <= FEW or is_pipelined(self.connection)):  # COPY needs a round trip of its own
             values = ", ".join(f"%({name})s" for name in rows[0])
             self.run_many(f"insert into {table} ({', '.join(rows[0])}) values ({values})", rows)
         elif rows:
             self.copy(table, list(rows[0]), (row.values() for row in rows))
+
+    def put_binary(self, table: str, columns: Mapping[str, str], rows: Sequence[Sequence[Any]]) -> None:
+        """Insert rows of columns with these types. What is sent as `bytea` is as its own type is in binary."""
+        if len(rows) > FEW and not is_pipelined(self.connection):
+            self.copy(table, columns, rows)
+            return
+        sent = [(name, InBinary if kind == "bytea" else None) for name, kind in columns.items()]
+        few = [
+            {name: value if kind is None else kind(value) for (name, kind), value in zip(sent, row, strict=True)}
+            for row in rows
+        ]
+        self.add_rows(table, few)
 
     def copy(self, table: str, columns: Sequence[str] | Mapping[str, str], rows: Iterable[Iterable[Any]]) -> None:
         """Columns with their types are copied in binary. Row-level security does not know COPY: only the owner may."""
@@ -77,25 +120,44 @@ class PostgresStatements:
 
     def lock(self, vault: int) -> None:
         if vault not in self.locked:
-            self.fetch("select pg_advisory_xact_lock(%(key)s, %(vault)s)", {"key": VAULT_LOCK, "vault": vault})
+            self.run("select pg_advisory_xact_lock(%(key)s, %(vault)s)", {"key": VAULT_LOCK, "vault": vault})
             self.locked.add(vault)
+            if self.known:
+                self.known.clear()  # another writer may have changed it before
 
     def stored_root(self, root: str) -> str:
-        stored = self.visible.stored.get(root, root)
+        stored = self.visible.stored(root)
         if stored not in self.visible.seen:
             self.visible.seen.add(stored)
             self.fetch("select set_config('co_cli.roots', %(roots)s, true)", {"roots": self.visible.setting})
         return stored
 
     def local_root(self, stored: str) -> str:
-        return self.visible.local.get(stored, stored)
+        return self.visible.local(stored)
 
 
 def fetch(connection: Connection, statement: str, values: Mapping[str, Any] | None = None) -> list[Any]:
-    """Every row; the statement says what is in it."""
+    """Every row; the statement says what is in it. In a pipeline, what was run before it is sent along."""
+    cursor = run(connection, statement, values)
+    return cursor.fetchall() if is_pipelined(connection) or cursor.description else []
+
+
+def is_pipelined(connection: Connection) -> bool:
+    return connection.info.pipeline_status != PipelineStatus.OFF
+
+
+def run(
+    connection: Connection, statement: str, values: Mapping[str, Any] | None = None
+) -> psycopg.Cursor[tuple[Any, ...]]:
+    """Run a statement. In a pipeline, nobody waits for it: an error is raised later, by what does wait."""
     bound = {name: clean(value) for name, value in values.items()} if values else None
-    cursor = connection.execute(statement.encode(), bound)
-    return cursor.fetchall() if cursor.description else []
+    # prepared, it would soon be planned for any list, and such a plan compares each row with each member of the list
+    prepare = False if bound and any(map(_is_long, bound.values())) else None
+    return connection.execute(statement.encode(), bound, prepare=prepare)
+
+
+def _is_long(value: Any) -> bool:
+    return isinstance(value, list) and len(value) > LONG  # pyright: ignore[reportUnknownArgumentType]
 
 
 def clean(value: Any) -> Any:

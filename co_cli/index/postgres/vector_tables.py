@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from co_cli.embedding.space import Vector
-from co_cli.index.engine import Match, Scope, StoredSpace, WaitingPassage
 from co_cli.index.packing import LARGEST, STEPS, asked
 from co_cli.index.postgres.postgres_statements import ROLE, PostgresStatements
+from co_cli.index.stored import Match, Scope, StoredSpace, WaitingPassage
 from co_cli.index.tables.filters import conditions, is_narrow
 from co_cli.index.tables.spaces import vault_by_id, vectors_table
-from co_cli.index.tables.statements import Statements, notes_of
+from co_cli.index.tables.statements import Statements
 
 VECTOR = {"rowid": "int8", "doc_id": "int8", "vault_id": "int4", "source": "text", "embedding": "bytea"}
 EXACT = 10_000
@@ -113,12 +113,9 @@ def replace_vectors(
     passages: Sequence[int],
     vectors: Sequence[tuple[WaitingPassage, Vector]] = (),
 ) -> None:
-    tx.fetch(DROP, {"ids": list(passages)}, table=vectors_table(space.id))
-    notes = notes_of(tx, [passage.id for passage, _ in vectors])
-    rows = [
-        (passage.id, notes[passage.id], vault, passage.source, _binary(vector, space)) for passage, vector in vectors
-    ]
-    tx.copy(vectors_table(space.id), VECTOR, rows)
+    tx.run(DROP, {"ids": list(passages)}, table=vectors_table(space.id))
+    rows = [(passage.id, passage.note, vault, passage.source, _binary(vector, space)) for passage, vector in vectors]
+    tx.put_binary(vectors_table(space.id), VECTOR, rows)
 
 
 def forget_vectors(tx: Statements, vault: int, space: StoredSpace) -> None:

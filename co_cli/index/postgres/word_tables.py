@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from co_cli.index.derivation import WEIGHTS, Row
-from co_cli.index.engine import Match, Scope
 from co_cli.index.postgres.postgres_statements import PostgresStatements
+from co_cli.index.stored import Match, Scope
 from co_cli.index.tables.filters import conditions, is_narrow
 from co_cli.index.tables.spaces import vault_by_id
 from co_cli.index.tables.statements import LAST, Statements, Tokens
@@ -80,7 +80,6 @@ JOINED = {
 }
 TOKENS = "select passage_id, tokens from words where passage_id = any(%(ids)s)"
 COUNTS = "select term, sum(passages) from terms where vault_id = any(%(vaults)s) and {which} group by term"
-COUNT_PASSAGES = "select coalesce(sum(passages), 0) from vaults where id = any(%(vaults)s)"
 
 
 def count_terms(
@@ -92,7 +91,7 @@ def count_terms(
     if wanted is not None:
         bound["terms"], which = [_cut(term) for term in wanted], "term = any(%(terms)s)"
     counts = {term: int(count) for term, count in tx.fetch(COUNTS, bound, which=which)}
-    total = int(tx.fetch(COUNT_PASSAGES, bound)[0][0])
+    total = sum(vault_by_id(tx, vault).passages for vault in bound["vaults"])
     return total, counts if wanted is None else {term: counts.get(_cut(term), 0) for term in wanted}
 
 
@@ -101,11 +100,11 @@ def count_words(tx: Statements, vault: int) -> int:
 
 
 def find_terms(tx: Statements, passages: Sequence[int], terms: Iterable[Term]) -> dict[int, set[Term]]:
-    wanted, found = list(terms), dict[int, set[Term]]()
+    wanted, found = [(term, _cut(term)) for term in terms], dict[int, set[Term]]()
     rows = dict(tx.fetch(TOKENS, {"ids": list(passages)}))
     for passage in passages:
         had = set(rows.get(passage, "").split())
-        found[passage] = {term for term in wanted if _cut(term) in had}
+        found[passage] = {term for term, stored in wanted if stored in had}
     return found
 
 
@@ -160,12 +159,12 @@ def put_words(tx: PostgresStatements, vault: int, passages: Sequence[tuple[Row, 
     scales = K1 * (1 - B + B * np.array(lengths) / mean)
     packed = zip(scales.tolist(), *_packed(counted, numbers, scales), map(_lines, cut), strict=True)
     ids = ((row["id"], row["doc_id"], vault, length) for (row, _), length in zip(passages, lengths, strict=True))
-    tx.copy("words", WORDS, ((*keys, *rest) for keys, rest in zip(ids, packed, strict=True)))
+    tx.put_binary("words", WORDS, [(*keys, *rest) for keys, rest in zip(ids, packed, strict=True)])
 
 
 def drop_words(tx: Statements, vault: int, passages: Sequence[int]) -> None:
     for statement in DROP:
-        tx.fetch(statement, {"vault": vault, "ids": list(passages)})
+        tx.run(statement, {"vault": vault, "ids": list(passages)})
 
 
 def _on_tokens(query: WordQuery) -> dict[str, dict[str, Any]]:

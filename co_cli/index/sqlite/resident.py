@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import apsw
 
-from co_cli.index.engine import StoredSpace
 from co_cli.index.sqlite.connection import fetch
+from co_cli.index.stored import StoredSpace
 from co_cli.index.tables.spaces import vectors_table
 
 if TYPE_CHECKING:

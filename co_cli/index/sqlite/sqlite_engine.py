@@ -93,6 +93,9 @@ class SqliteEngine:
     def set_aside(self) -> str | None:
         return self.database.set_aside
 
+    def unindexed(self) -> str | None:
+        return None  # every vector is compared
+
     def size(self) -> int:
         return os.path.getsize(self.path)
 

@@ -9,9 +9,9 @@ from typing import Any
 import apsw
 
 from co_cli.index.derivation import Row, stored_json
-from co_cli.index.engine import StoredVault
 from co_cli.index.sqlite.connection import fetch
 from co_cli.index.sqlite.resident import ResidentVectors
+from co_cli.index.stored import StoredVault
 from co_cli.index.tables.statements import Dialect
 
 SQLITE = Dialect(among="in", cross_join="cross join", position="instr", hints=True)
@@ -41,6 +41,9 @@ class SqliteStatements:
             else:
                 bound[name] = value
         return fetch(self.connection, _text(statement, tuple(parts.items()), lists), bound)
+
+    def run(self, statement: str, values: Mapping[str, Any] | None = None, **parts: str) -> None:
+        self.fetch(statement, values, **parts)
 
     def run_many(self, statement: str, rows: Sequence[Row], **parts: str) -> None:
         self.connection.executemany(_text(statement, tuple(parts.items())), rows)

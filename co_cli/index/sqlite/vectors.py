@@ -12,9 +12,9 @@ from operator import mul
 from typing import Any
 
 from co_cli.embedding.space import Vector
-from co_cli.index.engine import Match, Scope, StoredSpace, WaitingPassage
 from co_cli.index.packing import asked, numbers_of, stored_form, vector_of
 from co_cli.index.sqlite.sqlite_statements import SqliteStatements
+from co_cli.index.stored import Match, Scope, StoredSpace, WaitingPassage
 from co_cli.index.tables.filters import conditions, is_narrow
 from co_cli.index.tables.spaces import vault_by_id, vectors_table
 from co_cli.index.tables.statements import notes_of

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from co_cli.index.derivation import WEIGHTS, Row
-from co_cli.index.engine import Match, Scope
+from co_cli.index.stored import Match, Scope
 from co_cli.index.tables.filters import conditions, is_narrow
 from co_cli.index.tables.spaces import vault_by_id
 from co_cli.index.tables.statements import LAST, Statements, Tokens, notes_of

@@ -6,8 +6,8 @@ from typing import Any
 
 from co_cli.hits import Filters
 from co_cli.index.derivation import OF_PASSAGES
-from co_cli.index.engine import Scope, StoredVault
 from co_cli.index.filter_table import compared_moments, requirements
+from co_cli.index.stored import Scope, StoredVault
 from co_cli.index.tables.statements import Dialect
 from co_cli.notes.dates import local_day
 from co_cli.sources.origin import reader_of

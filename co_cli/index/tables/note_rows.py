@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
-from co_cli.index.derivation import Row, derive
-from co_cli.index.engine import (
+from co_cli.embedding.space import Vector
+from co_cli.index.derivation import Row, derive, text_to_embed
+from co_cli.index.engine import NoteKey
+from co_cli.index.names import fold_name
+from co_cli.index.stored import (
     IndexedFile,
     Match,
     Named,
-    NoteKey,
+    ReadyVectors,
     Scope,
     SourceCount,
     StoredFile,
@@ -18,14 +21,16 @@ from co_cli.index.engine import (
     StoredPassage,
     SyncState,
     Validity,
+    WaitingPassage,
+    text_hash,
 )
-from co_cli.index.names import fold_name
 from co_cli.index.tables.filters import EDGE, conditions
 from co_cli.index.tables.spaces import (
     add_waiting,
     count_lost_vectors,
     drop_vectors,
     find_vault,
+    forget_vaults,
     list_vaults,
     stored_origin,
 )
@@ -81,7 +86,7 @@ CONTAINED = " || ' ' || ".join(
 NAMED = """
 select min(passages.id), names.doc_id, max(names.kind)
 from names {cross_join} docs on docs.id = names.doc_id {cross_join} passages on passages.doc_id = names.doc_id
-where names.vault_id = %(vault)s and names.name >= %(name)s and names.name <= %(last)s and {filters}
+where names.vault_id = %(vault)s and {called} and {filters}
 group by names.doc_id order by names.doc_id limit %(limit)s
 """
 NAMES_LIKE = """
@@ -236,10 +241,13 @@ def find_conversations(tx: Statements, notes: Sequence[int]) -> set[int]:
     return {note for (note,) in tx.fetch(CONVERSATIONS, {"ids": list(notes)})}
 
 
-def read_validities(tx: Statements, notes: Sequence[int], now: float) -> dict[int, Validity]:
+def read_validities(
+    tx: Statements, notes: Sequence[int], now: float, vaults: Collection[int] | None = None
+) -> dict[int, Validity]:
     bound = {"ids": list(notes), "now": now, "now_day": local_day(now)}
-    vaults = [vault for (vault,) in tx.fetch(VAULTS_OF, bound)]
-    if not tx.fetch(ANY_ENDING, {"vaults": vaults}, hint=tx.dialect.indexed_by("docs_with_an_end"))[0][0]:
+    if vaults is None:
+        vaults = [vault for (vault,) in tx.fetch(VAULTS_OF, bound)]
+    if not tx.fetch(ANY_ENDING, {"vaults": list(vaults)}, hint=tx.dialect.indexed_by("docs_with_an_end"))[0][0]:
         return {}
     found: dict[int, Validity] = {}
     for note, created, first, last, newer, named, vault in tx.fetch(VALIDITIES, bound):
@@ -261,9 +269,9 @@ def find_named(tx: Statements, scope: Scope, name: str, longer: bool = False) ->
     found: list[Named] = []
     for vault in scope.vaults if name else ():
         where, values = conditions(tx.dialect, scope, vault, of_notes=True)
-        last = f"{name} {LAST}" if longer else name
-        bound = {**values, "vault": vault, "name": name, "last": last, "limit": MOST_NAMED + 1}
-        found += [Named(*row) for row in tx.fetch(NAMED, bound, filters=where)]
+        bound = {**values, "vault": vault, "name": name, "last": f"{name} {LAST}", "limit": MOST_NAMED + 1}
+        called = "names.name >= %(name)s and names.name <= %(last)s" if longer else "names.name = %(name)s"
+        found += [Named(*row) for row in tx.fetch(NAMED, bound, called=called, filters=where)]
     return found if len(found) <= MOST_NAMED else []
 
 
@@ -368,33 +376,50 @@ def add_vault(tx: Tables, origin: Origin) -> int:
     return found.id
 
 
-def put_files(tx: Tables, vault: int, files: Sequence[IndexedFile]) -> None:
+def put_files(tx: Tables, vault: int, files: Sequence[IndexedFile], ready: ReadyVectors | None = None) -> int:
     tx.lock(vault)
     paths = [file.path for file in files]
     _drop_notes(tx, vault, paths)
-    tx.fetch(DROP_FILES, {"vault": vault, "paths": paths})
+    tx.run(DROP_FILES, {"vault": vault, "paths": paths})
     _put_unlisted(tx, vault, paths)
     tx.add_rows("knowledge_files", [_file_row(vault, file) for file in files])
     made = [derive(file, file.note) for file in files if file.note is not None]
     docs = tx.take_ids("docs", len(made))
     numbers = iter(tx.take_ids("passages", sum(len(note.passages) for note in made)))
     notes, names, links, supersessions = list[Row](), list[Row](), list[Row](), list[Row]()
-    passages = list[tuple[Row, Tokens]]()
+    passages, embedded = list[tuple[Row, Tokens]](), list[tuple[WaitingPassage, Vector | None]]()
     for doc, note in zip(docs, made, strict=True):
         here = {"vault_id": vault, "doc_id": doc}
         notes.append({**note.columns, "id": doc, "vault_id": vault})
         names += [{**here, "name": name, "kind": kind} for name, kind in note.names.items()]
         links += [{**here, "target": target} for target in note.links]
         supersessions += [{**here, "name": name} for name in note.supersedes]
-        passages += [({**row, **here, "id": next(numbers)}, tokens) for row, tokens in note.passages]
+        own = [({**row, **here, "id": next(numbers)}, tokens) for row, tokens in note.passages]
+        embedded += _embedded(ready, note.columns, own) if ready else []
+        passages += own
     tx.add_rows("docs", notes)
     tx.add_rows("names", names)
     tx.add_rows("links", links)
     tx.add_rows("supersessions", supersessions)
     tx.add_rows("passages", [row for row, _ in passages])
     tx.put_words(vault, passages)
-    add_waiting(tx, vault, [row["id"] for row, _ in passages])
-    tx.fetch(COUNT_IN, {"vault": vault, "notes": len(docs), "passages": len(passages)})
+    waits = add_waiting(tx, vault, [row["id"] for row, _ in passages], ready and ready.space, embedded)
+    _count_in(tx, vault, len(docs), len(passages))
+    return waits
+
+
+def _embedded(
+    ready: ReadyVectors, note: Row, passages: Sequence[tuple[Row, Tokens]]
+) -> list[tuple[WaitingPassage, Vector | None]]:
+    """Those of a note's passages whose vectors are ready."""
+    found: list[tuple[WaitingPassage, Vector | None]] = []
+    for row, _ in passages:
+        text = text_to_embed(note, row)
+        if (key := text_hash(text)) in ready.vectors:
+            state = note["path"], note["hash"], row["first_line"]
+            passage = WaitingPassage(row["id"], note["source"], text, state, row["language"], row["doc_id"])
+            found.append((passage, ready.vectors[key]))
+    return found
 
 
 def drop_files(tx: Tables, vault: int, paths: Collection[str] | None) -> list[str]:
@@ -402,9 +427,10 @@ def drop_files(tx: Tables, vault: int, paths: Collection[str] | None) -> list[st
     here = {"vault": vault}
     chosen = [path for (path,) in tx.fetch(EVERY_FILE, here)] if paths is None else list(paths)
     dropped = _drop_notes(tx, vault, chosen)
-    tx.fetch(DROP_FILES, {**here, "paths": chosen})
+    tx.run(DROP_FILES, {**here, "paths": chosen})
     for statement in FORGET_VAULT if paths is None else ():
-        tx.fetch(statement, here)
+        tx.run(statement, here)
+    forget_vaults(tx)
     return dropped
 
 
@@ -412,22 +438,23 @@ def finish_sync(tx: Statements, vault: int, state: SyncState) -> list[str]:
     tx.lock(vault)
     here = {"vault": vault}
     tx.run_many(SET_TIME, [{**here, "path": path, "mtime": mtime} for path, mtime in state.times.items()])
-    tx.fetch(SET_FOUND, {**here, "paths": list(state.times)})
+    tx.run(SET_FOUND, {**here, "paths": list(state.times)})
     missing = {**here, "paths": list(state.missing), "since": state.at}
-    tx.fetch(SET_MISSING, missing)
+    tx.run(SET_MISSING, missing)
     kept = [path for _, path in tx.fetch(IDS_OF, missing)]
-    tx.fetch(DROP_FILES, {**here, "paths": [*{*state.missing}.difference(kept)]})
-    tx.fetch(DROP_LISTINGS, {**here, "paths": list(state.listings)})
+    tx.run(DROP_FILES, {**here, "paths": [*{*state.missing}.difference(kept)]})
+    tx.run(DROP_LISTINGS, {**here, "paths": list(state.listings)})
     listed = [(path, listing) for path, listing in state.listings.items() if listing is not None]
     tx.add_rows("folders", [{"vault_id": vault, "path": path, "listing": listing} for path, listing in listed])
-    tx.fetch(DROP_UNLISTED, {**here, "paths": list(state.unlisted)})
+    tx.run(DROP_UNLISTED, {**here, "paths": list(state.unlisted)})
     _put_unlisted(tx, vault, [path for path, add in state.unlisted.items() if add])
-    tx.fetch(SET_SYNCED, {**here, "moment": state.at})
+    tx.run(SET_SYNCED, {**here, "moment": state.at})
+    forget_vaults(tx)
     return kept
 
 
 def _put_unlisted(tx: Statements, vault: int, paths: Sequence[str]) -> None:
-    tx.fetch(DROP_UNLISTED, {"vault": vault, "paths": list(paths)})
+    tx.run(DROP_UNLISTED, {"vault": vault, "paths": list(paths)})
     tx.add_rows("unlisted", [{"vault_id": vault, "path": path} for path in paths])
 
 
@@ -440,9 +467,14 @@ def _drop_notes(tx: Tables, vault: int, paths: Collection[str]) -> list[str]:
     drop_vectors(tx, vault, passages)
     tx.drop_words(vault, passages)
     for statement in DROP_DOCS:
-        tx.fetch(statement, docs)
-    tx.fetch(COUNT_IN, {"vault": vault, "notes": -len(found), "passages": -len(passages)})
+        tx.run(statement, docs)
+    _count_in(tx, vault, -len(found), -len(passages))
     return [path for _, path in found]
+
+
+def _count_in(tx: Statements, vault: int, notes: int, passages: int) -> None:
+    tx.run(COUNT_IN, {"vault": vault, "notes": notes, "passages": passages})
+    forget_vaults(tx)
 
 
 def _file_row(vault: int, file: IndexedFile) -> Row:

@@ -5,15 +5,14 @@ How the vectors themselves are stored differs between engines.
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from co_cli.embedding.space import Vector, VectorSpace
-from co_cli.index.derivation import embedding_text
-from co_cli.index.engine import CacheState, StoredSpace, StoredVault, WaitingPassage, text_hash
+from co_cli.index.derivation import text_to_embed
 from co_cli.index.packing import numbers_of, stored_form, vector_of
+from co_cli.index.stored import CacheState, StoredSpace, StoredVault, WaitingPassage, text_hash
 from co_cli.index.tables.statements import Statements, Tables
 from co_cli.sources.origin import Origin
 
@@ -52,8 +51,8 @@ STOP_WAITING = (
 )
 FORGET_WAITING = "delete from waiting where vault_id = %(vault)s and space_id = %(space)s"
 TO_EMBED = """
-select passages.id, docs.source, docs.path, docs.hash, passages.first_line, docs.title, passages.heading,
-    passages.language, passages.body, docs.tags, docs.aliases, passages.context
+select passages.id, docs.source, docs.path, docs.hash, passages.first_line, docs.id, passages.language, docs.title,
+    docs.tags, docs.aliases, passages.heading, passages.body, passages.context
 """
 WAITING = f"""
 {TO_EMBED} from waiting join passages on passages.id = waiting.passage_id join docs on docs.id = passages.doc_id
@@ -113,6 +112,12 @@ def vault_by_id(tx: Statements, vault: int) -> StoredVault:
     return known[vault]
 
 
+def forget_vaults(tx: Statements) -> None:
+    """After a vault was changed: read it again."""
+    if tx.known:
+        tx.known.clear()
+
+
 def stored_origin(tx: Statements, origin: Origin) -> dict[str, str]:
     return {**origin._asdict(), "root": tx.stored_root(origin.root)}
 
@@ -164,7 +169,7 @@ def begin_space(tx: Tables, vault: int, space: VectorSpace, replaces: bool = Tru
         tx.fetch(WAIT_ALL, {"vault": vault, "space": stored.id})
     active = state.active or stored
     building = kept if active.id == stored.id else stored
-    tx.fetch(SET_SPACES, {"vault": vault, "active": active.id, "building": building and building.id})
+    _set_spaces(tx, vault, active.id, building and building.id)
     _finish_space(tx, vault, replaces and not kept)
     return vault_by_id(tx, vault)
 
@@ -188,7 +193,7 @@ def put_vectors(
     # a passage may be gone, embedded by another process, or changed under the same number
     still = [(passage, vector) for passage, vector in vectors if states.get(passage.id) == passage.state]
     ids = [passage.id for passage, _ in still]
-    tx.fetch(STOP_WAITING, {**bound, "ids": ids})
+    tx.run(STOP_WAITING, {**bound, "ids": ids})
     tx.replace_vectors(vault, space, ids, [(passage, vector) for passage, vector in still if vector is not None])
     _finish_space(tx, vault)
     return len(still)
@@ -197,30 +202,59 @@ def put_vectors(
 def put_cached(
     tx: Tables, space: VectorSpace, fresh: Mapping[bytes, Vector | None], used: Collection[bytes] = ()
 ) -> None:
-    stored, now = _add_space(tx, space), time.time_ns()
+    _keep(tx, _add_space(tx, space), fresh, used)
+
+
+def _keep(
+    tx: Statements, stored: StoredSpace, fresh: Mapping[bytes, Vector | None], used: Collection[bytes] = ()
+) -> None:
+    now = time.time_ns()
     rows: list[dict[str, Any]] = [
         {"space": stored.id, "hash": key, "vector": vector and stored_form(vector, stored), "used": now}
         for key, vector in sorted(fresh.items())  # in one order, or two writers wait for each other
     ]
     tx.run_many(KEEP, rows)
-    tx.fetch(USE, {"space": stored.id, "hashes": sorted(used), "used": now})
+    if used:
+        tx.run(USE, {"space": stored.id, "hashes": sorted(used), "used": now})
     bound = {"space": stored.id, "hits": len(used), "misses": len(rows)}
     ((misses,),) = tx.fetch(COUNT_USE, bound)
     if misses % EVICT_EVERY < len(rows):
-        tx.fetch(EVICT, {"most": CACHE_ENTRIES})
+        tx.run(EVICT, {"most": CACHE_ENTRIES})
 
 
-def add_waiting(tx: Statements, vault: int, passages: Sequence[int]) -> None:
-    """New passages wait for a vector in each of the vault's spaces."""
-    for space in _spaces(tx, vault):
-        rows = [{"vault_id": vault, "space_id": space.id, "passage_id": passage} for passage in passages]
+def add_waiting(
+    tx: Tables,
+    vault: int,
+    passages: Sequence[int],
+    ready: VectorSpace | None = None,
+    embedded: Sequence[tuple[WaitingPassage, Vector | None]] = (),
+) -> int:
+    """New passages wait for a vector in each of the vault's spaces; those that are embedded have theirs in one.
+
+    Returns how many wait.
+    """
+    spaces = _spaces(tx, vault)
+    waits = 0 if spaces else len(passages)
+    for space in spaces:
+        made = embedded if ready and ready.key == space.space.key else ()
+        done = {passage.id for passage, _ in made}
+        rows = [
+            {"vault_id": vault, "space_id": space.id, "passage_id": number} for number in passages if number not in done
+        ]
         tx.add_rows("waiting", rows)
+        waits += len(rows)
+        if made:
+            tx.replace_vectors(
+                vault, space, [*done], [(passage, vector) for passage, vector in made if vector is not None]
+            )
+            _keep(tx, space, {text_hash(passage.text): vector for passage, vector in made})
+    return waits
 
 
 def drop_vectors(tx: Tables, vault: int, passages: Sequence[int]) -> None:
     for space in _spaces(tx, vault):
         tx.replace_vectors(vault, space, passages)
-        tx.fetch(STOP_WAITING, {"vault": vault, "space": space.id, "ids": list(passages)})
+        tx.run(STOP_WAITING, {"vault": vault, "space": space.id, "ids": list(passages)})
 
 
 def vectors_table(space: int) -> str:
@@ -254,8 +288,13 @@ def _finish_space(tx: Tables, vault: int, replaces: bool = False) -> None:
     if state.aside and not replaces:
         return
     if state.active and state.building and not list_waiting(tx, vault, state.building)[0]:
-        tx.fetch(SET_SPACES, {"vault": vault, "active": state.building.id, "building": None})
+        _set_spaces(tx, vault, state.building.id, None)
         _abandon(tx, vault, state.active)
+
+
+def _set_spaces(tx: Statements, vault: int, active: int, building: int | None) -> None:
+    tx.run(SET_SPACES, {"vault": vault, "active": active, "building": building})
+    forget_vaults(tx)
 
 
 def _spaces(tx: Statements, vault: int) -> list[StoredSpace]:
@@ -269,7 +308,6 @@ def _abandon(tx: Tables, vault: int, space: StoredSpace) -> None:
 
 
 def _to_embed(row: Any) -> WaitingPassage:
-    title, heading, language, body, tags, *rest = row[5:]
-    title = "" if row[1] == "conversation" else title  # what was said first is not what this turn is about
-    text = embedding_text(title, heading, body, " ".join(json.loads(tags)), *rest)
-    return WaitingPassage(row[0], row[1], text, tuple(row[2:5]), language)
+    note = dict(zip(("title", "tags", "aliases"), row[7:10], strict=True), source=row[1])
+    text = text_to_embed(note, dict(zip(("heading", "body", "context"), row[10:], strict=True)))
+    return WaitingPassage(row[0], row[1], text, tuple(row[2:5]), row[6], row[5])

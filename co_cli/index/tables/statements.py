@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol
 
 from co_cli.embedding.space import Vector
 from co_cli.index.derivation import Row
-from co_cli.index.engine import Match, Scope, StoredSpace, StoredVault, WaitingPassage
+from co_cli.index.stored import Match, Scope, StoredSpace, StoredVault, WaitingPassage
 from co_cli.index.word_query import WordQuery
 
 EVERY = 1 << 62
@@ -48,13 +48,17 @@ class Statements(Protocol):
     """One transaction of an engine, as shared SQL uses it."""
 
     known: dict[int, StoredVault] | None
-    """The vaults, in a transaction that does not change them."""
+    """The vaults as they were read in this transaction, and not changed since; None: each is read again."""
 
     @property
     def dialect(self) -> Dialect: ...
 
     def fetch(self, statement: str, values: Mapping[str, Any] | None = None, **parts: str) -> list[Any]:
         """Every row; the statement says what is in it."""
+        ...
+
+    def run(self, statement: str, values: Mapping[str, Any] | None = None, **parts: str) -> None:
+        """Run a statement that returns nothing."""
         ...
 
     def run_many(self, statement: str, rows: Sequence[Row], **parts: str) -> None:

@@ -2,7 +2,8 @@
 
 import { get, mayWrite, part, put } from "./api.js";
 import {
-  arrows, badge, bare, count, html, icon, inTurn, noteLink, nothing, once, render, repeat, showBody, withCode,
+  FRONT_ENDS, arrows, badge, bare, count, html, icon, inTurn, nameOf, noteLink, nothing, once, render, repeat, showBody,
+  withCode,
 } from "./parts.js";
 import { charts, dateText } from "./charts.js";
 
@@ -14,15 +15,6 @@ const WHY = {
   always: "marked `loading: always`", named: "asked about by name",
   contextual: "marked `loading: contextual`, and about the prompt",
   recalled: "clearly about the prompt",
-};
-const NAMES = {
-  "claude-code": "Claude Code", codex: "Codex", gemini: "Gemini CLI", qwen: "Qwen Code", opencode: "opencode",
-  mcp: "Agent over MCP", agent: "Agent",
-  chat: "co chat", cli: "command line", web: "this page", file: "edited file", python: "Python",
-};
-export const nameOf = (frontEnd) => {
-  const [base, who] = frontEnd.split(":");
-  return (NAMES[base] ?? base) + (who ? ` · ${who}` : "");
 };
 
 export const clock = (time) => new Date(time).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
@@ -64,6 +56,7 @@ function saved({ outcome, text, notes: [note], total }, titles) {
 // What a prompt was given: each note with its reason, and a button that stops it.
 function given(entry, shown, stop) {
   const { notes, total, tokens, titles = shown.titles } = entry;
+  if (entry.outcome === "nothing") return html`<p class="soft">No note was given: none was clearly about it</p>`;
   if (entry.outcome === "cited") return html`<p>The answer cites</p>${noteChips(notes, titles)}`;
   const row = (note) => {
     const ref = bare(note.ref), stopped = shown.stopped.includes(ref);
@@ -231,9 +224,9 @@ export async function open(main, { query, signal, toast, setKeys, onChange }) {
     @change=${(event) => { limit = SHOWN; set(event.target.value); load(); }}>
     ${options.map(([one, text]) => html`<option value=${one} ?selected=${one === value}>${text}</option>`)}</select>`;
 
-  const FRONT_ENDS = [["", "All front ends"], ...Object.entries(NAMES)];
+  const fronts = [["", "All front ends"], ...Object.entries(FRONT_ENDS)];
   const log = () => html`<div class="row filters">${choose(KINDS, kind, (value) => { kind = value; }, "Kind")}
-      ${choose(FRONT_ENDS, frontEnd, (value) => { frontEnd = value; }, "Front end")}</div>
+      ${choose(fronts, frontEnd, (value) => { frontEnd = value; }, "Front end")}</div>
     ${byDay(feed.entries, (one) => one.at).map(([, group]) => html`<h2 class="day">${dayText(group[0].at)}</h2>
       <ul class="card feed">${group.map(logItem)}</ul>`)}
     ${feed.entries.length ? nothing : html`<p class="empty">Nothing here. <a href="/">Ask something</a></p>`}

@@ -55,8 +55,8 @@ async function ask(method, path, { body, signal } = {}) {
   }
   online.value = "on";
   if (response.ok) return response;
-  const { error } = await response.json().catch(() => ({}));
-  if (response.status === 401) signedOut();
+  const { error, sign_in: elsewhere } = await response.json().catch(() => ({}));
+  if (response.status === 401) signedOut(elsewhere);
   const message = `the server answered ${response.status}`;
   throw new ApiError(response.status, typeof error === "object" ? error : { kind: "http", message });
 }

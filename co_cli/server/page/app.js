@@ -2,7 +2,7 @@
 
 import { ApiError, TOKEN, changes, events, get, mayWrite, onSignedOut, rights, sample, signIn } from "./api.js";
 import { allKeys, keyText, setAlways, setKeys } from "./keys.js";
-import { badge, closeDialog, dialog, html, icon, nothing, problem, render } from "./parts.js";
+import { badge, closeDialog, dialog, html, icon, nothing, problem, render, style } from "./parts.js";
 import { THEMES, effect, online, reviewCount, session, signal, theme } from "./store.js";
 import { toast } from "./toast.js";
 
@@ -18,6 +18,7 @@ const PAGES = [
   ["/health", "health", "Health", "h"],
   ["/note/*", "note", "Note"],
   ["/conversation/*", "conversation", "Conversation"],
+  ["/tokens", "tokens", "Tokens"],
 ];
 const IN_BAR = 4;
 const SKELETON = 150; // milliseconds until a view that has drawn nothing shows that it is coming
@@ -116,16 +117,6 @@ function find(path) {
       return { module, title, rest: path.slice(pattern.length - 1) };
     }
   }
-}
-
-// Loads the style of a view, once.
-const styles = {};
-export function style(module) {
-  return styles[module] ??= new Promise((done) => {
-    const href = new URL(`${module}.css`, import.meta.url);
-    const link = document.createElement("link");
-    document.head.append(Object.assign(link, { rel: "stylesheet", href, onload: done, onerror: done }));
-  });
 }
 
 // A module that cannot be loaded means that the server is away, or was updated.
@@ -264,11 +255,14 @@ function enter(event) {
   location.reload();
 }
 
-onSignedOut(() => {
+onSignedOut((elsewhere) => {
   leave.abort();
   if (main.querySelector("#token")) return;
   document.getElementById("top").replaceChildren();
-  show(html`<h1>Sign in</h1><p>Open the newest address that <code>co web</code> printed; if it has ended, start it
+  show(html`<h1>Sign in</h1>
+    ${elsewhere ? html`<p><button class="primary" @click=${() => location.assign(elsewhere)}>Sign in with your
+      organization</button></p>` : ""}
+    <p>Open the newest address that <code>co web</code> printed; if it has ended, start it
     again. What you typed and did not save is kept in this browser.</p>
     <form class="row" @submit=${enter}><label for="token">Or your token for <code>co serve</code></label>
       <input id="token" type="password" autocomplete="current-password" required>

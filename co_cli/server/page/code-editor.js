@@ -118,7 +118,7 @@ class CodeEditor extends HTMLElement {
         history(), drawSelection(), dropCursor(), closeBrackets(), search({ top: true }), highlightSelectionMatches(),
         EditorState.allowMultipleSelections.of(true), EditorView.lineWrapping, indentUnit.of("  "),
         markdown({ base: markdownLanguage, codeLanguages, completeHTMLTags: false }),
-        autocompletion({ override: [this.#completeLink, this.#completeTag], icons: false }),
+        autocompletion({ override: [this.#completeLink, this.#completeTag], icons: false, interactionDelay: 0 }),
         keymap.of([...closeBracketsKeymap, ...defaultKeymap, ...searchKeymap, ...historyKeymap, ...completionKeymap]),
         theme, syntaxHighlighting(colours), colourNames,
         EditorView.contentAttributes.of({

@@ -4,7 +4,7 @@ import "./code-editor.js";
 import { get, part, post, put } from "./api.js";
 import { draftOf, dropDraft, keepDraft } from "./drafts.js";
 import { merged, mergeParts, wordChanges } from "./merge.js";
-import { html, inTurn, notePath, nothing, problem, render, showBody, withCode } from "./parts.js";
+import { html, inTurn, notePath, nothing, problem, render, showBody, style, withCode } from "./parts.js";
 import { effect, online } from "./store.js";
 import { upload } from "./upload.js";
 
@@ -12,14 +12,8 @@ const KINDS = [["memory", "short"], ["article", "long"], ["entity", "who or what
 const FIELDS = ["title", "tags", "text", "url"];
 const SAVE = 1500, PREVIEW = 200; // milliseconds after the last key
 const NARROW = matchMedia("(max-width: 760px)"); // there the preview takes the place of the editor
+const inWords = (text) => text.split(/\s+/).join(" ").trim();
 const tagsOf = (text) => text.split(/[,\s]+/).map((tag) => tag.replace(/^#/, "")).filter(Boolean);
-
-// The editor's own style, loaded with the first note that is edited.
-const style = new Promise((done) => {
-  const href = new URL("edit.css", import.meta.url);
-  const link = document.createElement("link");
-  document.head.append(Object.assign(link, { rel: "stylesheet", href, onload: done, onerror: done }));
-});
 
 // `ref` is empty for a new note; `note` and `shown` are the answers of /notes/REF and /rendered/REF.
 export async function edit(main, { signal, go, toast, setKeys, onChange }, { ref, note, shown, title }) {
@@ -37,9 +31,11 @@ export async function edit(main, { signal, go, toast, setKeys, onChange }, { ref
   const draft = draftOf(ref), { version, ...typed } = draft ?? {};
   // `saved` is what the file has, as far as we know; `now` is what was typed; a conflict has the parts of a merge
   let saved = { ...fresh, version: draft?.version ?? whole?.version ?? note?.version }, state = "", failed, conflict;
+  let base = fresh.text; // is kept in the trash when a save changes it, once
+  const hasBase = (text) => base !== "" && inWords(text).includes(inWords(base));
   const first = fresh, now = { source: "memory", ...fresh, ...typed };
   if (draft) saved = { ...saved, ...draft.before };
-  await style;
+  await style("edit");
 
   // -- saving
 
@@ -104,7 +100,7 @@ export async function edit(main, { signal, go, toast, setKeys, onChange }, { ref
 
   function change({ title, tags, text }) {
     if (wrong) return put(`/whole/${part(ref)}`, { text, version: saved.version });
-    const values = { version: saved.version };
+    const values = { version: saved.version, keep: hasBase(saved.text) && !hasBase(text) };
     if (text !== saved.text) values.content = text;
     if (title !== saved.title) values.title = title;
     if (tags !== saved.tags) values.tags = tagsOf(tags);
@@ -145,7 +141,7 @@ export async function edit(main, { signal, go, toast, setKeys, onChange }, { ref
     if (unsaved()) return save();
     note = present;
     const own = (await get(`/rendered/${part(ref)}`, {}, signal)).own_tags.join(", ");
-    saved = { ...saved, title: note.title, tags: own, text: note.body, version: note.version };
+    saved = { ...saved, title: note.title, tags: own, text: base = note.body, version: note.version };
     Object.assign(now, { title: note.title, tags: own });
     replaceText(note.body);
     draw();
@@ -201,11 +197,10 @@ export async function edit(main, { signal, go, toast, setKeys, onChange }, { ref
     draw();
   }
 
-  // The result replaces the text that is there now, and no other. If it lacks a line of theirs, it is sent without a
-  // version: then the server keeps their text in the trash.
+  // The result replaces the text that is there now, and no other; what it lacks of that is in the trash then.
   function finish(text) {
-    const lines = new Set(text.split("\n")), kept = conflict.theirs.split("\n").every((line) => lines.has(line));
-    saved = { ...saved, text: conflict.theirs, version: kept ? conflict.version : null };
+    base = conflict.theirs;
+    saved = { ...saved, text: base, version: conflict.version };
     conflict = undefined;
     replaceText(text);
     draw();
@@ -287,7 +282,7 @@ export async function edit(main, { signal, go, toast, setKeys, onChange }, { ref
   const editor = () => html`<div class="edit ${isShown && !wrong ? "both" : ""}" @keydown=${press}>
     <h1 class="hidden">${ref ? `Edit: ${now.title}` : "New note"}</h1>
     <div class="row top"><input id="title" class="grow title" aria-label="Title" ?readonly=${wrong} .value=${now.title}
-        placeholder=${ref ? "Title" : "Title, or none: the first sentence"}
+        placeholder=${ref ? "Title" : "Title (optional)"}
         @input=${(event) => type("title", event.target.value)}>
       ${status()}
       ${wrong ? nothing : html`<button class="quiet" aria-pressed=${isShown} @click=${togglePreview}>Preview</button>`}

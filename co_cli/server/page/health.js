@@ -1,6 +1,6 @@
 // Health: checks, sources, index, settings, and one query ranked in two ways.
 
-import { get, post, put } from "./api.js";
+import { get, post, put, rights } from "./api.js";
 import { badge, bare, count, html, inTurn, noteLink, nothing, poll, problem, render, when, withCode } from "./parts.js";
 
 const EAGER = 2000; // with more notes, the checks start when you say so
@@ -133,7 +133,7 @@ export async function open(main, { signal, session, toast, setKeys, onChange }) 
         ["Passages", status.passages.toLocaleString("en")], ["Updated", when(status.synced_at)],
         ["Size", size(status.search_db_bytes)], ["Trash", count(status.trashed, "note")], ["Version", version]])}
       ${facts("Models", [
-        ["Vectors", status.space ?? "none: search by words only"],
+        ["Vectors", status.space?.replace(/@\w+|:\d+(?=:|$)/g, "") ?? "none: search by words only"],
         ...(status.building ? [["Building", building(status)]] : []),
         ["Waiting", count(status.unembedded, "passage")], ["Cache", `${count(status.cache_entries, "text")}${
           !status.cache_hit_rate ? "" : `, ${Math.round(100 * status.cache_hit_rate)} % found`}`],
@@ -233,6 +233,7 @@ export async function open(main, { signal, session, toast, setKeys, onChange }) 
       : html`They are changed where the server runs, with <code>co config set</code>.`}</p>
     ${settings.settings.map(field)}
     <details><summary class="soft">All settings and where they come from</summary>${everySetting()}</details>
+    ${rights.role === "admin" ? html`<p><a href="/tokens">Tokens: who may use <code>co serve</code></a></p>` : nothing}
     </section>`;
 
   function everySetting() {

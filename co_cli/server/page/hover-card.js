@@ -50,7 +50,7 @@ customElements.define("hover-card", HoverCard);
 
 // Shows cards for the links to notes in `box`, until the view is left. A finger shows none.
 export function hoverCards(box, signal) {
-  const card = document.body.appendChild(document.createElement("hover-card"));
+  const card = box.parentElement.appendChild(document.createElement("hover-card"));
   const linkOf = (event) => event.target.closest?.("a[href^='/note/']");
   const show = (event) => {
     const link = linkOf(event);

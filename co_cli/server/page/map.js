@@ -131,24 +131,28 @@ export async function open(main, { query, signal, go, onChange, setKeys }) {
     ink.textBaseline = "middle";
     ink.strokeStyle = style.backgroundColor;
     ink.fillStyle = style.color;
-    const write = (text, x, y, away, whatever) => {
+    const write = (text, x, y, away, whatever, inGroup) => {
       const wide = ink.measureText(text).width, cells = [];
       let from = x + away;
       if (from + wide > width - 4) from = x - away - wide;
+      if (inGroup) from = Math.max(4, Math.min(x + away, width - 4 - wide));
       for (let right = 0; right <= wide + 8; right += 8) {
         for (const down of [-8, 0, 8]) cells.push(cell(from + right, y + down));
       }
       const own = cell(x, y);
-      if (!whatever && (from < 0 || cells.some((one) => one !== own && full.has(one)))) return;
+      if (!whatever && (from < 0 || cells.some((one) => one !== own && full.has(one)))) return false;
       for (const one of cells) full.add(one);
       ink.lineWidth = 5;
       ink.strokeText(text, Math.max(4, from), y);
       ink.fillText(text, Math.max(4, from), y);
+      return true;
     };
     if (colour === "subject") {
       ink.font = `600 15px ${style.fontFamily}`;
       groups.forEach(({ name, place: [x, y] }, at) => {
-        if (!off.has(at)) write(name, space.x(x), space.y(y), -ink.measureText(name).width / 2, true);
+        const half = ink.measureText(name).width / 2;
+        const isFree = (down) => write(name, space.x(x), space.y(y) + down, -half, false, true);
+        if (!off.has(at)) [0, 20, -20, 40].some(isFree); // the legend has it, too
       });
     }
     ink.font = `12px ${style.fontFamily}`;

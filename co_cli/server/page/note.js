@@ -1,14 +1,15 @@
 // One note: read it, see its links and its history, forget it. edit.js edits it.
 
 import { del, get, mayWrite, part, post, put, sample } from "./api.js";
-import { badge, bare, count, dialog, html, icon, inTurn, light, menuButton, noteLink, notePath, nothing, once, problem,
-  render, showBody, when, withCode } from "./parts.js";
+import { badge, bare, closeDialog, count, dialog, html, icon, inTurn, light, menuButton, nameOf, noteLink, notePath,
+  nothing, once, problem, render, showBody, when, withCode } from "./parts.js";
 import { findHeading } from "./prose.js";
 import { hoverCards } from "./hover-card.js";
 import { forgetNote, rememberNote } from "./store.js";
 
 const LINES = /^#L(\d+)(?:-L?(\d+))?(?:~\w{4})?$/;
 const WRITTEN = { user: "written by you", agent: "written by an agent", web: "from the web", import: "imported" };
+const MOST = 1000; // notes that link to one
 const size = (bytes) => bytes > 0 ? `+${bytes}` : `${bytes}`;
 
 const diffLine = (line) => html`<span class=${{ "+": "added", "-": "removed", "@": "soft" }[line[0]] ?? ""}>${line}
@@ -16,7 +17,8 @@ const diffLine = (line) => html`<span class=${{ "+": "added", "-": "removed", "@
 
 export async function open(main, context) {
   const { rest, query, session, signal, go, toast, setKeys, onChange } = context;
-  let ref = rest, opened = !sample.on, note, shown, past, backlinks = [], current, observer;
+  let ref = rest, opened = !sample.on, note, shown, past, backlinks = [], titles = new Map(), most = 10;
+  let current, observer;
 
   // -- reading
 
@@ -61,7 +63,10 @@ export async function open(main, context) {
       if (!sample.on) rememberNote({ ref, title: note.title, kind: note.source });
       drawBody();
       [past, backlinks] = await Promise.all(
-        [get(`/history/${part(ref)}`, {}, signal), get(`/backlinks/${part(ref)}`, {}, signal)]);
+        [get(`/history/${part(ref)}`, {}, signal), get(`/backlinks/${part(ref)}`, { limit: most }, signal)]);
+      const linked = note.links.map((one) => one.ref).filter(Boolean);
+      const found = linked.length && await get("/browse", { ref: linked, counts: false, limit: 500 }, signal);
+      titles = new Map((found?.notes ?? []).map((one) => [one.ref, one.title]));
       draw();
     } catch (error) {
       if (error.status !== 404) throw error;
@@ -90,9 +95,12 @@ export async function open(main, context) {
   async function compare(version, name) {
     const { diff, body } = await get(`/versions/${part(ref)}`, { version }, signal);
     const again = () => once(`again ${ref}`, async () => {
-      await put(`/notes/${part(ref)}`, { content: body, version: note.version });
-      document.querySelector("dialog[open]")?.close();
-      toast("Restored; the other text is in the trash");
+      const changed = "Not restored: this note was changed meanwhile. This is the text as it is now.";
+      const failed = (error) => error.status === 409 ? changed : error.message;
+      const text = await put(`/notes/${part(ref)}`, { content: body, version: note.version, keep: true })
+        .then(() => "Restored; the other text is in the trash", failed);
+      closeDialog();
+      toast(text);
       await load();
     });
     dialog(`From ${name} to now`, diff.length
@@ -100,6 +108,8 @@ export async function open(main, context) {
         ${shown.writable && !sample.on ? html`<p><button @click=${again}>Restore this version</button></p>` : nothing}`
       : html`<p>The text has not changed since.</p>`);
   }
+
+  const moreLinks = () => { most = MOST; return load(); };
 
   async function copy(text, what) {
     await navigator.clipboard.writeText(text);
@@ -142,7 +152,9 @@ export async function open(main, context) {
         : html`<p class="soft small">No note is linked with this one.</p>`}
       ${list("Linked from", backlinks.map((one) => html`<li>${noteLink(one.ref, one.title)}
         ${one.line ? html`<p class="soft small">${one.line}</p>` : nothing}</li>`))}
-      ${list("Links to", out.map((one) => html`<li>${noteLink(one.ref, one.target)}</li>`))}
+      ${note.linked_from.length > most && most < MOST ? html`<button class="quiet small" @click=${moreLinks}>
+        Show all ${note.linked_from.length}</button>` : nothing}
+      ${list("Links to", out.map((one) => html`<li>${noteLink(one.ref, titles.get(one.ref) ?? one.target)}</li>`))}
       ${list("Named in", note.mentions.map((one) => html`<li>${noteLink(one.ref, one.title)}</li>`))}
       ${list("Broken links", broken.map((one) => html`<li class="soft">${one.target}
         ${mayWrite() && !/\.\w{1,8}$/.test(one.target)
@@ -170,8 +182,9 @@ export async function open(main, context) {
       <span class="small">hit ${at + 1} of ${refs.length}</span>${step(at + 1, "Next hit", "›")}</span>`;
   };
 
-  const change = (one) => html`<li>${when(one.at)} <strong>${one.what}</strong>
-    <span class="soft">${[one.front_end && `by ${one.front_end}`, one.author, one.grew && `${size(one.grew)} bytes`,
+  const change = (one) => html`<li>${when(one.at)} <strong>${one.what === "seen" ? "first seen" : one.what}</strong>
+    <span class="soft">${[one.front_end && `by ${nameOf(one.front_end)}`, one.author,
+      one.grew && `${size(one.grew)} bytes`,
       one.lines_added !== null && `+${one.lines_added} −${one.lines_deleted} lines`,
       one.before && `from ${one.before}`].filter(Boolean).join(", ")}</span>
     ${one.source === "git"
@@ -184,7 +197,7 @@ export async function open(main, context) {
         history.recalled ? html`, last ${when(history.recalled)}` : nothing};
         opened ${count(history.opens, "time")}.</p>
       <ul class="plain small">${history.changes.map(change)}
-        ${copies.map((path) => html`<li>Kept in the trash
+        ${copies.map(({ path, at }) => html`<li>Text until ${when(at)}
           <button class="quiet small" @click=${() => compare(path, "the kept text")}>Compare</button></li>`)}</ul>
       ${history.left_out.map((text) => html`<p class="small warn">${text}</p>`)}</section>`;
   };
@@ -195,6 +208,8 @@ export async function open(main, context) {
       <p class="soft small path" title=${note.path}>${inVault(note.path)}</p>
       <h1 title=${note.title}>${note.title}</h1></div>
     <div class="row">${hits()}
+      ${note.source === "conversation" || ref.startsWith("checkpoint:")
+        ? html`<a class="button" href="/conversation/${part(ref)}">Read as a chat</a>` : nothing}
       ${shown.writable && !sample.on ? html`<button @click=${startEdit} title="Edit (e)">Edit</button>` : nothing}
       ${navigator.clipboard ? html`
         <button title="Copy link" aria-label="Copy link"

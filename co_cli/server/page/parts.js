@@ -7,6 +7,15 @@ import { icon } from "./icons.js";
 export { light, showBody } from "./prose.js";
 export { html, icon, keyed, nothing, render, repeat, svg };
 
+// Loads the style of a view, once.
+const styles = {};
+export function style(module) {
+  return styles[module] ??= new Promise((done) => {
+    const href = new URL(`${module}.css`, import.meta.url), link = document.createElement("link");
+    document.head.append(Object.assign(link, { rel: "stylesheet", href, onload: done, onerror: done }));
+  });
+}
+
 // A ref without its lines.
 export const bare = (ref) => ref.replace(/#L\d+(-L?\d+)?(~\w{4})?$/, "");
 
@@ -32,6 +41,17 @@ export function when(time) {
   const text = unit === "second" ? "just now" : relative.format(Math.round(ago / size), unit);
   return html`<time datetime=${date.toISOString()} title=${date.toLocaleString()}>${text}</time>`;
 }
+
+// Who asked or saved, in words.
+export const FRONT_ENDS = {
+  "claude-code": "Claude Code", codex: "Codex", gemini: "Gemini CLI", qwen: "Qwen Code", opencode: "opencode",
+  mcp: "Agent over MCP", agent: "Agent",
+  chat: "co chat", cli: "command line", web: "this page", file: "edited file", python: "Python",
+};
+export const nameOf = (frontEnd) => {
+  const [base, who] = frontEnd.split(":");
+  return (FRONT_ENDS[base] ?? base) + (who ? ` · ${who}` : "");
+};
 
 // One bar per signal: {"words": 0.4, "meaning": 0.7}. CSP forbids style attributes, so the width is a property.
 export const bars = (signals) => html`<ul class="bars">${Object.entries(signals ?? {}).map(

@@ -16,22 +16,17 @@ const VERDICTS = { found: ["weak", "Only weak matches."], absent: ["absent", "No
 const thumb = (way = "") => svg`<svg class="icon thumb ${way}" viewBox="0 0 24 24" aria-hidden="true">
   <path d="M7 11v9H4v-9zm0 0 4-8c2 0 3 1 3 3v4h5c1 0 2 1 2 2l-1 6c0 1-1 2-2 2H7"/></svg>`;
 
-// The snippet as text, without Markdown, with its marks. Marks count letters and not UTF-16 units.
-const FROM = "\ue000", TO = "\ue001";
+// The snippet with its marks, which count letters and not UTF-16 units.
 function marked({ snippet, marks }) {
-  const letters = [...snippet.replace(/[\ue000\ue001]/g, "")];
-  for (const [first, last] of marks ?? []) {
-    letters[first] = FROM + letters[first];
-    letters[last - 1] += TO;
-  }
-  const text = letters.join("")
-    .replace(/!?\[\[(?:[^\]|]*\|)?([^\]]*)\]\]/g, "$1").replace(/!?\[([^\][]*)\]\([^)\s]*\)?/g, "$1")
-    .replace(/\*\*|__|==|~~|`|\[\[|\]\]|\[\^[^\]]*\]/g, "").replace(/(^|\s)(?:#{1,6}|[-*+>]|\[[ xX]\])(?=\s)/g, "$1")
-    .replace(/<\/?[a-z][^<>]*>/gi, "");
-  return text.split(FROM).map((one, at) => {
-    const [lit, rest] = one.split(TO);
-    return at ? html`<mark>${lit}</mark>${rest}` : one;
+  const letters = [...snippet], SIGNS = /(^|\s)(?:#{1,6}|[-*+>]|\[[ xX]\])(?=\s)/g; // of lines that are one now
+  const text = (from, to) => letters.slice(from, to).join("").replace(SIGNS, "$1");
+  let end = 0;
+  const lit = (marks ?? []).map(([from, to]) => {
+    const before = text(end, from);
+    end = to;
+    return html`${before}<mark>${text(from, to)}</mark>`;
   });
+  return [...lit, text(end)];
 }
 
 function explained(found) {
@@ -217,8 +212,8 @@ export async function open(main, { query, session, signal, go, toast, setKeys, o
       return html`${badge("filtered", "warn")} N${unmatched.slice(1)}. ${without(named.length ? named : names)}`;
     }
     if (found.state === "found" && !found.hits[0]?.weak) {
-      const took = `${Math.round(found.took_ms)} ms`;
-      return html`${badge("found", "good")} <span class="soft">${searched}${sure} · ${took}</span>`;
+      const took = `in ${Math.round(found.took_ms)} ms`;
+      return html`${badge("found", "good")} <span class="soft" title=${took}>${searched}${sure}</span>`;
     }
     const [word, text] = VERDICTS[found.state], writing = `/note/?title=${encodeURIComponent(asked.q)}`;
     return html`${badge(word, "warn")} ${text} <span class="soft">${searched}${sure}</span>

@@ -1,0 +1,248 @@
+"""Sign-in to `co serve` with OpenID Connect, besides tokens: the groups of a person say what they may do.
+
+The page signs in by the authorization code flow with PKCE. Nothing is stored: what belongs to one sign-in is in a
+signed cookie until the provider sends the person back, and a session is a signed text that says who has which role
+until when. Every server of a team has the client's secret, and so the key. MCP clients may send an access token of the
+same provider, if it is a signed JWT for this server.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+import re
+import secrets
+import time
+from collections.abc import Awaitable, Mapping
+from typing import Any, TypeVar, cast
+
+import httpx2
+from authlib.common.errors import AuthlibBaseError
+from authlib.integrations.httpx_client import AsyncOAuth2Client
+from joserfc import jwt
+from joserfc.errors import JoseError
+from joserfc.jwk import KeySet, OctKey
+
+from co_cli.access import ROLES, Role, Token
+from co_cli.errors import InvalidInputError
+from co_cli.logbook import logger
+from co_cli.settings import Settings
+
+Answer = TypeVar("Answer")
+log = logger("server")
+ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "Ed25519", "EdDSA"]
+"""How a provider may sign: never with a key that a client has, too."""
+OWN_ALGORITHM, OWN_ISSUER = "HS256", "co"
+ENDPOINTS = ("authorization_endpoint", "token_endpoint", "jwks_uri")
+SCOPE = "openid profile email"
+NAME_CLAIMS = ("email", "preferred_username", "sub")
+"""Whose name is recorded with what a person saves: the first of these."""
+SIGN_IN_SECONDS, CODE_SECONDS, SESSION_SECONDS = 600, 60, 8 * 3_600
+"""How long a sign-in may take, its result waits for the page, and a person stays signed in."""
+METADATA_SECONDS, KEYS_SECONDS, AGAIN_SECONDS = 3_600.0, 60.0, 2.0
+"""How long the provider's metadata and keys are good for, how often keys are fetched for a text that none fits, and
+when a provider that was away is asked for them again."""
+LEEWAY = 60
+PROVIDER_SECONDS = 5.0
+"""For all that a sign-in asks of the provider: a stranger's connection is closed after ten seconds."""
+NONSENSE = (JoseError, ValueError, TypeError, KeyError, AttributeError)
+"""What texts raise that nobody signed, and answers that are not what OpenID Connect says."""
+NOT_IN_A_NAME = re.compile(r"[^\w.@-]")
+SECRET = "CO_OIDC_SECRET"
+"""The variable with the client's secret."""
+
+
+class SignInError(Exception):
+    """Why somebody cannot sign in, on one line, for that person."""
+
+    def __init__(self, message: str, status: int = 403) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class OpenId:
+    """One provider, for one vault."""
+
+    def __init__(self, settings: Settings, secret: str, vault: str) -> None:
+        if not settings.oidc_issuer or not settings.oidc_client or not secret:
+            raise InvalidInputError(f"sign-in with OpenID Connect needs oidc_issuer, oidc_client and {SECRET}")
+        self.issuer, self._client_id, self._secret = settings.oidc_issuer, settings.oidc_client, secret
+        self._claim, self._roles, self._vault = settings.oidc_claim, _roles(settings.oidc_groups), vault
+        self._key = OctKey.import_key(hashlib.sha256(f"co session {vault} {secret}".encode()).digest())
+        self._metadata: dict[str, Any] = {}
+        self._keys: KeySet | None = None
+        self._asked_at = self._keys_at = -METADATA_SECONDS
+        self._fetching = asyncio.Lock()
+
+    # -- the page ------------------------------------------------------------------------------------------------------
+
+    async def begin(self, back: str) -> tuple[str, str]:
+        """Where to send a person who wants to sign in, and the cookie for their browser. `back`: where they return."""
+        endpoint = (await self._asked(self._provider()))["authorization_endpoint"]
+        state, nonce, verifier = (secrets.token_urlsafe(48) for _ in range(3))
+        async with self._client(back) as client:
+            url, _ = client.create_authorization_url(endpoint, state=state, nonce=nonce, code_verifier=verifier)
+        return url, self._sign("sign-in", SIGN_IN_SECONDS, state=state, nonce=nonce, verifier=verifier)
+
+    async def finish(self, answer: Mapping[str, str], cookie: str, back: str) -> str:
+        """A code that the page exchanges for a session, once the provider has sent the person back."""
+        if "code" not in answer:
+            raise SignInError(f"The provider refused the sign-in: {answer.get('error', 'no reason was given')[:200]}")
+        kept = self._read("sign-in", cookie)
+        if kept is None or not hmac.compare_digest(answer.get("state", "").encode(), kept["state"].encode()):
+            raise SignInError("This sign-in was not begun in this browser, or took too long: begin again.")
+        claims = await self._asked(self._exchange(answer["code"], kept, back))
+        if claims is None:
+            raise SignInError("The provider's answer is not valid: it is expired, or signed or made for somebody else.")
+        token = self._caller(claims)
+        if token is None:
+            log.warning("%s wanted to sign in, and is in no group that may", _name(claims))
+            raise SignInError(f"{_name(claims)} is in none of the groups that may use these notes.")
+        log.info("%s signed in, with the role %s", token.name, token.role)
+        return self._sign("code", CODE_SECONDS, name=token.name, role=token.role)
+
+    def exchange(self, code: str) -> str | None:
+        """A session for the code."""
+        known = self._read("code", code)
+        return self._sign("session", SESSION_SECONDS, name=known["name"], role=known["role"]) if known else None
+
+    # -- requests ------------------------------------------------------------------------------------------------------
+
+    async def caller(self, secret: str, resource: str) -> Token | None:
+        """Who has this session, or this access token for the resource. A provider that is away makes no difference."""
+        if secret.count(".") != 2:
+            return None
+        if known := self._read("session", secret):
+            return Token(known["name"], known["role"], self._vault)
+        try:
+            claims = await self._asked(self._claims(secret, resource))
+        except SignInError:
+            return None
+        return self._caller(claims) if claims else None
+
+    async def _exchange(self, code: str, kept: Mapping[str, Any], back: str) -> Mapping[str, Any] | None:
+        """What the provider says about the person who came back with this code."""
+        endpoint = (await self._provider())["token_endpoint"]
+        try:
+            async with self._client(back) as client:
+                given = await client.fetch_token(endpoint, code=code, code_verifier=kept["verifier"])
+        except httpx2.HTTPError:
+            raise _away() from None
+        except (AuthlibBaseError, ValueError) as error:
+            raise SignInError(f"The provider refused the sign-in: {str(error)[:200]}") from None
+        return await self._claims(given.get("id_token") or "", self._client_id, kept["nonce"])
+
+    # -- inside --------------------------------------------------------------------------------------------------------
+
+    def _caller(self, claims: Mapping[str, Any]) -> Token | None:
+        given: Any = claims.get(self._claim) or []
+        groups = {str(group) for group in cast("list[object]", given if isinstance(given, list) else [given])}
+        roles: list[Role] = [role for group, role in self._roles if group in groups or group == "*"]
+        return Token(_name(claims), max(roles, key=ROLES.index), self._vault) if roles else None
+
+    async def _claims(self, text: str, audience: str, nonce: str | None = None) -> Mapping[str, Any] | None:
+        """What the provider says in a text that it signed for this audience; None if it is not valid."""
+        issuer, exactly = self.issuer, {"essential": True}
+        rules: dict[str, Any] = {"iss": {**exactly, "value": issuer}, "aud": {**exactly, "value": audience}}
+        if nonce is not None:
+            rules["nonce"] = {**exactly, "value": nonce}
+        registry = jwt.JWTClaimsRegistry(leeway=LEEWAY, exp={"essential": True}, sub={"essential": True}, **rules)
+        for fresh in (False, True):  # it may have a new key
+            keys = await self._provider_keys(fresh)
+            try:
+                claims = jwt.decode(text, keys, algorithms=ALGORITHMS).claims
+                registry.validate(claims)
+            except NONSENSE:
+                continue
+            return claims
+        return None
+
+    async def _asked(self, answer: Awaitable[Answer]) -> Answer:
+        """What the provider answers in time. One that answers nonsense is as good as away."""
+        try:
+            async with asyncio.timeout(PROVIDER_SECONDS):
+                return await answer
+        except (TimeoutError, httpx2.InvalidURL, *NONSENSE):
+            raise _away() from None
+
+    async def _provider(self) -> dict[str, Any]:
+        if not self._metadata or time.monotonic() - self._asked_at > METADATA_SECONDS:
+            found = await self._get(f"{self.issuer.rstrip('/')}/.well-known/openid-configuration")
+            if found.get("issuer") != self.issuer:
+                raise SignInError(
+                    f"The provider calls itself {str(found.get('issuer'))[:200]}: correct oidc_issuer.", 503
+                )
+            if not all(isinstance(found.get(name), str) for name in ENDPOINTS):
+                raise _away()
+            self._metadata, self._asked_at = found, time.monotonic()
+        return self._metadata
+
+    async def _provider_keys(self, fresh: bool) -> KeySet:
+        """Those it signs with. Anybody can send a text that no key fits, so they are not fetched for each."""
+        async with self._fetching:
+            age = time.monotonic() - self._keys_at
+            if self._keys is None or (fresh and age > KEYS_SECONDS) or age > METADATA_SECONDS:
+                if self._keys is None and age < AGAIN_SECONDS:
+                    raise _away()
+                self._keys_at = time.monotonic()
+                found = await self._get((await self._provider())["jwks_uri"])
+                self._keys = KeySet.import_key_set(cast("Any", found))
+            return self._keys
+
+    async def _get(self, url: str) -> dict[str, Any]:
+        try:
+            async with httpx2.AsyncClient(timeout=PROVIDER_SECONDS) as client:
+                answer = (await client.get(url)).raise_for_status()
+                return cast("dict[str, Any]", answer.json())
+        except (httpx2.HTTPError, ValueError):
+            raise _away() from None
+
+    def _client(self, back: str) -> Any:
+        return AsyncOAuth2Client(
+            self._client_id,
+            self._secret,
+            scope=SCOPE,
+            redirect_uri=back,
+            code_challenge_method="S256",
+            timeout=PROVIDER_SECONDS,
+        )
+
+    def _sign(self, kind: str, seconds: int, **about: str) -> str:
+        claims = {"iss": OWN_ISSUER, "aud": kind, "exp": int(time.time()) + seconds, **about}
+        return jwt.encode({"alg": OWN_ALGORITHM}, claims, self._key)
+
+    def _read(self, kind: str, text: str) -> dict[str, Any] | None:
+        """What a text of this kind says; None if this vault's servers did not sign it, or it is expired."""
+        registry = jwt.JWTClaimsRegistry(
+            iss={"essential": True, "value": OWN_ISSUER},
+            aud={"essential": True, "value": kind},
+            exp={"essential": True},
+        )
+        try:
+            claims = jwt.decode(text, self._key, algorithms=[OWN_ALGORITHM]).claims
+            registry.validate(claims)
+        except NONSENSE:
+            return None
+        return claims
+
+
+def _away() -> SignInError:
+    return SignInError("The sign-in provider does not answer: try again, or use a token.", 503)
+
+
+def _roles(groups: tuple[str, ...]) -> list[tuple[str, Role]]:
+    found: list[tuple[str, Role]] = []
+    for entry in groups:
+        group, _, role = entry.rpartition("=")
+        if not group or role not in ROLES:
+            raise InvalidInputError(f"oidc_groups: {entry!r} is not GROUP=ROLE, with read, write or admin as the role")
+        found.append((group.strip(), role))
+    return found
+
+
+def _name(claims: Mapping[str, Any]) -> str:
+    """As a token's name may be."""
+    claims = claims if claims.get("email_verified") is True else {**claims, "email": ""}
+    said = next(str(claims[claim]) for claim in NAME_CLAIMS if claims.get(claim))
+    return NOT_IN_A_NAME.sub("-", said)[:40]

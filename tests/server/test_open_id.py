@@ -1,0 +1,339 @@
+"""Sign-in to `co serve` with a real OpenID Connect provider on this machine, which may also lie, or be away."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import flask
+import httpx2
+import pytest
+from joserfc import jwt
+from joserfc.jwk import RSAKey
+from oidc_provider_mock import User, app
+from werkzeug.serving import make_server
+
+from co_cli.errors import InvalidInputError
+from co_cli.knowledge_base import KnowledgeBase
+from co_cli.server import open_id
+from co_cli.server.access_tokens import AccessTokens
+from co_cli.server.open_id import OpenId
+from co_cli.server.routes import API
+from tests.command import Co
+from tests.server.browser import PATIENCE, inspect
+from tests.server.conftest import Server, client, serving, token
+from tests.vault import Vault
+
+CLIENT, SECRET = "co-notes", "the secret of the client"
+GROUPS = ("readers=read", "writers=write", "ops=admin")
+JUNK = [
+    f"{base64.urlsafe_b64encode(head).rstrip(b'=').decode()}.e30.x"
+    for head in (b'{"alg":"HS256","crit":1}', b'["alg"]', b"7", b'{"alg":"none"}', b'{"alg":"RS256","kid":7}')
+]
+"""Texts that look like signed ones, and that nobody signed."""
+PEOPLE = [
+    User(sub="mara", claims={"email": "mara@example.org", "email_verified": True, "groups": ["writers", "all"]}),
+    User(sub="jon", claims={"email": "jon@example.org", "email_verified": False, "groups": ["readers", "ops"]}),
+    User(sub="ida", claims={"groups": "readers"}),
+    User(sub="nils", claims={"email": "nils@example.org", "email_verified": True, "groups": ["others"]}),
+]
+
+
+class Provider:
+    """One that tells the truth unless `lie` changes what it signs."""
+
+    def __init__(self) -> None:
+        made: Any = app(require_nonce=True, user_claims=PEOPLE)
+        made.after_request(self._answer)
+        made.before_request(self._hang)
+        self.server = make_server("127.0.0.1", 0, made, threaded=True)
+        self.issuer = f"http://127.0.0.1:{self.server.server_port}"
+        self.lie: Callable[[dict[str, Any]], str] | None = None
+        self.key: RSAKey | None = None
+        self.verifiers: list[str] = []
+        self.nonsense = ""
+        self.hangs = threading.Event()
+        self._thread = threading.Thread(target=self.server.serve_forever, args=(0.05,))
+        self._thread.start()
+
+    def sign(self, key: RSAKey | None = None, **claims: Any) -> str:
+        """A text signed with the provider's own key, or another one that has the same name."""
+        assert self.key is not None
+        signed = {"iss": self.issuer, "sub": "mara", "exp": int(time.time()) + 60, **claims}
+        return jwt.encode({"alg": "RS256", "kid": self.key.kid}, signed, key or self.key)
+
+    def close(self) -> None:
+        if self._thread.is_alive():
+            self.server.shutdown()
+            self._thread.join(PATIENCE)
+            self.server.server_close()
+
+    def _hang(self) -> None:
+        if self.hangs.is_set():
+            time.sleep(2)
+
+    def _answer(self, response: Any) -> Any:
+        if self.nonsense:
+            response.set_data(self.nonsense)
+            return response
+        stored: Any = flask.g.oidc_provider_mock_storage
+        self.key = RSAKey.import_key(stored.jwk.as_dict(is_private=True))
+        if flask.request.path == "/oauth2/token":
+            self.verifiers.append(flask.request.form["code_verifier"])
+            said = response.get_json()
+            if self.lie and "id_token" in said:
+                claims = jwt.decode(said["id_token"], self.key).claims
+                response.set_data(flask.json.dumps({**said, "id_token": self.lie(claims)}))
+        return response
+
+
+@pytest.fixture
+def provider() -> Iterator[Provider]:
+    made = Provider()
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+def open_id_of(kb: KnowledgeBase, provider: Provider, vault: str = "", **other: Any) -> OpenId:
+    set_up = {"oidc_issuer": provider.issuer, "oidc_client": CLIENT, "oidc_groups": GROUPS, **other}
+    return OpenId(replace(kb.settings, **set_up), SECRET, vault or AccessTokens.of(kb.vault).vault)
+
+
+@pytest.fixture
+def team(vault: Vault, kb: KnowledgeBase, provider: Provider) -> Iterator[Server]:
+    vault.write("memories/oak.md", "Oaks live long.")
+    kb.sync()
+    with serving(kb, AccessTokens.of(kb.vault), open_id_of(kb, provider)) as server:
+        yield server
+
+
+@contextmanager
+def browser(team: Server) -> Iterator[httpx2.Client]:
+    """Without a token; it keeps cookies."""
+    with httpx2.Client(base_url=team.url, verify=False, timeout=PATIENCE) as one:
+        yield one
+
+
+def to_provider(team: Server, one: httpx2.Client, sub: str) -> str:
+    """Begin a sign-in, and say at the provider who it is; returns where the provider sends the browser."""
+    begun = one.get("/sign-in")
+    assert begun.status_code == 303, begun.text
+    with httpx2.Client(verify=False, timeout=PATIENCE) as outside:
+        answer = outside.post(begun.headers["location"], data={"sub": sub} if sub else {"action": "deny"})
+    assert answer.status_code == 302, answer.text
+    back = answer.headers["location"]
+    assert back.startswith(f"{team.url}/sign-in/callback?")
+    return back
+
+
+def sign_in(team: Server, sub: str) -> str:
+    """The session of this person."""
+    with browser(team) as one:
+        done = one.get(to_provider(team, one, sub))
+        assert done.status_code == 303, done.text
+        assert "co-sign-in" not in one.cookies
+        page, _, code = done.headers["location"].partition("#code=")
+        assert page == "/", "the code is in the fragment, which no request has"
+        return str(one.post(f"{API}/session", json={"code": code}).json()["token"])
+
+
+def refused(team: Server, sub: str) -> str:
+    """Why this person cannot sign in."""
+    with browser(team) as one:
+        done = one.get(to_provider(team, one, sub))
+        assert (done.status_code, done.headers["content-type"]) == (403, "text/plain; charset=utf-8"), done.text
+        return done.text
+
+
+def test_the_groups_of_a_person_say_what_they_may_do(team: Server) -> None:
+    for sub, name, role in (("mara", "mara@example.org", "write"), ("jon", "jon", "admin"), ("ida", "ida", "read")):
+        with client(team, sign_in(team, sub)) as asking:
+            assert asking.get(f"{API}/session").json()["role"] == role
+            saved = asking.post(f"{API}/notes", json={"content": f"{sub} knows elms."})
+            assert saved.status_code == (403 if role == "read" else 200)
+            if role != "read":
+                changes = asking.get(f"{API}/history/{saved.json()['ref']}").json()["history"]["changes"]
+                assert changes[0]["front_end"] == f"web:{name}", "an address that is not verified is not used"
+    assert refused(team, "nils") == "nils@example.org is in none of the groups that may use these notes.\n"
+
+
+def test_everybody_who_can_sign_in_may_read_if_the_operator_says_so(
+    vault: Vault, kb: KnowledgeBase, provider: Provider
+) -> None:
+    wide = open_id_of(kb, provider, oidc_groups=("*=read", "ops=admin"))
+    with serving(kb, AccessTokens.of(kb.vault), wide) as server:
+        for sub, role in (("nils", "read"), ("jon", "admin")):
+            with client(server, sign_in(server, sub)) as asking:
+                assert asking.get(f"{API}/session").json()["role"] == role
+
+
+def test_a_sign_in_uses_pkce_and_belongs_to_one_browser(team: Server, provider: Provider) -> None:
+    with browser(team) as one, browser(team) as other:
+        begun = one.get("/sign-in")
+        asked = parse_qs(urlsplit(begun.headers["location"]).query)
+        assert asked["code_challenge_method"] == ["S256"]
+        assert "httponly" in begun.headers["set-cookie"].lower()
+        assert "samesite=lax" in begun.headers["set-cookie"].lower()
+        back = to_provider(team, one, "mara")
+        for stranger in (other, client(team, "")):
+            assert stranger.get(back).text.startswith("This sign-in was not begun in this browser")
+        other.get("/sign-in")
+        assert other.get(back).status_code == 403, "it has a cookie of another sign-in"
+        assert provider.verifiers == []
+        assert one.get(back).status_code == 303
+        assert one.get(back).status_code == 403, "a second time"
+    assert len(provider.verifiers) == 1
+
+
+def test_the_verifier_is_the_one_of_the_challenge(team: Server, provider: Provider) -> None:
+    with browser(team) as one:
+        begun = one.get("/sign-in")
+        challenge = parse_qs(urlsplit(begun.headers["location"]).query)["code_challenge"][0]
+        with httpx2.Client(verify=False, timeout=PATIENCE) as outside:
+            back = outside.post(begun.headers["location"], data={"sub": "mara"}).headers["location"]
+        assert one.get(back).status_code == 303
+    digest = hashlib.sha256(provider.verifiers[0].encode()).digest()
+    assert base64.urlsafe_b64encode(digest).rstrip(b"=").decode() == challenge
+
+
+def test_who_is_refused_by_the_provider_is_told_so(team: Server) -> None:
+    assert refused(team, "") == "The provider refused the sign-in: access_denied\n"
+
+
+@pytest.mark.parametrize(
+    "lie",
+    [
+        pytest.param({"exp": int(time.time()) - 3_600}, id="expired"),
+        pytest.param({"iss": "https://elsewhere.example"}, id="another issuer"),
+        pytest.param({"aud": "another-client"}, id="another audience"),
+        pytest.param({"nonce": "of another sign-in"}, id="another nonce"),
+        pytest.param({"sub": ""}, id="nobody"),
+    ],
+)
+def test_what_the_provider_signed_for_something_else_is_refused(
+    team: Server, provider: Provider, lie: dict[str, Any]
+) -> None:
+    provider.lie = lambda claims: provider.sign(**{**claims, **lie})
+    assert refused(team, "mara").startswith("The provider's answer is not valid")
+
+
+def test_what_somebody_else_signed_is_refused(team: Server, provider: Provider) -> None:
+    forger = RSAKey.generate_key(2048)
+    provider.lie = lambda claims: provider.sign(forger, **claims)
+    assert refused(team, "mara").startswith("The provider's answer is not valid")
+    provider.lie = lambda claims: jwt.encode({"alg": "none"}, claims, forger, algorithms=["none"])
+    assert refused(team, "mara").startswith("The provider's answer is not valid")
+
+
+def test_a_provider_that_is_away_stops_sign_ins_and_nothing_else(
+    team: Server, provider: Provider, kb: KnowledgeBase
+) -> None:
+    session, secret = sign_in(team, "mara"), token(kb, "read")
+    access = team.site.access
+    provider.close()
+    access.open_id._asked_at = -1e9  # type: ignore # as an hour later
+    for known in (session, secret):
+        with client(team, known) as asking:
+            assert asking.get(f"{API}/search", params={"q": "oaks"}).status_code == 200
+    with browser(team) as one:
+        answer = one.get("/sign-in")
+        assert (answer.status_code, answer.text) == (
+            503,
+            "The sign-in provider does not answer: try again, or use a token.\n",
+        )
+        for junk in ("a.b.c", *JUNK):
+            assert one.get(f"{API}/session", headers={"Authorization": f"Bearer {junk}"}).status_code == 401
+
+
+@pytest.mark.parametrize("said", ["[]", "{}", '{"issuer": 1}', "nonsense", '{"issuer": "ISSUER", "jwks_uri": 7}'])
+def test_a_provider_that_answers_nonsense_is_as_good_as_away(team: Server, provider: Provider, said: str) -> None:
+    provider.nonsense = said.replace("ISSUER", provider.issuer)
+    with browser(team) as one:
+        answer = one.get("/sign-in")
+        assert (answer.status_code, answer.headers["content-type"]) == (503, "text/plain; charset=utf-8"), answer.text
+        for junk in JUNK:
+            assert one.get(f"{API}/session", headers={"Authorization": f"Bearer {junk}"}).status_code == 401
+            assert one.post(f"{API}/session", json={"code": junk}).status_code == 403
+
+
+def test_a_provider_that_hangs_stops_a_sign_in_in_time(
+    team: Server, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(open_id, "PROVIDER_SECONDS", 0.5)
+    provider.hangs.set()
+    with browser(team) as one:
+        assert one.get("/sign-in").status_code == 503
+
+
+def test_a_session_is_of_one_vault_and_cannot_be_made_up(
+    team: Server, kb: KnowledgeBase, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = sign_in(team, "ida")
+    other = open_id_of(kb, provider, vault="diary")
+    head, body, signature = session.split(".")
+    claims = base64.urlsafe_b64decode(body + "==").replace(b'"read"', b'"admin"')
+    forged = base64.urlsafe_b64encode(claims).rstrip(b"=").decode()
+    with serving(kb, AccessTokens.of(kb.vault), other) as diary, client(diary, session) as stranger:
+        assert stranger.get(f"{API}/session").status_code == 401
+    for wrong in (f"{head}.{forged}.{signature}", f"{head}.{body}.", session[:-2]):
+        with client(team, wrong) as asking:
+            assert asking.get(f"{API}/session").status_code == 401
+    now = time.time()
+    monkeypatch.setattr(time, "time", lambda: now + 9 * 3_600)
+    with client(team, session) as asking:
+        assert asking.get(f"{API}/session").status_code == 401, "the next day"
+
+
+def test_mcp_clients_learn_of_the_provider_and_may_use_its_access_tokens(team: Server, provider: Provider) -> None:
+    sign_in(team, "mara")
+    with browser(team) as one:
+        challenge = one.post("/mcp", json={}).headers["www-authenticate"]
+        assert f'resource_metadata="{team.url}/.well-known/oauth-protected-resource/mcp"' in challenge
+        about = one.get("/.well-known/oauth-protected-resource/mcp").json()
+    assert (about["resource"], about["authorization_servers"]) == (f"{team.url}/mcp", [provider.issuer])
+    given = provider.sign(aud=about["resource"], groups=["writers"])
+    with client(team, given) as asking:
+        assert asking.get(f"{API}/session").json()["role"] == "write"
+    for wrong in (
+        provider.sign(aud=CLIENT, groups=["writers"]),
+        provider.sign(aud=about["resource"], groups=["others"]),
+        provider.sign(aud=about["resource"], groups=["writers"], exp=int(time.time()) - 3_600),
+        provider.sign(RSAKey.generate_key(2048), aud=about["resource"], groups=["writers"]),
+    ):
+        with client(team, wrong) as asking:
+            assert asking.get(f"{API}/session").status_code == 401
+
+
+def test_a_person_signs_in_on_the_page(team: Server, open_page: Callable[[str], Any], provider: Provider) -> None:
+    page = open_page(team.url)
+    page.wait_for_selector("text=Sign in with your organization")
+    inspect(page, "sign-in-elsewhere")
+    page.click("text=Sign in with your organization")
+    page.wait_for_url(f"{provider.issuer}/**")
+    page.click("button:has-text('ida')")
+    page.wait_for_selector("note-card a")
+    assert page.url == f"{team.url}/"
+    assert page.locator("text=New").count() == 0, "a reader writes nothing"
+    page.problems.clear()  # Chromium logs the 401, and requests to the provider
+
+
+def test_a_server_that_lacks_a_part_says_which(
+    co: Co, kb: KnowledgeBase, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CO_OIDC_ISSUER", provider.issuer)
+    wrong = co("serve", "--port", "0")
+    assert (wrong.code, wrong.err) == (
+        2,
+        "co: sign-in with OpenID Connect needs oidc_issuer, oidc_client and CO_OIDC_SECRET\n",
+    )
+    with pytest.raises(InvalidInputError, match="'writers:write' is not GROUP=ROLE"):
+        open_id_of(kb, provider, oidc_groups=("writers:write",))

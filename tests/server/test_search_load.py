@@ -1,0 +1,145 @@
+"""Many clients that search at once get the answers that each would get alone."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import socket
+import socketserver
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from itertools import cycle
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from co_cli.knowledge_base import KnowledgeBase
+from co_cli.paths import sample_vault
+from co_cli.server.routes import API
+from tests.server.browser import PATIENCE, wait_for
+from tests.server.conftest import token
+from tests.server.processes import Serving, serving
+from tests.team.conftest import team as team
+from tests.team.servers import Team, git
+
+CLIENTS, ASKED = 16, 12
+"""Each client asks each of the questions, in an order of its own."""
+
+
+def questions() -> list[str]:
+    """Those that words alone do not answer, so that the reader reads."""
+    lines = Path(sample_vault(), "questions.jsonl").read_text("utf-8").splitlines()
+    return [line["question"] for line in map(json.loads, lines) if line["kind"] == "paraphrase"][:ASKED]
+
+
+def answer(server: Serving, secret: str, asked: Sequence[str]) -> dict[str, Any]:
+    """What decides about an answer, of each question."""
+    found: dict[str, Any] = {}
+    with server.client(secret) as asking:
+        for question in asked:
+            result = asking.post(f"{API}/search", json={"q": question, "track": False}).json()
+            hits = [(hit["ref"], hit["score"], hit["signals"]) for hit in result["hits"]]
+            found[question] = (result["state"], result["confidence"], result["degraded"], result["meta"]["read"], hits)
+    return found
+
+
+def tokens(kb: KnowledgeBase) -> list[str]:
+    return [token(kb, "read", f"client-{number}") for number in range(CLIENTS)]
+
+
+def compare(environment: dict[str, str], secrets: Sequence[str]) -> None:
+    asked = questions()
+    with serving(environment) as server:
+        alone = answer(server, secrets[0], asked)
+    assert any(read for *_, read, _ in alone.values())
+    orders = [random.Random(number).sample(asked, len(asked)) for number in range(CLIENTS)]
+    with serving(environment) as server, ThreadPoolExecutor(CLIENTS) as clients:  # it knows no score yet
+        for together in clients.map(lambda one, order: answer(server, one, order), secrets, orders):
+            assert together == alone
+
+
+def test_sixteen_clients_get_the_same_hits_and_scores_as_one(tmp_path: Path, indexed_sample: Path) -> None:
+    vault, data = indexed_sample / "vault", tmp_path / "data"
+    shutil.copytree(indexed_sample / "data", data)
+    with KnowledgeBase.open(vault, data) as kb:
+        secrets = tokens(kb)
+    compare({"CO_VAULT": str(vault), "CO_DATA_DIR": str(data), "CO_KNOWLEDGE_READER": "small"}, secrets)
+
+
+@pytest.mark.postgres
+def test_sixteen_clients_of_a_team_get_the_same_hits_and_scores_as_one(team: Team) -> None:
+    shutil.copytree(sample_vault(), team.clone, dirs_exist_ok=True)
+    git(team.clone, "add", "--all")
+    git(team.clone, "commit", "--quiet", "-m", "The sample vault")
+    git(team.clone, "push", "--quiet")
+    secrets = tokens(team.server("one"))
+    team.close()
+    places = {"CO_VAULT": str(team.place / "one"), "CO_DATA_DIR": str(team.place / "one-data")}
+    compare({**places, "CO_ENGINE": team.address, "CO_KNOWLEDGE_READER": "small"}, secrets)
+
+
+@contextmanager
+def behind_one_address(servers: Sequence[Serving]) -> Iterator[str]:
+    """A proxy: each connection goes to the next server."""
+    ports = cycle([int(server.url.rpartition(":")[2]) for server in servers])
+
+    class Proxied(socketserver.BaseRequestHandler):
+        def handle(self) -> None:
+            with socket.create_connection(("127.0.0.1", next(ports)), PATIENCE) as server:
+                back = threading.Thread(target=pass_on, args=(server, self.request))
+                back.start()
+                pass_on(self.request, server)
+                back.join()
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Proxied) as proxy:
+        threading.Thread(target=proxy.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{proxy.server_address[1]}"
+        proxy.shutdown()
+
+
+def pass_on(source: socket.socket, target: socket.socket) -> None:
+    with suppress(OSError):
+        while data := source.recv(65_536):
+            target.sendall(data)
+        target.shutdown(socket.SHUT_WR)
+
+
+@pytest.mark.postgres
+def test_several_processes_with_one_folder_are_one_server_behind_a_proxy(team: Team) -> None:
+    one_folder = team.server("one")
+    secrets = [token(one_folder, "write", f"client-{number}") for number in range(4)]
+    team.close()
+    places = {"CO_VAULT": str(team.place / "one"), "CO_DATA_DIR": str(team.place / "one-data")}
+    environment, host = {**places, "CO_ENGINE": team.address}, ("--allow-host", "127.0.0.1")
+
+    def work(address: str, secret: str) -> list[str]:
+        """Save, and look for it at once. Each request is a new connection, so another process is asked."""
+        refs: list[str] = []
+        headers = {"Authorization": f"Bearer {secret}", "Connection": "close"}
+        for number in range(5):
+            with httpx2.Client(base_url=f"{address}{API}", headers=headers, verify=False, timeout=PATIENCE) as asking:
+                text = f"The gate of {secret[:8].lower()} opens at {number}."
+                saved = asking.post("/notes", json={"content": text}).json()
+                found = asking.post("/search", json={"q": text, "limit": 1}).json()
+                assert [hit["ref"] for hit in found["hits"]] == [saved["ref"]], found
+                refs.append(saved["ref"])
+        return refs
+
+    with (
+        serving(environment, arguments=host) as one,
+        serving(environment, arguments=host) as two,
+        behind_one_address((one, two)) as address,
+        ThreadPoolExecutor(len(secrets)) as clients,
+    ):
+        refs = [ref for found in clients.map(lambda secret: work(address, secret), secrets) for ref in found]
+        assert len({*refs}) == 20
+        assert all(sum(line.get("status") == 200 for line in server.lines) >= 10 for server in (one, two))
+        wait_for(lambda: not team.ask("select 1 from team.changes where not pushed limit 1"))
+        assert [server.traces() for server in (one, two)] == [[], []]
+    pushed = git(team.remote, "ls-tree", "-r", "--name-only", "HEAD").splitlines()
+    assert len([path for path in pushed if "the-gate-of" in path]) == 20

@@ -1,0 +1,55 @@
+"""The page of tokens, for admins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from co_cli.knowledge_base import KnowledgeBase
+from co_cli.server.access_tokens import AccessTokens
+from tests.server.browser import inspect, wait_for
+from tests.server.conftest import client, serving
+
+
+def test_an_admin_creates_rotates_and_revokes_a_token(sample: KnowledgeBase, open_page: Callable[[str], Any]) -> None:
+    tokens = AccessTokens.of(sample.vault)
+    with serving(sample, tokens) as server:
+        page = open_page(server.address)
+        page.goto(f"{server.url}/health")
+        page.click("a[href='/tokens']")
+        page.wait_for_selector("text=Nobody has a token yet.")
+        page.fill("input[name=name]", "mara")
+        page.select_option("select[name=role]", "write")
+        page.click("button:has-text('Create')")
+        first = page.inner_text("dialog code")
+        assert tokens.find(first) == tokens.all()[0]
+        page.keyboard.press("Escape")
+        inspect(page, "tokens")
+
+        page.fill("input[name=name]", "mara")
+        page.keyboard.press("Enter")
+        page.wait_for_selector("text=There is a token mara already")
+        page.problems.clear()  # Chromium logs the 400
+        page.click("button[aria-label='Rotate mara']")
+        page.wait_for_selector("dialog code")
+        second = page.inner_text("dialog code")
+        assert (tokens.find(first), bool(tokens.find(second))) == (None, True)
+        page.keyboard.press("Escape")
+        page.click("button[aria-label='Revoke mara']")
+        page.wait_for_selector("text=Nobody has a token yet.")
+        assert tokens.find(second) is None
+        page.click("text=Who changed what")
+        wait_for(lambda: "created the token mara (write)" in page.inner_text("main details"))
+        page.close()
+
+
+def test_others_do_not_see_it(sample: KnowledgeBase, open_page: Callable[[str], Any]) -> None:
+    tokens = AccessTokens.of(sample.vault)
+    secret, _ = tokens.create("write", "mara")
+    with serving(sample, tokens) as server:
+        page = open_page(f"{server.url}/health#code={secret}")
+        page.wait_for_selector("#settings")
+        assert page.locator("a[href='/tokens']").count() == 0
+        page.close()
+        with client(server, secret) as asking:
+            assert asking.get("/api/v1/tokens").status_code == 403

@@ -1,0 +1,73 @@
+"""A database that an older version made is upgraded by the first newer server, with everything that is in it."""
+
+from __future__ import annotations
+
+import hashlib
+from contextlib import closing
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from co_cli.errors import IndexUnavailableError
+from co_cli.index.postgres.postgres_engine import PostgresEngine
+from co_cli.team import schema
+from co_cli.team.schema import MIGRATIONS, PREPARE, connect_team
+from co_cli.team.team_tokens import TeamTokens
+from tests.postgres import new_database
+from tests.team.conftest import team as team
+from tests.team.servers import Team, git, keep
+
+pytestmark = pytest.mark.postgres
+FILES = sorted(MIGRATIONS.glob("*.sql"))
+SECRET = "a secret of the first version"
+ROWS = f"""
+insert into vaults (name, first_commit, commit) values ('notes', '{{first}}', '{{first}}');
+insert into tokens (hash, vault_id, name, role, created)
+values ('{hashlib.sha256(SECRET.encode()).hexdigest()}', 1, 'mara', 'write', '2026-11-01T09:00:00Z');
+insert into changes (vault_id, path, data, author, saved_at, version)
+values (1, 'memories/elm.md', 'Elms like water.', 'mara', 1793523600, 1);
+insert into audit (vault_id, moment, who, action, path, hash)
+values (1, 1793523600, 'mara', 'created', 'memories/elm.md', 'x')
+"""
+"""What the first version wrote. Every later one must read it: do not change it."""
+
+
+def made_by(version: int, first: str = "") -> str:
+    """A database with the schema of the version that had so many migrations, and with rows of the first one."""
+    address = new_database()
+    with closing(PostgresEngine(address)) as engine, engine.asking():
+        pass  # makes the role
+    with psycopg.connect(address) as connection:
+        connection.execute(PREPARE.encode())
+        connection.execute("set search_path = team")
+        for number, file in enumerate(FILES[:version]):
+            connection.execute(file.read_bytes())
+            connection.execute("insert into migrations values (%s, 0)", [file.name])
+            if number == 0:
+                connection.execute(ROWS.format(first=first).encode())
+    return address
+
+
+@pytest.mark.parametrize("version", range(1, len(FILES) + 1))
+def test_data_of_every_older_version_is_read_by_this_one(version: int, team: Team) -> None:
+    team.address = made_by(version, git(team.clone, "rev-parse", "HEAD"))
+    one = team.server("one")
+    found = TeamTokens(one.vault.engine, "notes", 1).find(hashlib.sha256(SECRET.encode()).hexdigest())
+    assert found
+    assert (found.name, found.role, found.expires) == ("mara", "write", "")
+    assert "Elms like water." in one.note("memory:elm").body
+    keep(one)
+    assert "Elms like water." in team.pushed("memories/elm.md")
+    assert team.ask("select name from team.migrations order by name") == [(file.name,) for file in FILES]
+    assert ("mara", "created") in team.ask("select who, action from team.audit")
+
+
+def test_an_older_program_refuses_a_newer_database(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    address = made_by(len(FILES))
+    for file in FILES[:-1]:
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    monkeypatch.setattr(schema, "MIGRATIONS", tmp_path)
+    newer = pytest.raises(IndexUnavailableError, match="is of a newer co-cli: `pip install -U co-cli`")
+    with closing(PostgresEngine(address, roots={"notes": "notes"})) as engine, newer:
+        connect_team(engine, "notes")
