@@ -194,6 +194,20 @@ def test_a_sign_in_uses_pkce_and_belongs_to_one_browser(team: Server, provider: 
     assert len(provider.verifiers) == 1
 
 
+def test_behind_a_proxy_with_tls_the_person_comes_back_over_tls_with_a_cookie_of_this_host(team: Server) -> None:
+    with browser(team) as one:
+        begun = one.get("/sign-in", headers={"X-Forwarded-Proto": "https"})
+        back = parse_qs(urlsplit(begun.headers["location"]).query)["redirect_uri"]
+        assert back == [f"https://{team.host}/sign-in/callback"]
+        cookie = begun.headers["set-cookie"]
+        assert cookie.startswith("__Host-co-sign-in=")
+        assert {"secure", "path=/"} <= {part.strip().lower() for part in cookie.split(";")}
+        assert "domain" not in cookie.lower()
+        for nonsense in ("javascript", "https, http", ""):
+            plain = one.get("/sign-in", headers={"X-Forwarded-Proto": nonsense})
+            assert plain.headers["set-cookie"].startswith("co-sign-in="), nonsense
+
+
 def test_the_verifier_is_the_one_of_the_challenge(team: Server, provider: Provider) -> None:
     with browser(team) as one:
         begun = one.get("/sign-in")
