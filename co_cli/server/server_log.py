@@ -1,7 +1,8 @@
 """What `co serve` writes to stderr: one JSON object a line, or text on a terminal, with a line for each request.
 
-A line about a request has its id, the token's name, the route, the status and the milliseconds, and never a query, a
-note, a path or a token. Libraries log here, too, each of their lines with the id of the request that it is about.
+A line about a request has its id, the token's name, the route, the status and the milliseconds, with several vaults
+also the vault's host, and never a query, a note, a path or a token. Libraries log here, too, each of their lines with
+the id of the request that it is about.
 """
 
 from __future__ import annotations
@@ -111,8 +112,10 @@ class LoggedRequest:
         MutableHeaders(scope=start)[ID_HEADER] = self.id
 
     def end(self) -> None:
-        name: str | None = self._scope.get("state", {}).get("token_name")
+        state = self._scope.get("state", {})
+        name: str | None = state.get("token_name")
         fields = {
+            **({"vault": state["vault"]} if "vault" in state else {}),
             "token": OWNER if name == "" else name,
             "method": self.method,
             "route": self.route,

@@ -42,8 +42,10 @@ class VaultsSite:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         host = Headers(scope=scope).get("host", "").rpartition(":") if scope["type"] == "http" else ("", "", "")
-        site = self._sites.get((host[0] or host[2]).lower())
+        name = (host[0] or host[2]).lower()
+        site = self._sites.get(name)
         if site:
+            scope.setdefault("state", {})["vault"] = name  # for the log
             await site(scope, receive, send)
         elif scope["type"] == "lifespan" or scope["path"] == ALIVE:
             await self._any(scope, receive, send)

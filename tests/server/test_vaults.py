@@ -96,6 +96,7 @@ def test_each_vault_has_its_own_host_tokens_and_notes(vaults: Vaults, co: Co, mo
         for name in secrets:
             assert ask(name, name, "GET", "/readyz").text == "ok\n"
             assert ask(name.upper(), name, "GET", f"{API}/session").is_success, "host names have no case"
+            assert server.line(vault=f"{name}.notes.example", route=f"{API}/session")
     assert "Ashes like sun." in git(vaults.place / "diary.git", "show", "HEAD:memories/ashes-like-sun.md")
     prove_that_no_role_sees_another_vault(vaults)
 
