@@ -58,6 +58,7 @@ def run_import(options: argparse.Namespace) -> int:
     opencode         sessions, from `opencode export ID > session.json`
     jsonl            turns, one a line: speaker or role, text, time, session
     mem0             memories: JSON, JSON Lines, or the zip of OpenMemory
+    claude-mem       observations and summaries, from ~/.claude-mem
     obsidian, basic-memory
                      the notes are copied into articles/, names and text as they are
     co               a folder, zip or .jsonl that `co data export` wrote

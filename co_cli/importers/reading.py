@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import time
 from collections.abc import Callable, Generator, Iterator
 from functools import partial
@@ -16,6 +17,7 @@ from typing import Any, NamedTuple
 from co_cli.errors import InvalidInputError
 from co_cli.importers.archive import Export
 from co_cli.importers.assistants import read_chatgpt, read_claude, read_mem0
+from co_cli.importers.claude_mem import read_claude_mem
 from co_cli.importers.folders import read_basic_memory, read_obsidian, read_own
 from co_cli.importers.items import Entry, ImportReceipt, Item, failed
 from co_cli.importers.sessions import CLIENTS, read_jsonl, read_sessions
@@ -26,6 +28,7 @@ READERS: dict[str, Callable[[Export], Iterator[Entry]]] = {
     "obsidian": read_obsidian,
     "basic-memory": read_basic_memory,
     "mem0": read_mem0,
+    "claude-mem": read_claude_mem,
     "claude": read_claude,
     "chatgpt": read_chatgpt,
     **{client: partial(read_sessions, client) for client in CLIENTS},
@@ -34,6 +37,8 @@ READERS: dict[str, Callable[[Export], Iterator[Entry]]] = {
 }
 SECONDS_A_PART = 60.0
 FEW = 100
+COSTLY = re.compile(r"\.(?:zip|db)$", re.I)
+"""Files whose size says little about what reading them costs."""
 
 
 class Budget(NamedTuple):
@@ -92,11 +97,11 @@ class ExportReader:
 
 
 def _is_small(path: str) -> bool:
-    """Whether these are a few files that have little text together, and no zip."""
+    """Whether these are a few files that have little text together, and no zip or database."""
     inside = (os.path.join(folder, name) for folder, _, names in os.walk(path) for name in names)
     files = [*islice(inside, FEW + 1)] if os.path.isdir(path) else [path]
     sizes = [os.path.getsize(file) for file in files if os.path.isfile(file)]
-    return len(files) <= FEW and sum(sizes) <= SMALL and not path.lower().endswith(".zip")
+    return len(files) <= FEW and sum(sizes) <= SMALL and not any(map(COSTLY.search, files))
 
 
 def read_parts(_: bytes, origin: str, path: str, largest: int, most_items: int, most_text: int) -> Generator[Part]:
