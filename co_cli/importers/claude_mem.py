@@ -131,4 +131,4 @@ def _listed(value: object) -> list[str]:
         found = as_list(json.loads(value) if isinstance(value, str) else value)
     except (ValueError, RecursionError):
         found = [value]  # what an older version wrote
-    return [text for text in (" ".join(as_text(one).split()) for one in found) if text]
+    return [text for text in (" ".join(as_text(entry).split()) for entry in found) if text]

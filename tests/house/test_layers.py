@@ -46,6 +46,7 @@ LAYERS = (
 """From the lowest to the highest. AGENTS.md explains them."""
 LAYER_OF = {f"co_cli.{name}": number for number, names in enumerate(LAYERS) for name in names}
 DATABASES = ("co_cli.index.sqlite", "co_cli.index.postgres", "co_cli.index.tables", "co_cli.activity", "co_cli.team")
+DATABASES += ("co_cli.importers.claude_mem",)  # reads the database of another program
 SQL = re.compile(r"""["']\s*(?:select\s[^"']+\sfrom|insert into|update \w+ set|delete from|create table)\s""")
 CLASS = re.compile(r"^class (\w+)", re.MULTILINE)
 IMPORT = re.compile(r"^\s*(?:import|from) (?:apsw|sqlite3|psycopg)\b", re.MULTILINE)
