@@ -1,7 +1,8 @@
 """Make the pictures of terminals in docs/ from real output: `python -m benchmarks.terminal_picture`.
 
-terminal.svg is `co demo`. coding-agent.svg is Claude Code with co set up in it, if `.ci/clients` installed it: its
-prompt and hook are real, its model says what tests/clients has it say.
+terminal.svg is `co demo`, and obsidian.svg an Obsidian vault that is added and searched. coding-agent.svg is Claude
+Code with co set up in it, if `.ci/clients` installed it: its prompt and hook are real, its model says what
+tests/clients has it say.
 """
 
 from __future__ import annotations
@@ -20,8 +21,10 @@ from rich.text import Text
 from tests.chat_server import text
 from tests.clients.agents import Agent, program
 from tests.clients.model_server import ModelServer
+from tests.importers.exports import BRAIN, write_files
 
 QUESTION = "who decides what ships"
+MOTOR = "when did I last service the motor"
 NOTE = "Deploys go to the blue pool first. Blue takes traffic for ten quiet minutes, then green follows."
 PROMPT = "how do the deploys to the blue pool work?"
 ANSWER = "Blue first. It takes traffic for ten quiet minutes, then green follows."
@@ -30,16 +33,28 @@ DOCS = Path(__file__).resolve().parents[1] / "docs"
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as home:
-        surroundings = {**os.environ, "HOME": home, "COLUMNS": "80", "FORCE_COLOR": "1", "TERM": "xterm-256color"}
-        command = f'{sys.executable} -m co_cli demo "{QUESTION}"'
-        shown = subprocess.run(
-            ["script", "-qec", command, "/dev/null"], env=surroundings, capture_output=True, check=True
-        ).stdout.decode()
-    # without the progress bar, which the terminal erases
-    answer = "\n".join(line.rpartition("\r")[2] for line in shown.replace("\r\n", "\n").split("\n"))
-    _draw("terminal.svg", f'$ co demo "{QUESTION}"\n{answer}')
+        write_files(Path(home, "Obsidian", "brain"), BRAIN)
+        _draw("terminal.svg", _terminal(home, f'co demo "{QUESTION}"'))
+        _draw("obsidian.svg", _terminal(home, "co add ~/Obsidian/brain", f'co search "{MOTOR}" --limit 2'))
     if program("claude-code").exists():
         _draw("coding-agent.svg", _coding_agent())
+
+
+def _terminal(home: str, *commands: str) -> str:
+    """What these commands print in a terminal, below each of them."""
+    surroundings = {**os.environ, "HOME": home, "COLUMNS": "80", "FORCE_COLOR": "1", "TERM": "xterm-256color"}
+    shown = ""
+    for command in commands:
+        typed = f"{sys.executable} -m co_cli {command.removeprefix('co ')}"
+        printed = subprocess.run(
+            ["script", "-qec", typed, "/dev/null"], env=surroundings, cwd=home, capture_output=True, check=True
+        ).stdout.decode()
+        # without the progress bar, which the terminal erases
+        lines = [line.rpartition("\r")[2] for line in printed.replace("\r\n", "\n").split("\n")]
+        while not Text.from_ansi(lines[-1]).plain.strip():
+            lines.pop()
+        shown += "\n".join([f"$ {command}", *lines, "", ""])
+    return shown.replace(home, "~")
 
 
 def _coding_agent() -> str:

@@ -41,7 +41,7 @@ MEMORY_FILE = re.compile(r"(?:^|/)(?:memory|memories)/|/(?:claude|claude\.local)
 PROJECT_FILE = re.compile(r"[^/]+/(?:memory|memories)/.*", re.I)
 MEM0_FILE = re.compile(r"\.(?:json|jsonl|ndjson)$", re.I)
 TEXT_KEYS = ("memory", "content", "text", "value", "data")
-KEPT_KEYS = ("user_id", "agent_id", "app_id", "run_id", "app", "actor_id", "memory_type", "source_type")
+KEPT_KEYS = ("user_id", "agent_id", "app_id", "run_id", "app", "actor_id", "role", "memory_type", "source_type")
 LINE = re.compile(r"\s*(?:[-*+\u2022]\s+|\d{1,4}[.)]\s+)?(?:\[(\d{4}-\d\d-\d\d|unknown)\][\s:-]*)?(.*)")
 
 

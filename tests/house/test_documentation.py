@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import subprocess
@@ -19,6 +20,7 @@ from co_cli.knowledge_base import KnowledgeBase
 from co_cli.settings import SETTINGS
 from tests.command import Co
 from tests.house.package import REPOSITORY, ROOT
+from tests.importers.exports import write_peers
 
 README = REPOSITORY / "README.md"
 REFERENCE = REPOSITORY / "docs" / "reference"
@@ -180,14 +182,15 @@ def commands_of(block: str) -> list[tuple[str, list[str]]]:
 
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "console")], ids=page_name)
 def test_the_console_examples_of_a_page_run(page: Path, co: Co, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All that begin with `co`, in order, in one folder with a handbook. Shown lines must be printed, except `...`."""
+    """All that begin with `co`, in order, in one home. Shown lines must be printed, except `...`."""
     monkeypatch.delenv("CO_VAULT")
+    write_peers(co.folder)
     (co.folder / "handbook").mkdir()
     (co.folder / "handbook" / "deploy.md").write_text("Blue takes the traffic before green does.\n")
     for command, shown in (pair for block in blocks(page, "console") for pair in commands_of(block)):
         words = shlex.split(command, comments=True)
         if words[:1] == ["co"]:
-            ran = co(*words[1:])
+            ran = co(*map(os.path.expanduser, words[1:]))
             assert ran.code == 0, f"{command}: {ran.err}"
             printed = [line.rstrip() for line in ran.out.splitlines()]
             for line in shown:

@@ -38,3 +38,14 @@ def test_a_release_needs_no_stored_secret_and_nothing_else_may_write() -> None:
     publish = jobs("release.yml")["publish"]
     assert publish["permissions"]["id-token"] == "write"
     assert publish["environment"] == "pypi"
+
+
+def test_a_release_publishes_the_documentation_with_tools_of_fixed_versions() -> None:
+    docs = jobs("release.yml")["docs"]
+    command = docs["steps"][-1]["run"]
+    assert docs["permissions"] == {"contents": "write"}
+    assert "zensical build --strict" in command
+    assert re.search(r"/mike@[0-9a-f]{40}\b", command)
+    groups = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["dependency-groups"]
+    assert all("==" in requirement for requirement in groups["docs"])
+    assert {"include-group": "docs"} in groups["dev"]

@@ -1,4 +1,4 @@
-"""claude-mem's database and exports, in the shape that its version 13.15 gives them."""
+"""claude-mem's database and exports, in the shape that its version 13.25 gives them."""
 
 from __future__ import annotations
 
@@ -11,60 +11,11 @@ import apsw
 import pytest
 
 from tests.importers.conftest import ImportData
-from tests.importers.exports import write_json, write_zip
+from tests.importers.exports import OBSERVATION, SUMMARY, claude_mem_database, insert, write_json, write_zip
 from tests.vault import Vault
 
-SHARED = """
-id integer primary key autoincrement, memory_session_id text not null, project text not null, prompt_number integer,
-discovery_tokens integer default 0, created_at text not null, created_at_epoch integer not null,
-merged_into_project text, synced_at integer, origin_device_id text, origin_local_id text,
-sync_rev text not null default '1'
-"""
-SCHEMA = f"""
-create table observations ({SHARED}, text text, type text not null, title text, subtitle text, facts text,
-  narrative text, concepts text, files_read text, files_modified text, content_hash text, generated_by_model text,
-  relevance_count integer default 0, agent_type text, agent_id text, metadata text);
-create table session_summaries ({SHARED}, request text, investigated text, learned text, completed text,
-  next_steps text, files_read text, files_edited text, notes text);
-create table user_prompts (id integer primary key autoincrement, session_db_id integer, content_session_id text,
-  prompt_number integer, prompt_text text, created_at text, created_at_epoch integer);
-insert into user_prompts values (1, 1, 'content-1', 1, 'Why do deploys fail?', '2026-08-01', 1785578400000);
-"""
-OBSERVATION: dict[str, Any] = {
-    "id": 1,
-    "memory_session_id": "mem-1",
-    "project": "harbour",
-    "text": None,
-    "type": "decision",
-    "title": "Deploys go to the blue pool first",
-    "subtitle": "Traffic order of the pools",
-    "facts": '["Blue takes traffic first","Green follows after ten minutes"]',
-    "narrative": "The team chose blue because green holds the sessions.",
-    "concepts": '["deployment","trade-off"]',
-    "files_read": '["ops/pools.yaml","ops/deploy.py"]',
-    "files_modified": '["ops/deploy.py"]',
-    "created_at": "2026-08-01T10:00:00.000Z",
-    "created_at_epoch": 1785578400000,
-}
-SUMMARY: dict[str, Any] = {
-    "id": 1,
-    "memory_session_id": "mem-1",
-    "project": "harbour",
-    "request": "Find why Friday deploys fail",
-    "investigated": "The pool script",
-    "learned": "Green holds the sessions",
-    "completed": None,
-    "next_steps": "Write a test",
-    "created_at": "2026-08-01T10:01:00.000Z",
-    "created_at_epoch": 1785578460000,
-}
 MEMORY = "memories/claude-mem/harbour/deploys-go-to-the-blue-pool-first.md"
 ARTICLE = "articles/claude-mem/harbour/find-why-friday-deploys-fail.md"
-
-
-def insert(database: apsw.Connection, table: str, row: dict[str, Any]) -> None:
-    values = ", ".join(f":{key}" for key in row)
-    database.execute(f"insert into {table} ({', '.join(row)}) values ({values})", row)
 
 
 @pytest.fixture
@@ -77,11 +28,7 @@ def home(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def database(home: Path) -> Iterator[apsw.Connection]:
-    connection = apsw.Connection(str(home / "claude-mem.db"))
-    connection.pragma("journal_mode", "wal")
-    connection.execute(SCHEMA)
-    insert(connection, "observations", OBSERVATION)
-    insert(connection, "session_summaries", SUMMARY)
+    connection = claude_mem_database(home / "claude-mem.db")
     yield connection
     connection.close()
 

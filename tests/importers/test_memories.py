@@ -16,6 +16,7 @@ TEA: dict[str, Any] = {
     "id": "892db2ae",
     "memory": "Prefers green tea",
     "user_id": "anna",
+    "role": "user",
     "metadata": {"type": "taste", "provenance": "user", "loading": "always"},
     "categories": ["food", "personal details"],
     "created_at": "2026-02-25T11:00:00-08:00",
@@ -51,7 +52,13 @@ def test_metadata_cannot_pass_for_fields_of_ours(import_data: ImportData, co: Co
     shown = co("show", NOTE, "--json").json["metadata"]
     assert (shown["provenance"], shown["valid_until"]) == ("import", "2026-08-01T00:00:00Z")
     assert "loading" not in shown
-    assert shown["import_metadata"] == {"user_id": "anna", "type": "taste", "provenance": "user", "loading": "always"}
+    assert shown["import_metadata"] == {
+        "user_id": "anna",
+        "role": "user",
+        "type": "taste",
+        "provenance": "user",
+        "loading": "always",
+    }
 
 
 @pytest.mark.parametrize(
