@@ -202,10 +202,9 @@ def _answer(options: argparse.Namespace, sources: list[str] | None, full: bool =
             _print_paths(found, "\0" if options.null else "\n")
         else:
             filters, total = filters_text(options), len(worth_showing(found))
-            has_sources = kb.server is None and bool(kb.local.vault.linked)
             if options.limit is None and Screen().interactive:
                 found = replace(found, hits=without_weak(worth_showing(found)[:SHOWN]))
-            show_result(found, kb if full else None, options.explain, bool(has_sources or filters), numbered=True)
+            show_result(found, kb if full else None, options.explain, bool(filters), numbered=True)
             if len(found.hits) < total:
                 Screen().wrapped(f"{count_of(total - len(found.hits), 'more hit')}: -n {LIMIT} shows all", style="dim")
             if found.state == "absent" and filters:

@@ -45,7 +45,7 @@ def search(vault: Vault, query: str, options: Options) -> SearchResult:
 def _unmatched(vault: Vault, options: Options) -> str:
     """Which filter no note passes, if there is one."""
     sources = (options.sources,) if isinstance(options.sources, str) else tuple(options.sources or ())
-    given: dict[str, Any] = {name: value for name, value in options.filters.items() if value not in (None, False, ())}
+    given: dict[str, Any] = {name: value for name, value in options.filters.items() if value}
     given |= {"sources": sources} if len(sources) == 1 else {}  # recall always asks for the same several kinds
 
     def matches(some: dict[str, Any]) -> bool:
