@@ -181,6 +181,7 @@ def _lost(team: Team, saved: Sequence[str]) -> int:
 def _environment(team: Team, folder: Path) -> dict[str, str]:
     found = {"PATH": os.environ.get("PATH", ""), "HOME": str(team.place), "CO_ENGINE": team.address}
     found["CO_KNOWLEDGE_READER"] = os.environ.get("CO_KNOWLEDGE_READER", "small")
+    found["CO_KNOWLEDGE_EMBEDDING_PROVIDER"] = os.environ.get("CO_KNOWLEDGE_EMBEDDING_PROVIDER", "static")
     return {**found, "CO_VAULT": str(folder), "CO_DATA_DIR": f"{folder}-data"}
 
 
