@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING
 
 from pydantic import BaseModel
 
+from co_cli.agent.models import problem_of
+from co_cli.errors import KnowledgeError
 from co_cli.event_loop import run_async
 from co_cli.logbook import logger
 from co_cli.notes.note import Note
@@ -34,6 +36,7 @@ LONGEST_LINE = 400
 """Characters of a line that the model sees."""
 ENOUGH = 3
 """Failures in a row, after which the model is not asked again."""
+NOT_ASKED = f"it failed {ENOUGH} times in a row and is not asked again"
 PROMPT = 1
 """Change this number with the instructions: it makes stored answers invalid."""
 INSTRUCTIONS = (
@@ -65,12 +68,15 @@ class ModelBoundaries:
     ) -> None:
         self._model, self._file, self._seconds = model, stored, seconds
         self._answers: dict[str, list[Lines]] | None = None
-        self._warned: set[str] = set()
+        self.problems: dict[str, int] = {}
+        """Why documents were cut without the model, and how many."""
         self._failures = 0
 
     def __call__(self, note: Note) -> Sequence[Lines] | None:
-        if len(note.body) <= LONGEST or self._failures >= ENOUGH:
+        if len(note.body) <= LONGEST:
             return None
+        if self._failures >= ENOUGH:
+            return self._warn(note, NOT_ASKED)
         if len(note.body) > LONGEST_SHOWN:
             return self._warn(note, f"it has more than {LONGEST_SHOWN:,} characters")
         try:
@@ -90,12 +96,7 @@ class ModelBoundaries:
             return answers[key]
         except Exception as error:  # whatever a model's client raises: the document is cut all the same
             self._failures += 1
-            late = isinstance(error, TimeoutError)
-            reason = f"the model took longer than {self._seconds:g} s" if late else " ".join(str(error).split())[:200]
-            self._warn(note, reason)
-            if self._failures == ENOUGH:
-                log.warning("the model is not asked again: it failed %d times in a row", ENOUGH)
-            return None
+            return self._warn(note, self._reason(error))
 
     async def _ask(self, model: Model | str, note: Note, lines: Sequence[str]) -> list[Lines]:
         from pydantic_ai import Agent  # takes over a second
@@ -110,10 +111,18 @@ class ModelBoundaries:
         answer = await agent.run(prompt, usage_limits=UsageLimits(request_limit=2))
         return [(section.first, section.last) for section in answer.output]
 
+    def _reason(self, error: Exception) -> str:
+        if isinstance(error, TimeoutError):
+            return f"the model took longer than {self._seconds:g} s"
+        if isinstance(error, KnowledgeError | ValueError) or callable(self._model):
+            return " ".join(str(error).split())[:200]
+        known = self._model if isinstance(self._model, str) else f"{self._model.system}:{self._model.model_name}"
+        return problem_of(error, known, begun=False)
+
     def _warn(self, note: Note, reason: str) -> None:
-        if reason not in self._warned:
-            self._warned.add(reason)
+        if reason not in self.problems:
             log.warning("%s is cut without a model: %s", note.path, reason)
+        self.problems[reason] = self.problems.get(reason, 0) + 1
 
     def _stored(self) -> dict[str, list[Lines]]:
         """Earlier answers, without lines that a crash left incomplete."""

@@ -6,7 +6,8 @@ import argparse
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -65,16 +66,20 @@ def run_rebuild(options: argparse.Namespace) -> int:
     return _print_report(options, report)
 
 
-def _open_to_index(options: argparse.Namespace) -> LocalKnowledgeBase:
-    """Open a vault whose syncs ask the model of the setting boundaries_model where to cut long documents."""
-    settings = settings_of(options)
-    boundaries, name = None, settings.boundaries_model
+@contextmanager
+def _open_to_index(options: argparse.Namespace) -> Generator[LocalKnowledgeBase]:
+    """A vault whose syncs ask the model of the setting boundaries_model where to cut; in the end, say if it failed."""
+    settings, boundaries = settings_of(options), None
+    name = settings.boundaries_model
     if name:
         from co_cli.agent.boundaries import ModelBoundaries  # imports pydantic
 
-        stored = os.path.join(settings.data_dir, "boundaries.jsonl")
-        boundaries = ModelBoundaries(lambda: load_model(name), stored)
-    return open_knowledge_base(options, settings=settings, boundaries=boundaries)
+        boundaries = ModelBoundaries(lambda: load_model(name), os.path.join(settings.data_dir, "boundaries.jsonl"))
+    with open_knowledge_base(options, settings=settings, boundaries=boundaries) as kb:
+        yield kb
+    for reason, count in boundaries.problems.items() if boundaries else ():
+        without = f"{count_of(count, 'document')} cut without the model {name}"
+        print(f"co: {printable(f'{without}: {reason}')}", file=sys.stderr)
 
 
 def _print_report(options: argparse.Namespace, report: SyncReport) -> int:

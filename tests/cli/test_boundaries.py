@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.chat_server import ChatServer, calls
+from tests.chat_server import ChatServer, calls, text
 from tests.command import Co
 from tests.vault import Vault
 
@@ -46,3 +46,20 @@ def test_a_document_is_cut_where_the_model_says_and_is_not_asked_about_again(co:
 def test_a_search_asks_no_model(co: Co, server: ChatServer) -> None:
     assert co("search", "line 59").code == 0
     assert server.requests == []
+
+
+def test_documents_that_a_weak_model_cannot_cut_are_cut_without_it_and_reported(
+    co: Co, vault: Vault, server: ChatServer
+) -> None:
+    for number in range(5):
+        vault.write(f"articles/elms-{number}.md", "\n".join([f"Elms, part {number}.", *LINES]))
+    server.play(*[text("I'm a helpful assistant.")] * 20)
+
+    ran = co("index", "sync")
+
+    assert (ran.code, ran.out) == (0, "6 added\n")
+    model = "cut without the model ollama:qwen3"
+    failed, given_up = ran.err.splitlines()
+    assert failed.startswith(f"co: 3 documents {model}: ollama:qwen3 gave no complete answer: ")
+    assert given_up == f"co: 3 documents {model}: it failed 3 times in a row and is not asked again"
+    assert lines_of(co)[1] >= 60, "every line is in a passage"
