@@ -12,6 +12,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 from tests.documentation_site import CONFIGURATION, DOCS, build_site
+from tests.house.package import ROOT
 
 ADDRESSES = {"a": "href", "link": "href", "script": "src", "img": "src", "source": "src", "iframe": "src"}
 
@@ -63,6 +64,15 @@ def test_the_site_loads_nothing_from_elsewhere(site: Path) -> None:
         address for file in site.rglob("*.html") for address in Page(file).loaded if urlsplit(address).netloc != ""
     }
     assert outside == set()
+
+
+def test_the_site_has_the_icon_of_the_page() -> None:
+    assert (DOCS / "icon.svg").read_bytes() == (ROOT / "server/page/icon.svg").read_bytes()
+
+
+def test_tables_show_no_escapes(site: Path) -> None:
+    """GitHub shows `\\|` in a table as `|`; here it would stay."""
+    assert [file for file in site.rglob("*.html") if "\\|" in file.read_text("utf-8")] == []
 
 
 def test_every_page_is_in_the_navigation_once() -> None:
