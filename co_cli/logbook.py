@@ -39,7 +39,7 @@ class CommandLog(RotatingFileHandler):
     """co.log of the command that runs now. The file is open only under a lock, as several processes may rotate it."""
 
     def __init__(self, max_bytes: int = MAX_BYTES, backups: int = BACKUPS) -> None:
-        super().__init__("co.log", maxBytes=max_bytes, backupCount=backups, delay=True)
+        super().__init__("co.log", maxBytes=max_bytes, backupCount=backups, encoding="utf-8", delay=True)
 
     def emit(self, record: logging.LogRecord) -> None:
         if this_process.command is None:

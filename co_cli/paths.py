@@ -51,14 +51,25 @@ def permission_cure(path: str, write: bool = False) -> str:
     To write is to create a file under another name, so what counts is the folder.
     """
     at = os.path.dirname(path) if write else path
+    if os.name == "nt":
+        return f"icacls {shell_line(at)} /grant {shell_line(os.environ.get('USERNAME', 'YOU'))}:F"
     above = [at]
     while os.path.dirname(above[-1]) != above[-1]:
         above.append(os.path.dirname(above[-1]))
     for folder in reversed(above[1:]):
         if os.path.isdir(folder) and not os.access(folder, os.X_OK):
-            return f"chmod u+rwx {shlex.quote(folder)}"
+            return f"chmod u+rwx {shell_line(folder)}"
     at = next(folder for folder in above if os.path.exists(folder))
-    return f"chmod u+{'rwx' if os.path.isdir(at) else 'rw'} {shlex.quote(at)}"
+    return f"chmod u+{'rwx' if os.path.isdir(at) else 'rw'} {shell_line(at)}"
+
+
+def shell_line(*words: str) -> str:
+    """Words as somebody types them into a shell: on Windows into cmd or PowerShell, elsewhere into any other."""
+    if os.name != "nt":
+        return shlex.join(words)
+    import subprocess  # slow to import, and only commands that are shown need it there
+
+    return subprocess.list2cmdline(words)
 
 
 def find_project(start: str) -> str | None:
@@ -83,7 +94,18 @@ def find_project(start: str) -> str | None:
 
 def is_inside(path: str, folder: str) -> bool:
     """Whether a path is this folder or in it. Links are not followed."""
-    return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
+    return path_inside(path, folder) is not None
+
+
+def path_inside(path: str, folder: str) -> str | None:
+    """A path in a folder as seen from there, with `/`; empty for the folder itself, None for anything outside.
+
+    Unlike os.path.relpath it takes paths on two drives, and compares as the system does.
+    """
+    there, start = os.path.normcase(path), os.path.normcase(folder).rstrip(os.sep) + os.sep
+    if there + os.sep == start:
+        return ""
+    return path[len(start) :].replace(os.sep, "/") if there.startswith(start) else None
 
 
 def is_yours(path: str) -> bool:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from co_cli.errors import InvalidInputError, SettingsError
 from co_cli.paths import (
     find_project,
+    is_inside,
     open_regular,
     permission_cure,
     project_of,
@@ -343,7 +344,7 @@ def refuse_unsafe(setting: Setting, value: Any, origin: str, project: str) -> No
     if setting.kind in ("path", "paths"):
         root = os.path.realpath(project)
         for path in value if setting.kind == "paths" else (value,):
-            if os.path.commonpath([root, os.path.realpath(path)]) != root:
+            if not is_inside(os.path.realpath(path), root):
                 raise SettingsError(f"{origin}: a project may not point {name} outside itself ({path})")
 
 

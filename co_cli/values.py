@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
+from datetime import datetime, timedelta
 from typing import Any, Literal, cast
 
 Source = Literal["memory", "article", "conversation", "entity", "resource", "folder", "obsidian", "skill", "checkpoint"]
@@ -13,6 +13,7 @@ OWN_SOURCES: tuple[OwnSource, ...] = ("memory", "article", "conversation", "enti
 """The kinds of notes in a vault."""
 SOURCES: tuple[Source, ...] = (*OWN_SOURCES, "folder", "obsidian", "skill")
 """And what is read in place, next to the vault."""
+EPOCH = datetime(1970, 1, 1)
 DAY = 86_400.0
 """Seconds."""
 _HIDDEN = (
@@ -55,7 +56,7 @@ def members_of(value: object) -> list[object]:
 
 def moment_text(seconds: float) -> str:
     """A moment as text, such as `2026-03-01T09:30:00Z`."""
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
+    return f"{(EPOCH + timedelta(seconds=seconds // 1)).isoformat()}Z"  # on Windows time.gmtime knows nothing before it
 
 
 def to_utf8(text: str) -> str:

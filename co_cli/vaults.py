@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shlex
 from collections.abc import Iterable
 
 from co_cli.errors import InvalidInputError, SettingsError, VaultError
@@ -20,7 +19,7 @@ from co_cli.index.indexed_notes import Tiers
 from co_cli.notes.files import locked, make_folders, replace
 from co_cli.notes.refs import FOLDERS
 from co_cli.notes.store import TRASH
-from co_cli.paths import project_settings_file, project_vault, user_data_dir, user_settings_file
+from co_cli.paths import project_settings_file, project_vault, shell_line, user_data_dir, user_settings_file
 from co_cli.settings import Settings, load_settings
 from co_cli.sources.origin import VAULT, Origin
 from co_cli.sources.walk import require_vault
@@ -122,7 +121,8 @@ def _identity(folder: str) -> str:
         found = os.stat(folder)
     except OSError:
         return ""
-    created = found.st_ctime if os.name == "nt" else getattr(found, "st_birthtime", None) or _birth_time(folder)
+    born = found.st_ctime if os.name == "nt" else None  # Python 3.11 has no other name for it there
+    created = getattr(found, "st_birthtime", None) or born or _birth_time(folder)
     return f"{found.st_dev}:{found.st_ino}:{created}"
 
 
@@ -194,7 +194,7 @@ def why_untrusted(data_dir: str, root: str) -> str:
         hint = " (you trusted another folder, which was here before)"
     return (
         f"notes in {root} are not added to prompts, because you have not trusted it{hint}: "
-        f"`co config trust {shlex.quote(root)}` if its notes are yours"
+        f"`co config trust {shell_line(root)}` if its notes are yours"
     )
 
 

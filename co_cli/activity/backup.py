@@ -17,7 +17,7 @@ from co_cli.activity import Activity
 from co_cli.activity.database import APPLICATION, FILE_NAME, explained, refuse_version
 from co_cli.errors import ActivityUnavailableError, InvalidInputError
 from co_cli.index.sqlite.database_files import BUSY_MS, NO_PLACE, WRONG_FILE, opening, remove_database, set_aside, swap
-from co_cli.notes.files import make_folders, sync_folder, temporary_name
+from co_cli.notes.files import make_folders, patiently, sync_folder, temporary_name
 from co_cli.settings import Settings
 
 FOLDER = "backups"
@@ -81,7 +81,7 @@ def back_up(settings: Settings, path: str, overwrite: bool = False) -> Copy:
                 make_folders(folder)
                 _copy(connection, temporary)
                 found = look_at(temporary)
-                os.replace(temporary, path)
+                patiently(os.replace, temporary, path)
                 sync_folder(folder)
             finally:
                 remove_database(temporary)

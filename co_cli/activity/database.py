@@ -26,7 +26,7 @@ from co_cli.index.sqlite.database_files import (
     is_ours,
     no_room,
 )
-from co_cli.notes.files import locked, make_folders
+from co_cli.notes.files import locked, make_folders, patiently
 
 FILE_NAME = "activity.db"
 APPLICATION = 0x636F6163
@@ -100,13 +100,13 @@ class ActivityDatabase(Database):
                 raise SpoolHeldError(f"another process has held {spool}.lock for over a second: end it") from None
             self._patience = SPOOL_SECONDS
             with contextlib.suppress(FileNotFoundError):
-                os.replace(spool, f"{spool}.{time.time_ns():x}")
+                patiently(os.replace, spool, f"{spool}.{time.time_ns():x}")
             for name in sorted(os.listdir(data_dir)):
                 if name.startswith(f"{SPOOL}.") and not name.endswith(".lock"):
                     file = os.path.join(data_dir, name)
                     with open(file, "rb") as stream, self.writing() as connection:
                         write_spool(connection, name, stream.read())
-                    os.unlink(file)
+                    patiently(os.unlink, file)
 
     def shrink(self) -> None:
         """Return free pages to the disk, so that nothing that was deleted is left in the file."""

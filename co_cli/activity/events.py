@@ -171,7 +171,8 @@ def append(data_dir: str, event: Spooled) -> int:
     """Add an event to the spool and return its size. Raises OSError."""
     kind = next(kind for kind, made in SPOOLED.items() if isinstance(event, made))
     make_folders(data_dir, private=True)
-    handle = os.open(os.path.join(data_dir, SPOOL), os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
+    handle = os.open(os.path.join(data_dir, SPOOL), flags, 0o600)
     try:
         size = os.fstat(handle).st_size
         if size > MOST:

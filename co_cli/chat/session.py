@@ -31,6 +31,7 @@ from co_cli.chat.screen import Output
 from co_cli.conversations.capture import KeptSession
 from co_cli.errors import InvalidInputError, KnowledgeError
 from co_cli.local import LocalKnowledgeBase
+from co_cli.notes.files import replace
 from co_cli.tools.fencing import clean, plain_ref
 from co_cli.tools.memory import forget_memory
 
@@ -120,9 +121,7 @@ class ChatSession:
         file = os.path.join(self.kb.settings.data_dir, CONVERSATION)
         said = messages.ModelMessagesTypeAdapter.dump_python(self.messages, mode="json")
         with contextlib.suppress(OSError):  # a full disk must not end the chat
-            with open(os.open(f"{file}.new", os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600), "w") as stream:
-                json.dump({"vault": self.kb.root, "messages": said}, stream)
-            os.replace(f"{file}.new", file)
+            replace(file, json.dumps({"vault": self.kb.root, "messages": said}).encode(), private=True)
 
     def resume(self) -> None:
         """Go on with the last conversation that was stored. Raises InvalidInputError if there is none."""

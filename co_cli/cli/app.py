@@ -109,7 +109,7 @@ def _run(arguments: list[str]) -> int:
     this_process.vault, this_process.data_dir, this_process.verbose = options.vault, options.data_dir, options.verbose
     this_process.chatty = this_process.verbose
     if sys.stdout is None:
-        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - the parent process closed it
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - the parent process closed it
     sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]  # a note may hold what the terminal cannot show
     code: int = options.run(options)
     sys.stdout.flush()

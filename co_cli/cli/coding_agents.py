@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import shlex
 import sys
 from collections.abc import Iterator
 
@@ -16,7 +15,7 @@ from co_cli.hooks.environment import keep_environment
 from co_cli.hooks.installing import install, plan, try_hook, undo
 from co_cli.hooks.plugins import Started
 from co_cli.mcp.clients import environment, program
-from co_cli.paths import user_settings_file
+from co_cli.paths import shell_line, user_settings_file
 from co_cli.settings import Settings
 from co_cli.upkeep.doctor import Finding
 from co_cli.upkeep.settings_file import write_setting
@@ -135,7 +134,7 @@ def _offer_memories(options: argparse.Namespace, client: Client) -> None:
     found = client.own_memories(os.getcwd())
     if not found:
         return
-    command = f"co add --read-only {shlex.join(found)}"
+    command = f"co add --read-only {shell_line(*found)}"
     if not (reads_terminal() and sys.stdout.isatty()):
         print(printable(f"{client.title} has a memory of its own: `{command}` makes it searchable"))
         return

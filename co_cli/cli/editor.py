@@ -99,7 +99,7 @@ def open_editor(file: str, instead: str, unchanged: str) -> None:
     try:
         mine = signal.signal(signal.SIGINT, _ignore)
         try:
-            done = subprocess.run([*shlex.split(editor), file], check=False)
+            done = subprocess.run([*_words_of(editor), file], check=False)
         finally:
             signal.signal(signal.SIGINT, mine)
     except (OSError, ValueError) as error:
@@ -109,6 +109,16 @@ def open_editor(file: str, instead: str, unchanged: str) -> None:
         raise KeyboardInterrupt
     if done.returncode:
         raise KnowledgeError(f"{editor} ended with {done.returncode}; {unchanged}")
+
+
+def _words_of(editor: str) -> list[str]:
+    """The words of $EDITOR. On Windows a backslash is part of a path, and `code` is the script code.cmd."""
+    if os.name != "nt":
+        return shlex.split(editor)
+    if os.path.isfile(editor):  # such as C:\\Program Files\\Editor\\editor.exe, which nobody quotes
+        return [editor]
+    program, *options = (word.strip("\"'") for word in shlex.split(editor, posix=False))
+    return [shutil.which(program) or program, *options]
 
 
 def _ignore(number: int, frame: object) -> None:

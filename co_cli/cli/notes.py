@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
-import shlex
 import subprocess
 import sys
 import time
@@ -41,6 +40,7 @@ from co_cli.notes.new_note import PROVENANCE, clean_tags
 from co_cli.notes.note import Note, own_tags
 from co_cli.notes.properties import properties_of
 from co_cli.notes.refs import ENDINGS
+from co_cli.paths import shell_line
 from co_cli.saves import ON_RELATED, Change, OnRelated
 from co_cli.summaries import NoteSummary
 from co_cli.values import OWN_SOURCES, SOURCES, fields_of
@@ -111,8 +111,8 @@ def run_remember(options: argparse.Namespace) -> int:
         )
     lines = [saved.summary]
     for note in saved.related:
-        old = shlex.quote(note.ref.removeprefix(f"{options.tier}:"))
-        command = f"co edit {shlex.quote(saved.ref)} --set supersedes={old}"
+        old = shell_line(note.ref.removeprefix(f"{options.tier}:"))
+        command = f"co edit {shell_line(saved.ref)} --set supersedes={old}"
         lines.append(f"related: {note.ref} ({note.why}); to supersede it: {command}")
     return print_result(options, saved, lines)
 
@@ -261,13 +261,21 @@ def run_open(options: argparse.Namespace) -> int:
         file = kb.file_of(note.ref)
     if not file.lower().endswith(DOCUMENTS):
         raise InvalidInputError(f"{note.ref} is not a document, and opening it could run it: `co show` prints it")
-    opener = {"darwin": "open", "win32": "explorer"}.get(sys.platform, "xdg-open")
     url = note_url(file)
     for target in (url, file) if url.startswith("obsidian:") else (file,):
-        with contextlib.suppress(OSError):
-            if subprocess.run([opener, target], check=False, stderr=subprocess.DEVNULL).returncode == 0:
-                return print_result(options, {"ref": note.ref, "path": file}, [f"opened {file}"])
-    raise KnowledgeError(f"{opener} cannot open it: open {shlex.quote(file)} yourself, or use `co show` or `co edit`")
+        with contextlib.suppress(OSError, subprocess.CalledProcessError):
+            _open(target)
+            return print_result(options, {"ref": note.ref, "path": file}, [f"opened {file}"])
+    raise KnowledgeError(f"no program opens it: open {shell_line(file)} yourself, or use `co show` or `co edit`")
+
+
+def _open(target: str) -> None:
+    """Open a file or an address in the program that the system uses for it."""
+    if sys.platform == "win32":
+        os.startfile(target)
+    else:
+        opener = "open" if sys.platform == "darwin" else "xdg-open"
+        subprocess.run([opener, target], check=True, stderr=subprocess.DEVNULL)
 
 
 def _show(screen: Screen, kb: KnowledgeBase, ref: str, note: Note) -> None:
@@ -389,9 +397,9 @@ def run_forget(options: argparse.Namespace) -> int:
         # if one is unknown, none is forgotten
         refs = dict.fromkeys(find_note(kb, ref).ref for ref in options.ref)
         gone = [kb.forget(ref) for ref in refs]
-    lines = [f"forgotten {note.ref}; `co note restore {shlex.quote(note.ref)}` restores it" for note in gone]
+    lines = [f"forgotten {note.ref}; `co note restore {shell_line(note.ref)}` restores it" for note in gone]
     for old in (old for note in gone for old in note.valid_again if old not in refs):
-        lines.append(f"valid again: {old}, which it superseded; `co forget {shlex.quote(old)}` forgets it, too")
+        lines.append(f"valid again: {old}, which it superseded; `co forget {shell_line(old)}` forgets it, too")
     return print_result(options, gone, lines)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
-import shlex
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -23,6 +22,7 @@ from co_cli.paths import (
     project_settings_file,
     project_vault,
     sample_vault,
+    shell_line,
 )
 from co_cli.settings import BY_NAME, SETTINGS, Settings, load_settings, read_toml, refuse_unsafe, unknown_setting
 from co_cli.sources.folder import HEAVY
@@ -69,7 +69,7 @@ def run_init(options: argparse.Namespace) -> int:
     vault = os.path.abspath(vault)
     if ours:  # a vault that was there may be somebody else's
         trust(load_settings({"data_dir": options.data_dir}, start=vault).data_dir, vault)
-    command = "co" if load_settings().vault == vault else f"co --vault {shlex.quote(vault)}"
+    command = "co" if load_settings().vault == vault else f"co --vault {shell_line(vault)}"
     lines = [f"{'created' if made else 'there is already'} {vault}"]
     lines += [f'next: {command} remember "What this project taught us today." --tag lesson'] if made else []
     print_result(options, {"vault": vault, "made": made}, lines)
@@ -90,7 +90,7 @@ def _offer_notes(options: argparse.Namespace, vault: str, project: str, command:
     """Offer to search the notes that are in a project already."""
     there = f"{count_of(notes, 'note')} {'is' if notes == 1 else 'are'} in {project} already"
     if not (reads_terminal() and sys.stdout.isatty()):
-        print(printable(f"{there}: `{command} add {shlex.quote(project)}` makes them searchable"))
+        print(printable(f"{there}: `{command} add {shell_line(project)}` makes them searchable"))
         return
     print(printable(f"{there}."))
     if read_key("[y] search them, too  [n] not now", "yn") == "y":

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 import re
-import shlex
 import sys
 from collections import Counter
 from collections.abc import Generator, Sequence
@@ -30,6 +29,7 @@ from co_cli.cli.terminal import ProgressBar, count_of, printable
 from co_cli.errors import InvalidInputError, SettingsError
 from co_cli.importers.articles import import_articles
 from co_cli.linked.origins import Part, is_glob
+from co_cli.paths import shell_line
 from co_cli.reports import BINARY, SyncReport
 from co_cli.saves import ON_CONFLICT, masked_text
 from co_cli.settings import Settings
@@ -192,7 +192,7 @@ def run_sources(options: argparse.Namespace) -> int:
         about += ["of your own vault"] if state.vault not in ("", kb.root) else []
         lines += [f"{state.source}  {', '.join(about)}", f"  {state.path}"]
     if orphaned:
-        command = f"co index move {shlex.quote(orphaned[0])} {shlex.quote(kb.root)}"
+        command = f"co index move {shell_line(orphaned[0])} {shell_line(kb.root)}"
         lines.append(f"{orphaned[0]} had sources, too, and is gone: if it moved here, `{command}`")
     return print_result(options, states, lines)
 
@@ -344,7 +344,7 @@ class Results:
         if is_own_vault(root):
             text = f"in your own vault, {root}: searched from every folder and in every project"
         elif project:
-            text = f"in this project's vault, {root}: searched only here; --vault {shlex.quote(own_vault())} adds to"
+            text = f"in this project's vault, {root}: searched only here; --vault {shell_line(own_vault())} adds to"
             text += " your own, which is searched everywhere"
         if not self.as_json and any(row["outcome"] == "created" for row in self.rows):
             print(printable(text))

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
     from typing import Self, TextIO
 
+OBEY_CODES = 4
+"""A mode of consoles on Windows, which old ones do not have."""
 CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 NARROWEST, WIDEST = 40, 100
 SCREEN_LINES = 24
@@ -65,18 +67,36 @@ def use_colour(stream: TextIO) -> bool:
         return False
     if os.environ.get("CLICOLOR_FORCE", "0") != "0" or os.environ.get("FORCE_COLOR", "0") not in ("0", ""):
         return True
-    return stream.isatty() and os.environ.get("TERM") != "dumb"
+    return takes_codes(stream)
+
+
+def takes_codes(stream: TextIO) -> bool:
+    """Whether a stream is a terminal that obeys codes, such as those for colours. Windows has to be asked for that."""
+    if not stream.isatty() or os.environ.get("TERM") == "dumb":
+        return False
+    if sys.platform != "win32":
+        return True
+    import ctypes  # slow to import
+    import msvcrt
+
+    console, mode = msvcrt.get_osfhandle(stream.fileno()), ctypes.c_ulong()
+    found = ctypes.windll.kernel32.GetConsoleMode(console, ctypes.byref(mode))
+    return bool(found and ctypes.windll.kernel32.SetConsoleMode(console, mode.value | OBEY_CODES))
 
 
 def note_url(path: str) -> str:
     """What opens a file: `obsidian://` in an Obsidian vault, else `file://`."""
-    quoted = re.sub(rb"[^A-Za-z0-9/._~-]", lambda found: b"%%%02X" % found[0][0], os.fsencode(path)).decode()
     folder = os.path.dirname(path)
     while folder != os.path.dirname(folder):
         if os.path.isdir(os.path.join(folder, ".obsidian")):
-            return f"obsidian://open?path={quoted.replace('/', '%2F')}"
+            return f"obsidian://open?path={_quoted(path).replace('/', '%2F')}"
         folder = os.path.dirname(folder)
-    return f"file://{quoted}"
+    drive, rest = os.path.splitdrive(path)
+    return f"file://{f'/{drive}' if drive else ''}{_quoted(rest.replace(os.sep, '/'))}"
+
+
+def _quoted(path: str) -> str:
+    return re.sub(rb"[^A-Za-z0-9/._~-]", lambda found: b"%%%02X" % found[0][0], os.fsencode(path)).decode()
 
 
 @contextmanager
@@ -242,7 +262,7 @@ class ProgressBar:
     def __init__(self, verb: str, stream: TextIO | None = None, unit: str = "") -> None:
         """`unit` is what is counted, such as `files`."""
         self.verb, self.stream, self.unit = verb, stream or sys.stderr, unit
-        self.visible = self.stream.isatty() and os.environ.get("TERM") != "dumb"
+        self.visible = takes_codes(self.stream)
         self.started = self.shown = time.monotonic()
         self.total = 0
         self.drawn = False
@@ -287,7 +307,7 @@ class ProgressBar:
 @contextmanager
 def spinner(text: str) -> Generator[None]:
     """Turns on stderr while something takes longer than 0.15 s, if that is a terminal that can erase it."""
-    if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
+    if not takes_codes(sys.stderr):
         yield
         return
     done = threading.Event()

@@ -18,7 +18,7 @@ from typing import Literal, NamedTuple
 
 from co_cli.errors import InvalidInputError, NoteConflictError, VaultError
 from co_cli.notes.refs import slugify
-from co_cli.paths import is_inside
+from co_cli.paths import is_inside, path_inside
 from co_cli.reports import BINARY, Progress, SyncReport
 from co_cli.saves import ON_CONFLICT
 from co_cli.sources.origin import SOURCE_READERS, Added, Origin, added_sources, change_registry, read_registry
@@ -143,9 +143,7 @@ class Origins:
             inside = name[len(origin.name) + 1 :]
             if os.path.lexists(os.path.join(origin.root, inside)) or self._index.of(origin).notes.ref_of(inside):
                 return inside
-        if is_inside(real, origin.path) and os.path.exists(real):
-            return os.path.relpath(real, origin.root).replace(os.sep, "/")
-        return None
+        return path_inside(real, origin.root) if is_inside(real, origin.path) and os.path.exists(real) else None
 
     def add(
         self,
@@ -298,7 +296,7 @@ class Origins:
         """No text may be found twice, and what holds no documents is not read."""
         path = origin.path
         of_system = any(is_inside(origin.root, folder) for folder in SYSTEM) and not is_inside(path, MEMORY_DISK)
-        if origin.root == os.sep or of_system:
+        if os.path.dirname(origin.root) == origin.root or of_system:
             raise InvalidInputError(f"{path} belongs to the system: name the folders in it that hold your texts")
         if is_inside(path, os.path.realpath(self._data_dir)):
             raise InvalidInputError(f"{path} is where co-cli keeps its own files: there is nothing to search")

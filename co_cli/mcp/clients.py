@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from co_cli.errors import InvalidInputError
+from co_cli.paths import shell_line
 from co_cli.settings import SETTINGS, Settings
 
 NAME = "co"
@@ -145,6 +145,6 @@ def add_command(
     words = ["claude", "mcp", "add", "--scope", "user"]
     if not address:
         variables = [word for name, value in (env or {}).items() for word in ("--env", f"{name}={value}")]
-        return shlex.join([*words, NAME, *variables, "--", *command])
+        return shell_line(*words, NAME, *variables, "--", *command)
     header = f"Authorization: Bearer {token or TOKENS['claude-code']}"
-    return shlex.join([*words, "--transport", "http", NAME, address, "--header", header])
+    return shell_line(*words, "--transport", "http", NAME, address, "--header", header)

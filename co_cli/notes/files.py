@@ -27,6 +27,8 @@ else:
 
 STALE_AFTER = 3600.0
 LOCK_POLL = 0.01
+PATIENCE = 2.0
+"""Seconds that Windows may refuse to rename or remove a file, because another program looks at it."""
 OURS = re.compile(re.escape(TEMPORARY) + "[0-9a-f]+-[0-9a-f]+-[0-9a-f]{6}")
 """The names that `temporary_name` makes."""
 NO_REPLACE, EXCHANGE = 1, 2
@@ -48,7 +50,7 @@ def create_exclusively(path: str, data: bytes, through: str | None = None, like:
     try:
         _write(temporary, data, like)
         if os.name == "nt":
-            os.rename(temporary, path)  # refuses an existing name there
+            patiently(os.rename, temporary, path)  # refuses an existing name there
         else:
             _link(temporary, path)
     except FileExistsError:
@@ -64,7 +66,7 @@ def replace(path: str, data: bytes, private: bool = False) -> None:
     temporary = _begin(os.path.dirname(path))
     try:
         _write(temporary, data, path, private)
-        os.replace(temporary, path)
+        patiently(os.replace, temporary, path)
     finally:
         _discard(temporary)
     sync_folder(os.path.dirname(path))
@@ -86,7 +88,7 @@ def replace_all(files: Mapping[str, bytes]) -> dict[str, OSError]:
                 os.fsync(handle)
         for path, temporary in temporaries.items():
             try:
-                os.replace(temporary, path)
+                patiently(os.replace, temporary, path)
             except OSError as error:
                 if error.errno not in NO_NAME:
                     raise
@@ -122,7 +124,7 @@ def _exchange(temporary: str, path: str, data: bytes, based_on: bytes) -> bool:
     while True:
         try:
             if not rename_with(EXCHANGE, temporary, path):
-                os.replace(temporary, path)
+                patiently(os.replace, temporary, path)
                 sync_folder(os.path.dirname(path))
                 return True
         except OSError:
@@ -147,12 +149,25 @@ def move(source: str, target: str) -> bool:
         if not rename_with(NO_REPLACE, source, target):
             if os.path.lexists(target):
                 return False
-            os.rename(source, target)
+            patiently(os.rename, source, target)
     except FileExistsError:
         return False
     sync_folder(os.path.dirname(target))
     sync_folder(os.path.dirname(source))
     return True
+
+
+def patiently(call: Callable[..., None], *paths: str) -> None:
+    """Rename or remove a file. Windows refuses that while somebody has it open, as virus scanners do for a moment."""
+    end = time.monotonic() + PATIENCE
+    while True:
+        try:
+            call(*paths)
+            return
+        except PermissionError:
+            if os.name != "nt" or time.monotonic() >= end:
+                raise
+        time.sleep(LOCK_POLL)
 
 
 def rename_with(how: int, source: str, target: str) -> bool:

@@ -26,6 +26,9 @@ REF = re.compile(r"([a-z]+):(.*)", re.S)
 LONGEST = 60
 LONGEST_BYTES = 150
 RESERVED = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d|clock\$|conin\$|conout\$)$")
+"""Names of devices on Windows."""
+UNUSABLE = re.compile(r'[<>:"\\|?*\x00-\x1f]|[. ]\Z')
+"""What no name of a file has there: `a:b` is a part of the file `a`, and an ending of dots and blanks is dropped."""
 
 
 def stem_of(path: str) -> str:
@@ -92,6 +95,11 @@ def without_lines(ref: str) -> str:
 def name_key(name: str) -> str:
     """Names with the same key are the same file on some file systems."""
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
+
+
+def is_taken_by_windows(name: str) -> bool:
+    """Whether Windows understands a name of a file as something else. A device has its name with any ending."""
+    return bool(UNUSABLE.search(name) or RESERVED.match(name.partition(".")[0].rstrip().casefold()))
 
 
 def slugify(title: str) -> str:

@@ -24,7 +24,7 @@ from co_cli.notes.files import (
     replace_text,
     sweep_temporary,
 )
-from co_cli.notes.refs import FOLDERS, name_key, slugify
+from co_cli.notes.refs import FOLDERS, is_taken_by_windows, name_key, slugify
 from co_cli.notes.secrets import without_secrets
 from co_cli.paths import NO_ROOM, open_regular, permission_cure
 from co_cli.values import moment_text, to_utf8
@@ -97,9 +97,10 @@ class NoteStore:
     def absolute(self, path: str) -> str:
         """Where a path is on disk. Refuses everything outside the vault, also through a symbolic link."""
         parts = path.split("/")
-        backslash = os.sep == "\\" and "\\" in path
-        if not path or os.path.isabs(path) or backslash or "\0" in path or {"", ".", ".."} & set(parts):
+        if not path or os.path.isabs(path) or "\0" in path or {"", ".", ".."} & set(parts):
             raise VaultError(f"{path!r} is not a path inside the vault")
+        if os.name == "nt" and any(map(is_taken_by_windows, parts)):
+            raise VaultError(f"{path!r} cannot be a file on Windows: rename it")
         full = os.path.join(self.root, *parts)
         if not os.path.realpath(full).startswith(self.root + os.sep):
             raise VaultError(f"{path!r} leads out of the vault {self.root}")
@@ -332,7 +333,8 @@ def reporting(verb: str, path: str) -> Generator[None]:
         raise NoteFileError(f"cannot {verb} {path}: there is no such file ({error.filename})") from error
     except PermissionError as error:
         cure = permission_cure(os.fsdecode(error.filename), write=verb != "read")
-        raise NoteFileError(f"cannot {verb} {path}: no permission; `{cure}`") from error
+        why = "another program has it open, or you have no permission" if os.name == "nt" else "no permission"
+        raise NoteFileError(f"cannot {verb} {path}: {why}; `{cure}`") from error
     except OSError as error:
         fix = "free some space" if error.errno in NO_ROOM else "check the disk and the folder"
         raise NoteFileError(f"cannot {verb} {path}: {error.strerror or error}; {fix}") from error

@@ -30,7 +30,7 @@ from co_cli.linked.skills import Skills
 from co_cli.notes.note import Note, NotTextError, read_note
 from co_cli.notes.refs import ENDINGS, FOLDERS, path_of, source_ref, without_ending, without_lines
 from co_cli.notes.store import NoteStore
-from co_cli.paths import is_inside
+from co_cli.paths import is_inside, path_inside
 from co_cli.sources.origin import CHECKPOINT, CHECKPOINTS, VAULT, Origin, reader_of
 from co_cli.sources.walk import would_list
 from co_cli.summaries import NoteSummary
@@ -412,8 +412,7 @@ def _possible_paths(asked: str, root: str) -> list[str]:
 
 def _inside(file: str, root: str) -> str | None:
     """A file's path relative to a folder; None if it is outside."""
-    inside = os.path.relpath(os.path.realpath(file), root).replace(os.sep, "/")
-    return None if inside.startswith("..") else inside
+    return path_inside(os.path.realpath(file), root) or None
 
 
 def _exists(store: NoteStore, path: str) -> bool:

@@ -33,6 +33,7 @@ from co_cli.notes.refs import ENDINGS, FOLDERS, ref_of, slugify, source_ref
 from co_cli.notes.revision import change_file, require_version
 from co_cli.notes.secrets import count_masked, find_secrets
 from co_cli.notes.store import NoteStore
+from co_cli.paths import path_inside
 from co_cli.saves import ON_RELATED, Change, Draft, Forgotten, Related, Saved
 from co_cli.saving.kept_answers import KeptAnswers
 from co_cli.saving.lookup import Lookup
@@ -137,11 +138,11 @@ class VaultWriter:
 
         Otherwise the new bytes are kept in the trash, and TextKeptError says where.
         """
-        inside = os.path.relpath(ref, self._vault.root) if os.path.isabs(ref) else ".."
-        if inside.startswith(".."):
+        inside = path_inside(os.path.normpath(ref), self._vault.root) if os.path.isabs(ref) else None
+        if not inside:
             origin, path = self.lookup.locate(ref)
         else:  # a file of this vault, which may be gone by now
-            origin, path = self._vault.index.origin, inside.replace(os.sep, "/")
+            origin, path = self._vault.index.origin, inside
         own, store = origin == self._vault.index.origin, self._store_of(origin)
         try:
             with store.lock():

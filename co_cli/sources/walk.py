@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 UNREAD_FOLDER = "folder cannot be read: "
 LARGEST_IGNORE_FILE = 1_000_000
+JUNCTION = 0xA0000003
 COUNT = struct.Struct("=q")
 """A listing starts with the number of names. Their numbers follow, then the names."""
 
@@ -231,7 +232,7 @@ def _list_folder(origin: Origin, folder: str, scan: Scan, waiting: list[str]) ->
                 if name.startswith(TEMPORARY):
                     scan.unfinished.append(prefix)
                 continue
-            is_folder = entry.is_dir(follow_symlinks=False)
+            is_folder = entry.is_dir(follow_symlinks=False) and not _is_junction(entry)
             if (only and name != only) or not (is_folder or wants(name)):
                 continue
             if excluded and excluded(prefix + name, is_folder):
@@ -251,6 +252,11 @@ def _list_folder(origin: Origin, folder: str, scan: Scan, waiting: list[str]) ->
                 reason = "symbolic link, not followed" if entry.is_symlink() else "not a regular file"
                 scan.odd.append((prefix + name, reason))
     return names, numbers
+
+
+def _is_junction(entry: os.DirEntry[str]) -> bool:
+    """A folder of Windows that leads to another one, perhaps to one that it is in. Python 3.11 has no call for it."""
+    return os.name == "nt" and getattr(entry.stat(follow_symlinks=False), "st_reparse_tag", 0) == JUNCTION
 
 
 def _pack(names: list[str], numbers: list[int]) -> bytes:

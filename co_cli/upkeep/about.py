@@ -26,7 +26,7 @@ SAFE_KINDS = ("choice", "number", "share", "bytes", "count")
 
 def about_program() -> list[str]:
     """Versions of co, Python, the system and the packages that co uses."""
-    encodings = f"{locale.getpreferredencoding(False)}, terminal {getattr(sys.stdout, 'encoding', None)}"
+    encodings = f"{locale.getencoding()}, terminal {getattr(sys.stdout, 'encoding', None)}"
     return [
         f"co {__version__}",
         f"{platform.python_implementation()} {platform.python_version()} on {sys.platform}, {platform.machine()}",

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shlex
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -22,7 +21,7 @@ from co_cli.index.sync import Unreadable, read_file
 from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.notes.files import sweep_temporary
 from co_cli.notes.secrets import find_secrets
-from co_cli.paths import permission_cure
+from co_cli.paths import permission_cure, shell_line
 from co_cli.reports import BINARY, Progress
 from co_cli.saving.lookup import Lookup
 from co_cli.settings import SETTINGS
@@ -166,10 +165,10 @@ def _sqlite() -> Iterator[Finding]:
 def _vault(vault: Vault, fix: bool) -> Iterator[Finding]:
     root = vault.root
     if not os.access(root, os.R_OK | os.X_OK):
-        yield Finding("vault", "error", f"{root} cannot be read", f"chmod u+rx {shlex.quote(root)}")
+        yield Finding("vault", "error", f"{root} cannot be read", f"chmod u+rx {shell_line(root)}")
     elif not os.access(root, os.W_OK):
         text = f"{root} cannot be written: search works, remember does not"
-        yield Finding("vault", "warning", text, f"chmod u+w {shlex.quote(root)}")
+        yield Finding("vault", "warning", text, f"chmod u+w {shell_line(root)}")
     else:
         yield Finding("vault", "ok", f"{root} can be read and written")
     swept: list[str] = []
@@ -227,7 +226,7 @@ def _index(vault: Vault, origin: Origin, fix: bool) -> Iterator[Finding]:
         return Finding(check if own else origin.label, level, f"{start}{text}", advice, fixed)
 
     def full(path: str) -> str:
-        return shlex.quote(os.path.join(index.root, path))
+        return shell_line(os.path.join(index.root, path))
 
     waiting = index.waiting()
     if waiting:
@@ -376,7 +375,7 @@ def _secrets(vault: Vault) -> Iterator[Finding]:
         yield Finding("secrets", "warning", f"{notes[0][1]}{more}", advice)
     if trashed:
         more = f", and {len(trashed) - 1:,} more files of the trash hold one" if len(trashed) > 1 else ""
-        path = shlex.quote(vault.store.absolute(trashed[0][0]))
+        path = shell_line(vault.store.absolute(trashed[0][0]))
         advice = f"delete {'each such file' if more else 'that file'}: rm {path}"
         yield Finding("secrets", "warning", f"{trashed[0][1]}{more}", advice)
     if unread:

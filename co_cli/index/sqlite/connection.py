@@ -36,6 +36,7 @@ from co_cli.index.sqlite.database_files import (
     swap,
     sweep_unfinished,
 )
+from co_cli.notes.files import patiently
 
 APPLICATION = 0x636F6B62
 """Marks our files (`cokb`)."""
@@ -246,7 +247,7 @@ class Database:
         with opening(self.path):
             complete = os.path.exists(fresh) and not os.path.exists(f"{fresh}-wal") and is_ours(fresh, APPLICATION)
             if complete and not os.path.exists(self.path):
-                os.replace(fresh, self.path)  # a process was killed between the two steps of a swap
+                patiently(os.replace, fresh, self.path)  # a process was killed between the two steps of a swap
             connection = self._connect()
             if connection is not None:
                 return connection  # another process made it while we waited

@@ -14,7 +14,7 @@ from collections.abc import Generator, Iterable
 import apsw
 
 from co_cli.errors import IndexUnavailableError
-from co_cli.notes.files import locked, make_folders, sync_folder
+from co_cli.notes.files import locked, make_folders, patiently, sync_folder
 from co_cli.paths import NO_ROOM, permission_cure
 
 BUSY_MS = 10_000
@@ -82,7 +82,7 @@ def swap(fresh: str, path: str) -> None:
     try:
         remove_database(path)
         sync_folder(os.path.dirname(path))  # otherwise a power cut may bring the old log back next to the new file
-        os.replace(fresh, path)
+        patiently(os.replace, fresh, path)
         sync_folder(os.path.dirname(path))
     except PermissionError as error:
         raise IndexUnavailableError(f"{path} is in use by another program; close it and try again") from error
@@ -105,7 +105,7 @@ def remove_unfinished(fresh: str) -> None:
 def remove_database(path: str, endings: Iterable[str] = DATABASE_FILES) -> None:
     for ending in endings:
         with contextlib.suppress(FileNotFoundError):
-            os.unlink(path + ending)
+            patiently(os.unlink, path + ending)
 
 
 def set_aside(path: str) -> str | None:
@@ -119,7 +119,7 @@ def set_aside(path: str) -> str | None:
     kept = f"{path}.{time.strftime('%Y%m%dT%H%M%S', time.gmtime(seconds))}.{rest:09}Z"
     for ending in DATABASE_FILES:
         with contextlib.suppress(FileNotFoundError):
-            os.replace(path + ending, kept + ending)  # with its log, which may hold data
+            patiently(os.replace, path + ending, kept + ending)  # with its log, which may hold data
     return kept
 
 
