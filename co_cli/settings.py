@@ -248,7 +248,9 @@ def load_settings(
     def take(name: str, raw: object, origin: str, base: str, project: str | None = None) -> None:
         setting = BY_NAME.get(name)
         if setting is None:
-            raise SettingsError(f"{origin}: {unknown_setting(name)}")
+            said = unknown_setting(name)
+            join = " Or" if said.endswith("?") else "; or"
+            raise SettingsError(f"{origin}: {said}{join} update co-cli, if a newer one wrote the line")
         if project and not setting.project_may:
             raise SettingsError(f"{origin}: a project may not set {name}; set it yourself with {setting.environment}")
         value = _checked(setting, raw, origin, base)

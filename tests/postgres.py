@@ -191,12 +191,26 @@ def control(folder: Path, *arguments: str, check: bool = True) -> subprocess.Com
 
 def copy_schema(name: str, old: str, new: str) -> None:
     """Dump a schema of one database and read it into another."""
+    load_schema(dump_schema(name, old), new)
+
+
+def dump_schema(name: str, address: str) -> str:
+    """A schema of a database with its rows, as SQL."""
     folder = Path(os.environ[FOLDER])
     with tempfile.TemporaryDirectory(dir=folder) as place:
         os.chmod(place, 0o777)
-        file = f"--file={place}/dump.sql"
-        _run(folder, _program(folder, "pg_dump"), f"--schema={name}", file, old, check=True)
-        _run(folder, _program(folder, "psql"), "--set=ON_ERROR_STOP=1", file, new, check=True)
+        options = (f"--schema={name}", "--inserts", f"--file={place}/dump.sql")
+        _run(folder, _program(folder, "pg_dump"), *options, address, check=True)
+        return Path(place, "dump.sql").read_text("utf-8")
+
+
+def load_schema(sql: str, address: str) -> None:
+    folder = Path(os.environ[FOLDER])
+    with tempfile.TemporaryDirectory(dir=folder) as place:
+        os.chmod(place, 0o777)
+        Path(place, "dump.sql").write_text(sql, "utf-8")
+        options = ("--set=ON_ERROR_STOP=1", f"--file={place}/dump.sql")
+        _run(folder, _program(folder, "psql"), *options, address, check=True)
 
 
 def stop_server() -> None:

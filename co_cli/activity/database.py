@@ -31,14 +31,8 @@ from co_cli.notes.files import locked, make_folders, patiently
 FILE_NAME = "activity.db"
 APPLICATION = 0x636F6163
 """Marks our files (`coac`)."""
-VERSION = 9
-"""Raise it when schema.sql changes, and convert released files: their content exists nowhere else."""
-CONVERSIONS = {
-    7: "alter table uses add column led real",
-    8: "alter table turns add column prompt text; alter table turns add column given text",
-}
-"""What makes a file of each released version one of the next."""
-SCHEMA_FILE = os.path.join(os.path.dirname(__file__), "schema.sql")
+MIGRATIONS = os.path.join(os.path.dirname(__file__), "migrations")
+"""Numbered SQL files. The first makes the tables of a new file; each other one makes the next version of it."""
 CACHE_KB = 16_000
 SPOOL_SECONDS = 1.0
 """How long a save may wait for a process that reads the spool."""
@@ -153,19 +147,26 @@ class ActivityDatabase(Database):
         return connection
 
 
+def versions() -> dict[int, str]:
+    """Each version of the file, oldest first, and the SQL file that makes it from the one before."""
+    names = sorted(name for name in os.listdir(MIGRATIONS) if name.endswith(".sql"))
+    return {int(name[:3]): os.path.join(MIGRATIONS, name) for name in names}
+
+
 def create_activity(path: str) -> None:
     """Write an empty activity.db."""
-    with open(SCHEMA_FILE, encoding="utf-8") as stream:
-        create(path, stream.read(), VERSION, APPLICATION)
+    known = versions()
+    create(path, "".join(map(_read, known.values())), max(known), APPLICATION)
 
 
 def refuse_version(path: str, version: int) -> None:
-    if version > VERSION:
+    known = versions()
+    if version > max(known):
         raise ActivityUnavailableError(
-            f"{path} is of a newer co-cli (version {version}, this one knows {VERSION}): "
+            f"{path} is of a newer co-cli (version {version}, this one knows {max(known)}): "
             "update co-cli; until then use and history are not recorded"
         )
-    if 0 < version < min(CONVERSIONS):
+    if 0 < version < min(known):
         raise ActivityUnavailableError(f"{path} was made before the first release: move it away to start a new one")
 
 
@@ -180,7 +181,7 @@ def _connect(path: str) -> FileConnection | None:
         connection.set_busy_timeout(BUSY_MS)
         if connection.pragma("application_id") == APPLICATION:
             refuse_version(path, int(connection.pragma("user_version") or 0))
-            _convert(connection)
+            _convert(connection, path)
             connection.pragma("synchronous", "full")  # what is lost here cannot be rebuilt
             connection.pragma("cache_size", -CACHE_KB)
             connection.inode = inode
@@ -194,16 +195,31 @@ def _connect(path: str) -> FileConnection | None:
     return connection if usable else None
 
 
-def _convert(connection: FileConnection) -> None:
-    """Give a file of an older version the tables of this one."""
-    if not 0 < int(connection.pragma("user_version") or 0) < VERSION:
+def _convert(connection: FileConnection, path: str) -> None:
+    """Give a file of an older version the tables of this one, in one transaction.
+
+    After an error the caller closes the connection, which rolls back: the file is as it was.
+    """
+    known = versions()
+    if not 0 < int(connection.pragma("user_version") or 0) < max(known):
         return
     connection.execute("begin immediate")
-    with connection:
-        for version in range(int(connection.pragma("user_version")), VERSION):  # another process may have done it
-            connection.execute(CONVERSIONS[version])
-        connection.pragma("user_version", VERSION)
-    connection.execute("commit")
+    version = int(connection.pragma("user_version"))  # another process may have done it
+    try:
+        for missing in (number for number in known if number > version):
+            connection.execute(_read(known[missing]))
+            connection.pragma("user_version", missing)
+        connection.execute("commit")
+    except (apsw.SQLError, apsw.ConstraintError) as error:
+        raise ActivityUnavailableError(
+            f"{path} of version {version} cannot be converted to version {max(known)} ({error}): it is as it was; "
+            "use the co-cli that you had, and report this"
+        ) from error
+
+
+def _read(file: str) -> str:
+    with open(file, encoding="utf-8") as stream:
+        return stream.read()
 
 
 @contextlib.contextmanager

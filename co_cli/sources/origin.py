@@ -212,7 +212,7 @@ def _entry(table: dict[str, object], file: str) -> Added:
     if lacking:
         problem = f"a source lacks {' and '.join(lacking)}; add it, or delete the table"
     elif source not in SOURCE_READERS:
-        problem = f"the source must be one of {', '.join(SOURCE_READERS)}, not {source!r}"
+        problem = f"this co-cli knows the sources {', '.join(SOURCE_READERS)}, not {source!r}: a newer one may"
     elif not os.path.isabs(path):
         problem = f"the path of a source must be absolute, not {path!r}"
     elif "/" in name or ":" in name:

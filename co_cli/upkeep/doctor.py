@@ -34,6 +34,7 @@ from co_cli.values import moment_text
 from co_cli.vault import Vault, rebuild_index, sync_origin
 from co_cli.vaults import tier_of
 
+UPDATE = "pip install -U co-cli"
 SHOWN = 3
 """How many of many files a finding names."""
 LONGEST_SHOWN = 100
@@ -127,7 +128,8 @@ def examine(vault: Vault, fix: bool, progress: Progress = lambda done, total: No
                 findings.append(Finding("index", "error", str(error), "co index rebuild", True))
                 continue
             if vault.settings.engine != "sqlite":
-                return [*findings, Finding("index", "error", str(error), "co config show engine")]
+                what, newer, _ = str(error).partition(f": `{UPDATE}`")
+                return [*findings, Finding("index", "error", what, UPDATE if newer else "co config show engine")]
             full = no_room(vault.engine.path, error.__cause__)
             advice = "delete search.db, or close what uses it; it is rebuilt from the files"
             if refused := unwritable(vault.engine.path):
@@ -187,6 +189,9 @@ def _vault(vault: Vault, fix: bool) -> Iterator[Finding]:
 def _database(vault: Vault, fix: bool) -> Iterator[Finding]:
     counts, path = vault.index.notes.state(), vault.engine.path
     yield from _moved_aside("index", path, "delete it when you like")
+    if getattr(getattr(vault.engine, "database", None), "was_other", False):
+        text = f"{path} was made by another version of co-cli, and is rebuilt; two versions rebuild it in turns"
+        yield Finding("index", "ok", f"{text}: a CO_DATA_DIR for each prevents that")
     problem = vault.engine.problem()
     if problem:
         if fix:
@@ -337,7 +342,7 @@ def _activity(vault: Vault, fix: bool) -> Iterator[Finding]:
     problem = database.check(fix)
     if problem:
         newer = "newer co-cli" in problem
-        advice = "update co-cli, or move activity.db away" if newer else "`co data restore` restores a backup"
+        advice = f"{UPDATE}, or move activity.db away" if newer else "`co data restore` restores a backup"
         yield Finding("activity", "warning", problem, advice)
     advice = "`co data restore` restores a backup; delete it when you no longer need it"
     yield from _moved_aside("activity", database.path, advice)

@@ -13,7 +13,7 @@ import apsw
 import pytest
 
 import co_cli.activity
-from co_cli.activity.database import VERSION, create_activity
+from co_cli.activity.database import create_activity, versions
 from co_cli.activity.events import Head
 from co_cli.index.sqlite.database_files import set_aside_before
 from tests.activity.conftest import Opener, answer, index, rows
@@ -54,7 +54,7 @@ def test_a_file_of_another_version_is_left_alone_and_everything_works_without_it
     file = data_dir / "activity.db"
     create_activity(str(file))
     vault.write("memories/oak.md", "Oaks live long.")
-    for version, problem in ((VERSION + 1, "is of a newer co-cli"), (1, "was made before the first release")):
+    for version, problem in ((max(versions()) + 1, "is of a newer co-cli"), (1, "was made before the first release")):
         fetch(file, f"pragma user_version = {version}")
         before = file.read_bytes()
 

@@ -13,7 +13,7 @@ import apsw
 import pytest
 
 from co_cli.activity.backup import back_up, look_at, restore
-from co_cli.activity.database import VERSION, ActivityDatabase, create_activity
+from co_cli.activity.database import ActivityDatabase, create_activity, versions
 from co_cli.activity.events import Head
 from co_cli.index.sqlite.database_files import set_aside_before
 from co_cli.settings import load_settings
@@ -137,7 +137,7 @@ def test_what_is_not_a_sound_copy_is_refused_and_nothing_changes(used: Co, file:
     text.write_text("no database" * 99)
     for path, statement in (
         (foreign, "create table bees (name text)"),
-        (newer, f"pragma user_version = {VERSION + 1}"),
+        (newer, f"pragma user_version = {max(versions()) + 1}"),
     ):
         if path == newer:
             create_activity(str(path))

@@ -14,9 +14,11 @@ from co_cli.index.postgres.postgres_engine import PostgresEngine
 from co_cli.team import schema
 from co_cli.team.schema import MIGRATIONS, PREPARE, connect_team
 from co_cli.team.team_tokens import TeamTokens
-from tests.postgres import new_database
+from tests.command import Co
+from tests.postgres import load_schema, new_database
 from tests.team.conftest import team as team
 from tests.team.servers import Team, git, keep
+from tests.upgrades.test_upgrades import VERSIONS
 
 pytestmark = pytest.mark.postgres
 FILES = sorted(MIGRATIONS.glob("*.sql"))
@@ -33,11 +35,17 @@ values (1, 1793523600, 'mara', 'created', 'memories/elm.md', 'x')
 """What the first version wrote. Every later one must read it: do not change it."""
 
 
-def made_by(version: int, first: str = "") -> str:
-    """A database with the schema of the version that had so many migrations, and with rows of the first one."""
+def empty_database() -> str:
+    """With the role that owns nothing."""
     address = new_database()
     with closing(PostgresEngine(address)) as engine, engine.asking():
-        pass  # makes the role
+        pass
+    return address
+
+
+def made_by(version: int, first: str = "") -> str:
+    """A database with the schema of the version that had so many migrations, and with rows of the first one."""
+    address = empty_database()
     with psycopg.connect(address) as connection:
         connection.execute(PREPARE.encode())
         connection.execute("set search_path = team")
@@ -61,6 +69,35 @@ def test_data_of_every_older_version_is_read_by_this_one(version: int, team: Tea
     assert "Elms like water." in team.pushed("memories/elm.md")
     assert team.ask("select name from team.migrations order by name") == [(file.name,) for file in FILES]
     assert ("mara", "created") in team.ask("select who, action from team.audit")
+
+
+@pytest.mark.parametrize("version", VERSIONS, ids=lambda folder: folder.name)
+def test_what_a_released_version_saved_is_read_and_committed(version: Path, team: Team) -> None:
+    team.address = empty_database()
+    rows = (version / "team.sql").read_text("utf-8")
+    load_schema(rows.replace("{first}", git(team.clone, "rev-parse", "HEAD")), team.address)
+    one = team.server("one")
+
+    assert (one.note("memory:elm").tags, one.note("memory:oak").body) == (("tree",), "Oaks live long.\n")
+    assert [home for _, home in one.store.trashed()] == ["memories/ash.md"]
+    tokens = {token.name: (token.role, token.per_second) for token in TeamTokens(one.vault.engine, "notes", 1).all()}
+    assert tokens == {"mara": ("write", 7), "prometheus": ("metrics", 0)}
+    keep(one)
+    assert "Elms like water." in team.pushed("memories/elm.md")
+    assert ("ada", "change", "memories/elm.md") in team.ask("select who, action, path from team.audit")
+    assert team.ask("select name from team.migrations order by name") == [(file.name,) for file in FILES]
+
+
+def test_doctor_names_a_newer_database_on_one_line(team: Team, co: Co, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = team.server("one")
+    team.ask("insert into team.migrations values ('999_next.sql', 0)")
+    monkeypatch.setenv("CO_VAULT", one.root)
+    monkeypatch.setenv("CO_ENGINE", team.address)
+
+    ran = co("doctor")
+
+    assert (ran.code, ran.err) == (3, "")
+    assert ran.out.endswith(" is of a newer co-cli\n    fix: pip install -U co-cli\n")
 
 
 def test_an_older_program_refuses_a_newer_database(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

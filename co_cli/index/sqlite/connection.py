@@ -75,6 +75,8 @@ class Database:
         self.path, self.extension = path, extension
         self.set_aside: str | None = None
         """Where an unusable file was moved, if one was found."""
+        self.was_other = False
+        """Whether the file was of another version, and was made anew."""
         self.on_set_aside = on_set_aside
         """Called with one line of text when that happens; it is always logged."""
         self._writer = threading.RLock()
@@ -253,6 +255,7 @@ class Database:
                 return connection  # another process made it while we waited
             if not is_ours(self.path, APPLICATION):
                 self.put_aside("was not created by co-cli")
+            self.was_other = os.path.exists(self.path)
             swap(_make_fresh(self.path), self.path)
             connection = self._connect()
         if connection is None:

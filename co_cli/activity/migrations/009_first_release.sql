@@ -1,5 +1,8 @@
 -- activity.db: the history of notes, how they are used, and feedback. Nothing here can be made again from the files.
 -- A document is identified by the folder of its vault and its path there, never by a number of search.db.
+--
+-- `pragma user_version` is the number of the last file of this folder that ran. To change the schema, add a file with the
+-- next number, and change none that was released. A version before 9 was never released.
 
 create table vaults (
     id integer primary key,
