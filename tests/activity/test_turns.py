@@ -98,20 +98,6 @@ def test_turns_are_bounded_and_cleared_with_the_log(activity: Activity, monkeypa
     assert rows(activity, TURNS) == []
 
 
-def test_a_file_without_prompts_is_converted_and_keeps_its_turns(open_activity: Opener, data_dir: Path) -> None:
-    with open_activity() as activity:
-        activity.injected(NOTES, "before", None)
-        activity.flush()
-        with activity.database.writing() as connection:
-            for column in ("prompt", "given"):
-                connection.execute(f"alter table turns drop column {column}")
-            connection.pragma("user_version", 8)
-
-    with open_activity() as activity:
-        activity.injected(NOTES, "after", None, prompt="Deploy it")
-        assert rows(activity, "select conversation, prompt from turns") == [("before", None), ("after", "Deploy it")]
-
-
 def test_turns_follow_a_vault_that_moves(activity: Activity) -> None:
     activity.injected(NOTES, "talk", None)
     with activity.written().writing() as connection:

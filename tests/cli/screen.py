@@ -1,9 +1,8 @@
-"""Run `co` on a terminal, look at what it drew, and press keys."""
+"""Run `co` on a terminal, look at what it drew, and press keys. Windows has no such terminals: tests are skipped."""
 
 from __future__ import annotations
 
 import os
-import pty
 import re
 import struct
 import subprocess
@@ -11,21 +10,21 @@ import sys
 import unicodedata
 from collections.abc import Generator
 from contextlib import contextmanager
-from fcntl import ioctl
 from pathlib import Path
-from termios import TIOCSWINSZ
-from typing import Any, cast
+from typing import Any
 
-import pexpect
+import pytest
 
+NO_TERMINAL = "Windows has no such terminals"
 ESCAPES = re.compile(r"\x1b\[[0-9;]*[mK]")
 ERASED = re.compile(r"[^\n]*\r\x1b\[K")
 
 
 def on_terminal(folder: Path, *arguments: str, columns: int = 80, **environ: str) -> str:
     """What the command drew, escape sequences included, with plain line ends and without progress that was erased."""
+    pty, fcntl, termios = (pytest.importorskip(name, reason=NO_TERMINAL) for name in ("pty", "fcntl", "termios"))
     ours, theirs = pty.openpty()
-    ioctl(theirs, TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     env = {**os.environ, "TERM": "xterm-256color", **environ}
     command = [sys.executable, "-m", "co_cli", *arguments]
     process = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, cwd=folder, env=env)
@@ -64,7 +63,7 @@ def _columns(letter: str) -> int:
 @contextmanager
 def terminal(folder: Path, *arguments: str, **environ: str) -> Generator[Any]:
     """`co` on a terminal of 80 columns, for keys that are pressed."""
-    child: Any = cast("Any", pexpect).spawn(
+    child: Any = pytest.importorskip("pexpect", reason=NO_TERMINAL).spawn(
         sys.executable,
         ["-m", "co_cli", *arguments],
         cwd=str(folder),

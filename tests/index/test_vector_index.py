@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import resource
 from collections.abc import Generator
 from pathlib import Path
 
@@ -23,6 +22,7 @@ from tests.test_sample_vault import VAULT
 from tests.vault import Vault
 
 pytestmark = pytest.mark.postgres
+resource = pytest.importorskip("resource", reason="Windows has no such limits")
 # the last step of the build fails, as it does where the disk is full
 FAIL = """
 create function fail() returns event_trigger language plpgsql as

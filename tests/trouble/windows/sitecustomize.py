@@ -173,7 +173,7 @@ os.rename, os.replace, os.unlink, os.remove = windows_rename, windows_replace, w
 del os.link
 os.O_BINARY = BINARY
 builtins.open = io.open = windows_file
-subprocess.Popen.__init__ = windows_popen
+subprocess.Popen.__init__, subprocess._USE_POSIX_SPAWN = windows_popen, False
 subprocess.Popen.kill = lambda self: self.send_signal(9)
 subprocess.CREATE_NEW_PROCESS_GROUP, subprocess.CREATE_NO_WINDOW, subprocess.DETACHED_PROCESS = 0x200, 0x8000000, 8
 ctypes.CDLL.__init__ = windows_library
