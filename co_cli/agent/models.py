@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pydantic_ai.models import Model
 
 NO_MODEL = (
-    "no model is configured: run `ollama pull qwen3` and `co config set model ollama:qwen3`, "
+    "no model is configured: with Ollama, run `ollama pull qwen3` and `co config set model ollama:qwen3`; "
     "or choose another, such as openai:gpt-5"
 )
 FOR_PROGRAMMERS = re.compile(r" or pass it via `[^`]*`|\. To try .*")

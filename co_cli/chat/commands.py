@@ -55,6 +55,8 @@ COMMANDS = {
     "/help": SlashCommand("show this list"),
     "/quit": SlashCommand("end the chat (also Ctrl-D)"),
 }
+ALIASES = {"/search": "/recall", "/list": "/notes", "/exit": "/quit"}
+"""What people type who know `co` and other chats."""
 
 
 def talk(session: ChatSession, options: Namespace) -> None:
@@ -90,6 +92,7 @@ def handle(session: ChatSession, line: str, options: Namespace) -> bool:
 
 def run_command(session: ChatSession, typed: str, argument: str, options: Namespace) -> bool:
     """Run the command of this name, or the only one that begins with it. False ends the chat."""
+    typed = ALIASES.get(typed.lower(), typed)
     found = [name for name in COMMANDS if name.startswith(typed.lower())]
     if len(found) != 1:
         raise InvalidInputError(f"no command {typed}: did you mean {' or '.join(found) or '/help'}?")

@@ -15,7 +15,7 @@ import time
 from typing import TYPE_CHECKING
 
 from co_cli.cli.parsing import COMMANDS, GROUPS, SERVED, make_parser, print_help, split_command, unknown_command
-from co_cli.cli.terminal import logbook, printable
+from co_cli.cli.terminal import logbook, print_message
 from co_cli.errors import KnowledgeError, SecretError
 from co_cli.index.sqlite.database_files import no_room
 from co_cli.notes.files import discard_unfinished
@@ -122,5 +122,5 @@ def _run(arguments: list[str]) -> int:
 
 
 def _complain(message: str, code: int) -> int:
-    print(f"co: {printable(' '.join(message.split()))}", file=sys.stderr)
+    print_message(f"co: {' '.join(message.split())}", sys.stderr)
     return code

@@ -10,7 +10,7 @@ from dataclasses import asdict
 
 from co_cli.agent.models import NO_MODEL
 from co_cli.cli.opening import print_json
-from co_cli.cli.terminal import printable
+from co_cli.cli.terminal import print_message
 from co_cli.errors import InvalidInputError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.settings import load_settings
@@ -48,7 +48,8 @@ def run_chat(options: argparse.Namespace) -> int:
     if settings.model is None and question:
         raise InvalidInputError(NO_MODEL)
     if not question:
-        print(f"{settings.model or NO_MODEL}\n/help lists commands, Ctrl-C stops an answer, Ctrl-D ends the chat.")
+        print_message(settings.model or f"{NO_MODEL}; /recall searches your notes without one")
+        print("/help lists commands, Ctrl-C stops an answer, Ctrl-D ends the chat.")
     os.environ.setdefault("PYDANTIC_AI_NO_BANNER", "1")
     from co_cli.chat.commands import confirm, talk  # with prompt-toolkit, rich and pydantic-ai: a second
     from co_cli.chat.screen import Output
@@ -75,7 +76,7 @@ def run_chat(options: argparse.Namespace) -> int:
         turn = session.ask(question)
         session.remember()
     if turn.problem:
-        print(f"co: {printable(turn.problem)}", file=sys.stderr)
+        print_message(f"co: {turn.problem}", sys.stderr)
     elif options.json:
         calls = list(turn.tool_calls.values())
         saved = [call["result"]["ref"] for call in calls if call["result"].get("outcome") in ("created", "updated")]

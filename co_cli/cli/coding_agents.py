@@ -22,6 +22,11 @@ from co_cli.upkeep.settings_file import write_setting
 from co_cli.vault import embedders_of
 from co_cli.vaults import vaults_for_prompts, why_trusted, why_untrusted
 
+OTHERS = (
+    "Install one of these, then `co setup CLIENT` gives it your memory. For any other MCP client, "
+    "`co mcp --print-config CLIENT` prints what to configure; `co mcp --help` names those it knows."
+)
+
 
 def add_setup(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("client", nargs="?", help=", ".join(CLIENTS))
@@ -46,7 +51,8 @@ def run_setup(options: argparse.Namespace) -> int:
     if not options.client:
         rows = [_status(client) for client in CLIENTS.values()]
         lines = [f"{name:<12} {state}" for name, state in rows]
-        return print_result(options, dict(rows), [*lines, "", "`co setup CLIENT` sets one up."])
+        none = all(state == "not installed" for _, state in rows)
+        return print_result(options, dict(rows), [*lines, "", OTHERS if none else "`co setup CLIENT` sets one up."])
     if options.client not in CLIENTS:
         raise InvalidInputError(f"a client must be one of {', '.join(CLIENTS)}, not {options.client!r}")
     if sum((options.dry_run, options.undo, options.check)) > 1:

@@ -14,7 +14,7 @@ from typing import Any
 from co_cli.agent.models import load_model
 from co_cli.cli.coding_agents import check_clients
 from co_cli.cli.opening import json_text, kept_text, open_knowledge_base, print_result, problem_lines, settings_of
-from co_cli.cli.terminal import ProgressBar, count_of, printable, size_of
+from co_cli.cli.terminal import ProgressBar, count_of, print_message, printable, size_of
 from co_cli.local import LocalKnowledgeBase
 from co_cli.ranking import learned_weights
 from co_cli.reports import BINARY, SyncReport
@@ -79,7 +79,7 @@ def _open_to_index(options: argparse.Namespace) -> Generator[LocalKnowledgeBase]
         yield kb
     for reason, count in boundaries.problems.items() if boundaries else ():
         without = f"{count_of(count, 'document')} cut without the model {name}"
-        print(f"co: {printable(f'{without}: {reason}')}", file=sys.stderr)
+        print_message(f"co: {without}: {reason}", sys.stderr)
 
 
 def _print_report(options: argparse.Namespace, report: SyncReport) -> int:

@@ -7,6 +7,7 @@ import contextlib
 import sys
 
 from co_cli.cli.opening import open_knowledge_base, print_json
+from co_cli.cli.terminal import print_message
 from co_cli.errors import InvalidInputError
 from co_cli.mcp.clients import (
     CLIENTS,
@@ -23,10 +24,10 @@ from co_cli.tools import Toolbox
 
 PORT = 8765
 HOST = "127.0.0.1"
-AT_A_TERMINAL = f"""\
-co mcp is an MCP server. A client such as Claude Code starts it itself: `co mcp --print-config CLIENT`
-prints what to configure ({", ".join(CLIENTS)}).
-Waiting for a client on standard input; Ctrl-C ends it."""
+AT_A_TERMINAL = (
+    "co mcp is an MCP server. A client such as Claude Code starts it itself: `co mcp --print-config CLIENT` prints "
+    f"what to configure ({', '.join(CLIENTS)}). It waits for a client on standard input now; Ctrl-C ends it."
+)
 
 
 def add_mcp(parser: argparse.ArgumentParser) -> None:
@@ -72,7 +73,7 @@ def run_mcp(options: argparse.Namespace) -> int:
                 serve_http(toolbox, options.structured, options.host, options.port, options.allow_host)
                 return 0
             if sys.stdin.isatty():
-                print(AT_A_TERMINAL, file=sys.stderr, flush=True)
+                print_message(AT_A_TERMINAL, sys.stderr)
             serve_stdio(toolbox, options.structured)
     return 0
 

@@ -11,7 +11,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
-from co_cli.cli.terminal import ProgressBar, Screen, count_of, logbook, printable, reads_terminal
+from co_cli.cli.terminal import ProgressBar, Screen, count_of, logbook, print_message, printable, reads_terminal
 from co_cli.errors import IndexUnavailableError, InvalidInputError, UnknownRefError
 from co_cli.index.filter_table import Form, Group, options_in
 from co_cli.knowledge_base import KnowledgeBase
@@ -287,7 +287,7 @@ def print_result(options: Any, value: Any, shown: Iterable[str] | Callable[[Scre
         shown(Screen())
     else:
         for line in shown:
-            print(printable(line))
+            print_message(line)
     return code
 
 

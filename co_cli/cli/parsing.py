@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import re
+from collections.abc import Iterable
 from importlib import import_module
 from inspect import cleandoc
 from typing import Any, NamedTuple, NoReturn, TextIO
@@ -120,7 +121,7 @@ A memory for agents and people, kept in Markdown files that you own.
 """
 WIDTH = 80
 """Mistakes are shown in one line of a usual terminal."""
-FIRST = ("search", "remember", "show", "list", "add", "chat", "web")
+FIRST = ("search", "remember", "show", "list", "add", "chat", "web", "setup")
 SECOND = ("edit", "forget")
 UNLISTED = ("open", "eval", "token", "checkpoint", "hook")
 """Only `co help --all` lists these: a first look at `co` shows at most twenty names."""
@@ -201,9 +202,12 @@ def unknown_command(name: str) -> str:
 
 
 def print_help(group: str, options: list[str], stream: TextIO) -> None:
-    """`co --help`, `co --version`, `co help --all` and `co help index`."""
+    """`co`, `co --help`, `co --version`, `co help --all` and `co help index`."""
     if group or "--all" in options:
         print(group_help(group), file=stream)
+    elif not options:  # the first look, which fits a small terminal
+        more = "`co COMMAND --help` explains a command, `co --help` lists more."
+        print(INTRODUCTION, _listing("Start here", FIRST), f"\n{more}", sep="\n", file=stream)
     elif (given := main_parser().parse_args(options)).version:
         print("\n".join(_about_program()) if given.verbose else f"co {__version__}", file=stream)
     else:
@@ -216,18 +220,20 @@ def _about_program() -> list[str]:
     return about_program()
 
 
+def _listing(title: str, names: Iterable[str]) -> str:
+    summaries = {name: command.summary for name, command in COMMANDS.items()} | GROUPS
+    return f"{title}:\n" + "\n".join(f"  {name:<10}{summaries[name]}" for name in names)
+
+
 def main_parser() -> Parser:
-    summaries = {name: command.summary for name, command in COMMANDS.items() if " " not in name} | GROUPS
-    rest = [name for name in summaries if name not in (*FIRST, *SECOND, *GROUPS, *UNLISTED)]
+    rest = [name for name in COMMANDS if " " not in name and name not in (*FIRST, *SECOND, *UNLISTED)]
     parts = {
         "Start here": FIRST,
         "Change notes": SECOND,
         "More, as in `co index sync`": [name for name in GROUPS if name not in UNLISTED],
         "Agents, servers and setup": rest,
     }
-    listing = "\n\n".join(
-        f"{title}:\n" + "\n".join(f"  {name:<10}{summaries[name]}" for name in names) for title, names in parts.items()
-    )
+    listing = "\n\n".join(_listing(title, names) for title, names in parts.items())
     parser = Parser(
         prog="co",
         usage="co [--vault DIR] [--data-dir DIR] [--server URL] COMMAND ...",
@@ -237,7 +243,7 @@ def main_parser() -> Parser:
     )
     parser.add_argument("-h", "--help", action="store_true", help="show this and exit")
     parser.add_argument("-V", "--version", action="store_true", help="show the version and exit")
-    parser.add_argument("--verbose", action="store_true", help="with --version: also of Python and packages")
+    parser.add_argument("--verbose", action="store_true", help="with --version: also those of Python and packages")
     _add_places(parser)
     return parser
 

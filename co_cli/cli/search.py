@@ -100,7 +100,7 @@ def run_search(options: argparse.Namespace) -> int:
       tag:ops or #ops         only notes with this tag
       path:guides file:2026   only notes whose path or file name contains this
       [status:done] [status]  only notes with this property
-      /INC-\\d+/              only notes that match a regular expression
+      /INC-\\d+/               only notes that match a regular expression
       line:(a b) section:(a)  in one line, or below one heading
       task-todo:call          in a task: also task: and task-done:
       last week, since May    only notes of that time

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from co_cli.cli.opening import add_limit, open_knowledge_base, print_result, settings_of
 from co_cli.cli.search import query_of, show_result
-from co_cli.cli.terminal import ProgressBar, Screen, count_of, printable, read_key, reads_terminal
+from co_cli.cli.terminal import ProgressBar, Screen, count_of, print_message, read_key, reads_terminal
 from co_cli.embedding.embedders import Embedders
 from co_cli.errors import SettingsError
 from co_cli.knowledge_base import KnowledgeBase
@@ -82,7 +82,7 @@ def run_init(options: argparse.Namespace) -> int:
         _offer_notes(options, vault, beside, command, len(notes))
     loaded = load_settings({"vault": vault, "data_dir": options.data_dir})
     if advice := advise(_beginnings(notes), Embedders(loaded.knowledge_embedding_provider)):
-        print(printable(advice.line))
+        print_message(advice.line)
     return 0
 
 
@@ -90,13 +90,13 @@ def _offer_notes(options: argparse.Namespace, vault: str, project: str, command:
     """Offer to search the notes that are in a project already."""
     there = f"{count_of(notes, 'note')} {'is' if notes == 1 else 'are'} in {project} already"
     if not (reads_terminal() and sys.stdout.isatty()):
-        print(printable(f"{there}: `{command} add {shell_line(project)}` makes them searchable"))
+        print_message(f"{there}: `{command} add {shell_line(project)}` makes them searchable")
         return
-    print(printable(f"{there}."))
+    print_message(f"{there}.")
     if read_key("[y] search them, too  [n] not now", "yn") == "y":
         with KnowledgeBase.open(vault, options.data_dir) as kb, ProgressBar("indexing", unit="files") as bar:
             receipt = kb.sources.add(project, progress=bar)
-        print(printable(f"{receipt.path}  {receipt.outcome} {receipt.label}: {receipt.detail}"))
+        print_message(f"{receipt.path}  {receipt.outcome} {receipt.label}: {receipt.detail}")
 
 
 def _find_notes(folder: str) -> list[str]:

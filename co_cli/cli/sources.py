@@ -25,7 +25,7 @@ from co_cli.cli.opening import (
     read_stdin,
     sync_first,
 )
-from co_cli.cli.terminal import ProgressBar, count_of, printable
+from co_cli.cli.terminal import ProgressBar, count_of, print_message
 from co_cli.errors import InvalidInputError, SettingsError
 from co_cli.importers.articles import import_articles
 from co_cli.linked.origins import Part, is_glob
@@ -95,7 +95,7 @@ def run_add(options: argparse.Namespace) -> int:
                     results.add_page(pages.add(url, on_conflict, options.tag))
         results.say_vault(kb.root, tier_of(kb.settings) == "project")
         if not options.json and (advice := advise(indexed_texts(kb.vault), kb.vault.embedders)):
-            print(printable(advice.line))
+            print_message(advice.line)
     return results.end("Nothing was added.")
 
 
@@ -330,12 +330,12 @@ class Results:
             return
         outcome, detail = row["outcome"], row["detail"]
         if outcome in TROUBLE:
-            print(printable(f"{outcome}: {detail}"), file=sys.stderr, flush=True)
+            print_message(f"{outcome}: {detail}", sys.stderr)
             return
         text = f"{row['origin']}  {outcome}" + (f" {row['ref']}" if row["ref"] else "")
         text += f": {detail}" if detail else ""
         text += f" ({masked_text(row['masked'])})" if row.get("masked") else ""
-        print(printable(text), flush=True)
+        print_message(text)
 
     def say_vault(self, root: str, project: bool) -> None:
         """The vault that everything was added to, and where it is searched."""
@@ -347,7 +347,7 @@ class Results:
             text = f"in this project's vault, {root}: searched only here; --vault {shell_line(own_vault())} adds to"
             text += " your own, which is searched everywhere"
         if not self.as_json and any(row["outcome"] == "created" for row in self.rows):
-            print(printable(text))
+            print_message(text)
 
     def end(self, nothing: str) -> int:
         if self.as_json:
@@ -367,6 +367,6 @@ def _print_troubles(report: SyncReport, parts: Sequence[Part]) -> None:
         [problem for problem in report.problems if not parts or any(part(problem[0]) for part in parts)]
     )
     for line in lines[:MOST_SHOWN]:
-        print(f"  {printable(line)}", file=sys.stderr)
+        print_message(f"  {line}", sys.stderr)
     if len(lines) > MOST_SHOWN:
         print(f"  and {count_of(len(lines) - MOST_SHOWN, 'more file')}; --json lists them all", file=sys.stderr)

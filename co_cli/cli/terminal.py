@@ -99,6 +99,18 @@ def _quoted(path: str) -> str:
     return re.sub(rb"[^A-Za-z0-9/._~-]", lambda found: b"%%%02X" % found[0][0], os.fsencode(path)).decode()
 
 
+def print_message(text: str, stream: TextIO | None = None) -> None:
+    """Print a text, on a terminal in lines of whole words: no path, address or command in backticks is broken."""
+    text, stream = printable(text), stream or sys.stdout
+    if stream is not None and stream.isatty():  # pyright: ignore[reportUnnecessaryComparison]
+        import textwrap  # not for a search in a pipe
+
+        whole = re.sub("`[^`]*`", lambda command: command[0].replace(" ", "\0"), text)
+        lines = textwrap.wrap(whole, terminal_width(), break_long_words=False, break_on_hyphens=False)
+        text = "\n".join(lines).replace("\0", " ")
+    print(text, file=stream, flush=True)
+
+
 @contextmanager
 def paged() -> Generator[None]:
     """Show what is printed in $PAGER, or in less, if this is a terminal with fewer lines."""

@@ -8,7 +8,7 @@ import threading
 import webbrowser
 
 from co_cli.cli.opening import open_knowledge_base, sync_first
-from co_cli.cli.terminal import printable
+from co_cli.cli.terminal import print_message
 from co_cli.errors import InvalidInputError
 
 HOST = "127.0.0.1"
@@ -36,7 +36,7 @@ def run_web(options: argparse.Namespace) -> int:
     from co_cli.server.app import Access, Site, kept_token
 
     def show(code: str) -> None:
-        print(f"co web: for another browser: {address}/#code={code}", file=sys.stderr, flush=True)
+        print_message(f"co web: for another browser: {address}/#code={code}", sys.stderr)
 
     try:
         listening = http_server.listen(HOST, PORT if options.port is None else options.port)
@@ -50,7 +50,7 @@ def run_web(options: argparse.Namespace) -> int:
         address, access = f"http://{HOST}:{port}", Access(show, kept_token(kb.settings.data_dir, options.sign_out))
         site = Site(kb, access, [f"{name}:{port}" for name in (HOST, "localhost")])
         first = f"{address}/#code={access.code}"
-        print(f"co web: {printable(kb.root)} is at {first}", file=sys.stderr, flush=True)
+        print_message(f"co web: {kb.root} is at {first}", sys.stderr)
         if not options.no_open:  # in a thread, because a browser that runs in the terminal would block
             threading.Thread(target=webbrowser.open, args=(first,), daemon=True).start()
         http_server.serve(site, listening, site.events.stop_streams)

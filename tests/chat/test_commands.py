@@ -55,6 +55,8 @@ def test_notes_are_searched_saved_shown_listed_forgotten_and_restored(chat: Chat
     assert "Paul bakes bread" in vault.read("memories/paul-bakes-bread.md")
     assert "Blue takes traffic first" in chat("/show memory:blue")
     assert "memory:blue" in chat("/notes")
+    assert "memory:blue" in chat("/list")
+    assert "memory:blue" in chat("/search who takes traffic first")
     assert "memory:blue" not in chat("/notes kitchen")
     assert "memory:tea" in chat("/notes #kitchen")
     assert "forgotten memory:tea" in chat("/forget tea")
@@ -77,7 +79,7 @@ def test_a_mistake_is_one_line_with_the_fix_and_the_chat_goes_on(chat: Chat, ses
         said = chat(line)
         assert fix in said, line
         assert said.count("\n") == 1, line
-    assert [line for line in ("/quit", "/QUIT", "/q") if handle(session, line, Namespace())] == []
+    assert [line for line in ("/quit", "/QUIT", "/q", "/exit") if handle(session, line, Namespace())] == []
 
 
 def typed(keys: str, session: ChatSession) -> str:

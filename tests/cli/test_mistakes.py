@@ -227,6 +227,6 @@ def test_help_is_printed_on_standard_output(co: Co) -> None:
     for words in ("--help", "-h", "", "help", "help search", "search --help", "--version", "-V"):
         ran = co(*words.split())
         assert (ran.code, ran.err) == (0, ""), words
-        assert ran.out.startswith(("usage: co", "co 0.")), words
+        assert ran.out.startswith(("usage: co", "co 0.", "A memory for agents")), words
     assert co("help", "--all").out.count("\n  co ") > 40
     assert "co index sync" in co("help", "index").out

@@ -28,6 +28,25 @@ def trees(vault: Vault) -> None:
     vault.write("memories/sakura.md", "---\ntitle: 桜\n---\n" + "春になると、公園の桜が一斉に咲きます。centuries " * 6)
 
 
+def test_co_alone_fits_a_small_terminal_with_the_line_to_begin_with(tmp_path: Path) -> None:
+    shown = plain(on_terminal(tmp_path)).splitlines()
+
+    assert shown[2].startswith('  co demo "who decides what ships"')
+    assert "`co --help` lists more" in shown[-1]
+    assert (len(shown) < 24, max(map(len, shown)) <= 80) == (True, True)
+
+
+def test_a_message_is_broken_between_words_and_never_in_a_command_or_a_path(co: Co) -> None:
+    drawn = plain(on_terminal(co.folder, "chat", "hello"))
+    lines = drawn.splitlines()
+
+    assert "`co config set model ollama:qwen3`" in drawn
+    assert (len(lines) > 1, max(map(len, lines)) <= 80) == (True, True)
+    assert " ".join(lines) == co("chat", "hello").err.strip()
+    folder = co.folder / ("long" * 20)
+    assert f"\n{folder}" in plain(on_terminal(co.folder, "list", "--vault", str(folder)))
+
+
 @pytest.mark.slow
 @pytest.mark.usefixtures("trees")
 def test_a_terminal_gets_colour_and_lines_that_fit(co: Co, vault: Vault) -> None:

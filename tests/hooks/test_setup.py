@@ -172,6 +172,7 @@ def test_a_client_that_is_unknown_or_not_installed_is_named(co: Co, monkeypatch:
     assert "must be one of claude-code" in co("setup", "emacs").err
     assert "Claude Code is not installed" in co("setup", "claude-code").err
     assert "not installed" in co("setup").out
+    assert "For any other MCP client, `co mcp --print-config CLIENT`" in co("setup").out
 
 
 @pytest.mark.usefixtures("programs")
