@@ -49,8 +49,9 @@ from co_cli.server.attachment_api import LARGEST_BODY
 from co_cli.server.events import Events
 from co_cli.server.page_files import send_file, send_frame
 from co_cli.server.routes import API, CALLER, KEY, ApiError, ErrorAnswer, error_answer, json_answer, read_body, route
+from co_cli.tools.guidance import vault_name
 from co_cli.vault import Opening
-from co_cli.vaults import SAMPLE_QUESTIONS
+from co_cli.vaults import SAMPLE_QUESTIONS, is_own_vault
 from co_cli.version import __version__
 
 MODULES = (
@@ -120,6 +121,8 @@ class Session(NamedTuple):
     """What the page needs first."""
 
     vault: str
+    name: str
+    """What the page calls the vault."""
     notes: int
     """0: the page offers the sample vault."""
     version: str
@@ -327,4 +330,5 @@ def show_session(kb: LocalKnowledgeBase) -> Session:
     """Show which vault this is, and how many notes it has."""
     is_sample = kb.root == os.path.realpath(sample_vault())
     notes = sum(index.notes.state().notes for index in (kb.index, *map(kb.index.of, kb.index.linked)))
-    return Session(kb.root, notes, __version__, is_sample, SAMPLE_QUESTIONS, CALLER.get().role)
+    name = "Your notes" if is_own_vault(kb.root) else vault_name(kb)
+    return Session(kb.root, name, notes, __version__, is_sample, SAMPLE_QUESTIONS, CALLER.get().role)

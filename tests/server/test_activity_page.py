@@ -146,6 +146,17 @@ def test_a_checkpoint_reads_as_a_chat_and_its_note_leads_there(sample: LocalKnow
     page.wait_for_selector(".turn.agent .bubble strong")
 
 
+def test_the_choice_of_a_year_does_not_cover_what_the_calendar_says(page: Any) -> None:
+    page.click("nav a:has-text('Activity')")
+    page.wait_for_selector(".numbers select")
+    for width in (1280, 1100, 390):
+        page.set_viewport_size({"width": width, "height": 800})
+        boxes = page.evaluate("""['span', 'select'].map((name) => document.querySelector('.calendar ~ .axis ' + name)
+            .getBoundingClientRect()).map((box) => [box.left, box.top, box.right, box.bottom])""")
+        (_, _, right, bottom), (left, top, _, _) = boxes
+        assert right <= left or bottom <= top, width
+
+
 def test_an_empty_vault_says_how_to_connect_an_agent(empty: Server, open_page: Any) -> None:
     page = open_page(empty.address)
     page.wait_for_selector("#top nav a")

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from co_cli.knowledge_base import KnowledgeBase
 from co_cli.searching import freshness
 from co_cli.server.page_files import FOLDER
+from co_cli.vault import Opening
+from co_cli.vaults import own_vault
 from tests.server.browser import inspect, until, wait_for
-from tests.server.conftest import Server
+from tests.server.conftest import Server, serving
 from tests.vault import Vault
 
 
@@ -21,6 +25,10 @@ def test_an_empty_vault_offers_questions_to_the_sample_vault(
     page = open_page(empty.address)
     page.wait_for_selector("text=There are no notes here yet")
     inspect(page, "first-visit")
+    page.fill("input[type=search]", "how do we deploy")
+    page.wait_for_selector("main.at-home", state="detached")
+    page.wait_for_selector("text=There are no notes here yet")
+    assert "Why not?" not in page.inner_text("main"), "nothing can be missing from an answer"
 
     page.click("text=who decides what ships")
     page.wait_for_selector(".hit")
@@ -33,6 +41,15 @@ def test_an_empty_vault_offers_questions_to_the_sample_vault(
     vault.write("memories/oak.md", "Oaks live long.")
     page.wait_for_selector("note-card a")
     assert "There are no notes here yet" not in page.inner_text("main")
+
+
+def test_a_vault_is_called_like_its_project_and_your_own_your_notes(tmp_path: Path, data_dir: Path) -> None:
+    names: list[str] = []
+    for folder in (tmp_path / "boats" / ".co-cli" / "knowledge", tmp_path / "handbook", Path(own_vault())):
+        with KnowledgeBase.open(folder, data_dir, create=True, opening=Opening("web")) as kb, serving(kb) as server:
+            names.append(server.client().get("/api/v1/session").json()["name"])
+
+    assert names == ["boats", "handbook", "Your notes"]
 
 
 def test_the_sample_vault_cannot_be_changed(empty: Server) -> None:

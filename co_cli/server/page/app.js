@@ -48,7 +48,7 @@ function menu() {
   document.documentElement.dataset.theme = theme.value;
   const top = document.getElementById("top"), pages = PAGES.filter((one) => one[3]);
   if (!session.value) return;
-  const name = sample.on ? "Sample vault" : session.value.vault.split(/[\\/]/).filter(Boolean).pop();
+  const name = sample.on ? "Sample vault" : session.value.name;
   render(html`
     <a class="brand" href="/" title=${session.value.vault}>
       <img src=${new URL("icon.svg", import.meta.url)} alt="" width="28" height="28"><span>${name}</span></a>

@@ -25,7 +25,7 @@ function searchPlot(days, name) {
       <span>today</span></div>`;
 }
 
-function calendar(memories) {
+function calendar(memories, chooser) {
   const weeks = narrow.matches ? 27 : 53, last = year ? Date.UTC(year, 11, 31) : Date.parse(dayOf(Date.now()));
   const first = Math.max(year ? Date.UTC(year, 0, 1) : 0, last - (7 * weeks - 7) * DAY);
   const monday = first - ((new Date(first).getUTCDay() + 6) % 7) * DAY;
@@ -45,7 +45,8 @@ function calendar(memories) {
   const [day, number] = most;
   const summary = total ? `${total} written ${span}, most on ${dateText(day)} (${number})` : `None written ${span}`;
   return html`<svg class="calendar" viewBox="0 0 ${13 * (weeks + 1)} 106" role="img" aria-label=${summary}>
-      ${months}<path d=${empty}/>${cells}</svg><p class="small soft">${summary}</p>`;
+      ${months}<path d=${empty}/>${cells}</svg>
+    <div class="axis small soft"><span>${summary}</span>${chooser}</div>`;
 }
 
 export function charts(stats, memories, draw) {
@@ -54,9 +55,9 @@ export function charts(stats, memories, draw) {
   const answered = `${count(searches, "question")} in 30 days, ${unanswered} unanswered`;
   const given = turns ? ` · ${count(notes, "note")} given in ${count(turns, "prompt")}` : "";
   const choose = (event) => { year = +event.target.value; draw(); };
+  const chooser = html`<select aria-label="Year" @change=${choose}><option value="0" ?selected=${!year}>Latest</option>
+    ${years.map((one) => html`<option ?selected=${+one === year}>${one}</option>`)}</select>`;
   return html`<section class="card numbers"><h2>The last 30 days</h2><p class="small soft">${answered}${given}</p>
     <div class="plots"><div>${searchPlot(stats.days, answered)}</div>
-      <div>${calendar(memories)}<select aria-label="Year" @change=${choose}>
-        <option value="0" ?selected=${!year}>Latest</option>
-        ${years.map((one) => html`<option ?selected=${+one === year}>${one}</option>`)}</select></div></div></section>`;
+      <div>${calendar(memories, chooser)}</div></div></section>`;
 }

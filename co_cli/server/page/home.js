@@ -35,7 +35,7 @@ const draft = ({ ref, title, text = "", excerpt = text.slice(0, 200) }) => html`
     <span class="title">${title || ref || "A new note"}</span></a>
   <p dir="auto">${excerpt}</p><div class="meta small soft">Not saved yet</div></div>`;
 
-const welcome = (session, go) => html`<section class="card welcome">
+export const welcome = (session, go) => html`<section class="card welcome">
   <h2>${sample.on ? "Three questions to try" : "There are no notes here yet"}</h2>
   ${sample.on ? nothing : html`<p>Try a sample first, the notes of a small team that makes tide clocks. Ask them:</p>`}
   <div class="row">${session.questions.map((one) => html`<button

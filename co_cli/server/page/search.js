@@ -2,7 +2,7 @@
 
 import { changes, get, mayWrite, part, post, sample } from "./api.js";
 import { Asking } from "./asking.js";
-import { homeView, loadHome } from "./home.js";
+import { homeView, loadHome, welcome } from "./home.js";
 import { kindName } from "./note-card.js";
 import { badge, bare, bars, count, dialog, html, icon, inTurn, notePath, nothing, problem, render, repeat,
   showBody, svg, when } from "./parts.js";
@@ -63,6 +63,8 @@ export async function open(main, { query, session, signal, go, toast, setKeys, o
 
   const hit = () => shown[selected];
   const filters = () => Object.entries(asked).filter(([name, value]) => name !== "q" && value);
+  const noNotes = () => asking.final && asking.found.state === "absent" && !asking.found.searched.notes
+    && !filters().length;
 
   // -- what the box found
 
@@ -201,7 +203,7 @@ export async function open(main, { query, session, signal, go, toast, setKeys, o
   function verdict() {
     const { found, state } = asking;
     if (state === "reading") return html`<span class="reading">${icon("article")}Reading the hits…</span>`;
-    if (!found || asking.error) return nothing;
+    if (!found || asking.error || noNotes()) return nothing;
     if (state !== "done") return html`<span class="soft">${count(found.hits.length, "note")}…</span>`;
     const sure = found.confidence === null ? "" : ` · ${Math.round(100 * found.confidence)} % sure`;
     const searched = `${count(found.searched.notes, "note")} searched`;
@@ -297,7 +299,7 @@ export async function open(main, { query, session, signal, go, toast, setKeys, o
       </search>
       <div class="verdict" role="status" aria-live="polite">${verdict()}</div>
       ${error ? problem(error) : nothing}${empty ? homeView(home, session, go, goHome) : nothing}
-      ${found && !error ? results(found) : nothing}`, main);
+      ${!found || error ? nothing : noNotes() ? welcome(session, go) : results(found)}`, main);
   }
 
   const box = () => main.querySelector("input[type=search]");
