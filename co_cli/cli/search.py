@@ -167,7 +167,7 @@ def _add_ranking(parser: argparse.ArgumentParser, backends: tuple[str, ...]) -> 
         "--read",
         action=argparse.BooleanOptionalAction,
         default=None,
-        help="let a small model read and reorder the first results (default: if words and vectors are not sure)",
+        help="let a small model read and reorder the first results (default: unless a note has every word)",
     )
     parser.add_argument("--case", action="store_true", help="words must be exactly as typed, upper and lower case too")
     parser.add_argument("--prefix", action="store_true", help="the last word may be the beginning of a word")

@@ -66,7 +66,7 @@ def run_add(options: argparse.Namespace) -> int:
     """
     The main text of a web page is saved as an article, with its address. Only
     public addresses are fetched (the setting web_allow lists exceptions).
-    Files and folders are indexed in place: co never copies or changes them.
+    Files and folders are read in place and not copied; only `co edit` changes them.
     `co note article add` copies files into the vault instead. --vault chooses the
     vault; what you add to your own vault is searched in every project, too.
 

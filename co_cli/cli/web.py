@@ -17,7 +17,7 @@ PORT = 8766
 
 def add_web(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--port", type=int, metavar="N", help=f"default {PORT}, or a free one if it is in use")
-    parser.add_argument("--sign-out", action="store_true", help="let no browser in that signed in before")
+    parser.add_argument("--sign-out", action="store_true", help="sign out every browser that signed in before")
     parser.add_argument("--no-open", action="store_true", help="print the address, and open no browser")
 
 
