@@ -198,6 +198,7 @@ def test_the_image_has_what_the_build_needs_and_no_secret_of_the_checkout(tmp_pa
     source.mkdir()
     for name in kept - {"deploy/start"}:
         copy = shutil.copytree if (root / name).is_dir() else shutil.copy
+        (source / name).parent.mkdir(exist_ok=True)
         copy(root / name, source / name)
     command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
     subprocess.run(command, cwd=source, check=True, capture_output=True)
