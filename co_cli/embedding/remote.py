@@ -37,6 +37,8 @@ DEFAULT_MODELS = {
     "bedrock": "amazon.titan-embed-text-v2:0",
 }
 OTHER_NAMES = {"gemini": "google", "voyage": "voyageai"}
+EXTRAS = {"openai": "openai", "google": "gemini", "google-cloud": "gemini", "voyageai": "voyage"}
+"""Which of our extras installs what a provider needs."""
 DIMENSIONS = 256
 """What is kept of a vector. Most models are trained so that its beginning is a good vector; these are not."""
 FIXED_DIMENSIONS = {
@@ -202,7 +204,7 @@ class RemoteEmbedder:
     def _problem(self, error: Exception) -> EmbeddingError:
         """What went wrong, and what to do about it. Both clients' errors have a status if the server answered."""
         provider, model, said = self.space.provider, self.space.model, _quote(error)
-        status: int | None = getattr(error, "status_code", None)
+        status = _status(error)
         if isinstance(error, EmbeddingError):
             return error
         if provider == "ollama" and (isinstance(error, ConnectionError) or type(error).__name__ == "ConnectTimeout"):
@@ -264,7 +266,11 @@ def _pydantic_ai(space: VectorSpace, host: str | None) -> Call:
         ]
     except KnowledgeError:
         raise
-    except Exception as error:  # its package or its key is missing; the message has the fix
+    except ImportError as error:
+        extra = EXTRAS.get(space.provider)
+        fix = f'`pip install "co-cli[{extra}]"`' if extra else _quote(error)
+        raise ModelMissingError(f"the embedding provider {space.provider} needs more packages: {fix}") from error
+    except Exception as error:  # its key is missing; the message has the fix
         raise EmbeddingError(f"the embedding provider {space.provider} is not set up: {_quote(error)}") from error
 
     async def embed(texts: Sequence[str], kind: EmbedKind) -> Sequence[Sequence[float]]:
@@ -273,7 +279,7 @@ def _pydantic_ai(space: VectorSpace, host: str | None) -> Call:
             try:
                 return (await embedders[0].embed(texts, input_type=kind, settings=plain)).embeddings
             except Exception as error:
-                if getattr(error, "status_code", None) in NEXT_KEY:
+                if _status(error) in NEXT_KEY:
                     embedders.append(embedders.pop(0))  # the next key, from now on
                     if left:
                         continue
@@ -281,6 +287,11 @@ def _pydantic_ai(space: VectorSpace, host: str | None) -> Call:
         raise AssertionError("there is always a key, or a provider that needs none")
 
     return embed
+
+
+def _status(error: Exception) -> int | None:
+    """The status with which a server refused. With a pydantic-ai before 2.63, Voyage's is in the cause."""
+    return getattr(error, "status_code", None) or getattr(error.__cause__, "http_status", None)
 
 
 def _provider(key: str | None, host: str | None) -> Callable[[str], Any]:

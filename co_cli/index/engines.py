@@ -27,5 +27,5 @@ def engine_of(
     try:
         from co_cli.index.postgres.postgres_engine import PostgresEngine  # an extra, and 250 ms
     except ImportError as error:
-        raise SettingsError(f"PostgreSQL needs {error.name}: `pip install 'co-cli[postgres]'`") from None
+        raise SettingsError(f'PostgreSQL needs {error.name}: `pip install "co-cli[postgres]"`') from None
     return PostgresEngine(settings.engine, roots=roots, replica=settings.engine_replica)

@@ -1,4 +1,4 @@
-"""`co serve` as a process of its own, and what it logs."""
+"""`co web` and `co serve` as processes of their own, and what `co serve` logs."""
 
 from __future__ import annotations
 
@@ -67,3 +67,19 @@ def serving(environment: dict[str, str], before: str = "", arguments: Sequence[s
     finally:
         server.process.kill()
         server.process.wait()
+
+
+@contextmanager
+def web_process(*options: str) -> Iterator[tuple[str, str]]:
+    """A running `co web`: the address of its API, and the code to sign in with."""
+    command = [sys.executable, "-m", "co_cli", "web", "--no-open", "--port", "0", *options]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        patience = threading.Timer(2 * PATIENCE, process.kill)  # a missing event should fail, not hang
+        patience.start()
+        try:
+            assert process.stderr
+            url, code = process.stderr.readline().split()[-1].split("/#code=")
+            yield f"{url}/api/v1", code
+        finally:
+            patience.cancel()
+            process.kill()

@@ -8,9 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 
 import httpx2
@@ -21,6 +19,7 @@ from co_cli.http_server import listen
 from co_cli.server.app import kept_token
 from tests.command import Co
 from tests.server.browser import PATIENCE, wait_for
+from tests.server.processes import web_process
 from tests.vault import Vault
 
 NEVER_GIVE_UP = """
@@ -30,22 +29,6 @@ http_server.GRACE = 3600
 run()
 """
 """`co`, except that an open stream would keep the server from ending for an hour, and not for five seconds."""
-
-
-@contextmanager
-def web_process(*options: str) -> Iterator[tuple[str, str]]:
-    """A running `co web`: the address of its API, and the code to sign in with."""
-    command = [sys.executable, "-m", "co_cli", "web", "--no-open", "--port", "0", *options]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
-        patience = threading.Timer(2 * PATIENCE, process.kill)  # a missing event should fail, not hang
-        patience.start()
-        try:
-            assert process.stderr
-            url, code = process.stderr.readline().split()[-1].split("/#code=")
-            yield f"{url}/api/v1", code
-        finally:
-            patience.cancel()
-            process.kill()
 
 
 @pytest.mark.slow

@@ -213,6 +213,7 @@ def test_xml_in_other_encodings_than_utf_8_and_utf_16_is_refused() -> None:
         ("a.json", b"[" + b"[]," * 3_000_000 + b"[]]"),
         ("a.html", f"<div {MANY}>x</div>".encode()),
     ],
+    ids=["eml", "ipynb", "json", "html"],  # pytest puts the name of a test into the environment, which has a limit
 )
 def test_every_format_is_read_within_the_limits_of_the_worker(
     name: str, data: bytes, monkeypatch: pytest.MonkeyPatch
