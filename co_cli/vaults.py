@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 from collections.abc import Iterable
 
 from co_cli.errors import InvalidInputError, SettingsError, VaultError
@@ -121,8 +122,10 @@ def _identity(folder: str) -> str:
         found = os.stat(folder)
     except OSError:
         return ""
-    born = found.st_ctime if os.name == "nt" else None  # Python 3.11 has no other name for it there
-    created = getattr(found, "st_birthtime", None) or born or _birth_time(folder)
+    created = getattr(found, "st_birthtime", None)
+    if created is None and sys.platform == "win32":
+        created = found.st_ctime  # pyright: ignore[reportDeprecated] - Python 3.11 has no other name for it
+    created = created or _birth_time(folder)
     return f"{found.st_dev}:{found.st_ino}:{created}"
 
 

@@ -172,9 +172,11 @@ def patiently(call: Callable[..., None], *paths: str) -> None:
 
 def rename_with(how: int, source: str, target: str) -> bool:
     """Rename in one of the ways that os.rename lacks. False where the system or the file system cannot."""
+    if sys.platform == "win32":
+        return False
     import ctypes  # slow to import, and only writers need it
 
-    libc = ctypes.CDLL(None, use_errno=True) if os.name == "posix" else None
+    libc = ctypes.CDLL(None, use_errno=True)
     names = os.fsencode(source), os.fsencode(target)
     if hasattr(libc, "renamex_np"):  # macOS
         failed = libc.renamex_np(*names, 4 if how == NO_REPLACE else 2)
@@ -236,7 +238,9 @@ def sweep_temporary(folder: str, remove: Callable[[str], object] = os.unlink) ->
             if not OURS.fullmatch(entry.name) or not entry.is_file(follow_symlinks=False):
                 continue
             with contextlib.suppress(FileNotFoundError, BlockingIOError):
-                if entry.stat(follow_symlinks=False).st_ctime < oldest:  # a rename changes it, too
+                state = entry.stat(follow_symlinks=False)
+                # a rename changes ctime, too; on Windows it is when the file was created
+                if (state.st_mtime if sys.platform == "win32" else state.st_ctime) < oldest:
                     _remove_unheld(entry.path, remove)
                     swept.append(entry.path)
     return swept
@@ -398,10 +402,11 @@ def _copy_attributes(path: str, temporary: str) -> None:
 
     with contextlib.suppress(OSError):  # some systems and file systems have none of this
         state = os.stat(path)
-        for owner in (state.st_uid, -1) if os.name == "posix" else ():
-            with contextlib.suppress(PermissionError):  # only root may give a file away
-                os.chown(temporary, owner, state.st_gid)
-                break
+        if sys.platform != "win32":
+            for owner in (state.st_uid, -1):
+                with contextlib.suppress(PermissionError):  # only root may give a file away
+                    os.chown(temporary, owner, state.st_gid)
+                    break
         shutil.copystat(path, temporary)
         os.utime(temporary)  # it is a new text
 

@@ -129,7 +129,7 @@ class LoggedRequest:
 
 def _is_full(file: int) -> bool:
     """Whether writing a line would have to wait."""
-    if not hasattr(select, "poll"):  # Windows
+    if sys.platform == "win32":
         return False
     writable = select.poll()
     writable.register(file, select.POLLOUT)

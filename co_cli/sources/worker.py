@@ -200,11 +200,10 @@ def _watch(seconds: float) -> None:
 def _limit() -> None:
     """Limit memory and forbid writing files, on systems that can; and do not inherit how a parent treats the alarm."""
     if sys.platform != "win32":
-        signal.signal(signal.SIGALRM, signal.SIG_DFL)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGALRM])
-    with contextlib.suppress(ImportError):  # Windows
         import resource
 
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGALRM])
         for limit, most in ((resource.RLIMIT_FSIZE, 0), (resource.RLIMIT_AS, MEMORY), (resource.RLIMIT_CORE, 0)):
             with contextlib.suppress(ValueError, OSError):  # macOS accepts only some of them
                 resource.setrlimit(limit, (most, most))
