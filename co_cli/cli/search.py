@@ -58,7 +58,7 @@ SIGNALS = {
 REASONS = {
     "name": "its name matches",
     "meaning": "similar meaning",
-    "reader": "ranked up by the reader",
+    "reader": "ranked up after reading",
     "recency": "recent",
     "importance": "important",
     "severity": "severe",

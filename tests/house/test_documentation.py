@@ -184,9 +184,10 @@ def commands_of(block: str) -> list[tuple[str, list[str]]]:
 def test_the_console_examples_of_a_page_run(page: Path, co: Co, monkeypatch: pytest.MonkeyPatch) -> None:
     """All that begin with `co`, in order, in one home. Shown lines must be printed, except `...`."""
     monkeypatch.delenv("CO_VAULT")
+    monkeypatch.delenv("CO_KNOWLEDGE_READER")  # as after an installation
     write_peers(co.folder)
     (co.folder / "handbook").mkdir()
-    (co.folder / "handbook" / "deploy.md").write_text("Blue takes the traffic before green does.\n")
+    (co.folder / "handbook" / "deploy.md").write_text("The blue pool takes traffic before the green one does.\n")
     for command, shown in (pair for block in blocks(page, "console") for pair in commands_of(block)):
         words = shlex.split(command, comments=True)
         if words[:1] == ["co"]:
