@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import hmac
 import ipaddress
 import json
@@ -371,7 +372,8 @@ def listen(host: str, port: int) -> socket.socket:
     try:
         return socket.create_server((host, port), family=family)
     except (OSError, OverflowError) as error:
-        raise InvalidInputError(f"cannot listen on {host} port {port} ({error}): choose another with --port") from None
+        why = "it is in use" if isinstance(error, OSError) and error.errno == errno.EADDRINUSE else error
+        raise InvalidInputError(f"cannot listen on {host} port {port}: {why}; choose another with --port") from None
 
 
 def serve(app: ASGIApp, listening: socket.socket, on_stop: Callable[[], None] = lambda: None) -> None:

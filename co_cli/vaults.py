@@ -46,7 +46,7 @@ def make_vault(root: str, private: bool = False) -> bool:
                 with open(os.path.join(root, ".gitignore"), "x", encoding="utf-8") as stream:
                     stream.write(f"{TRASH}/\n")
     except OSError as error:
-        raise VaultError(f"{root} cannot be made: {error.strerror}") from None
+        raise VaultError(f"{root} cannot be made: {error.strerror}; CO_VAULT or --vault names another folder") from None
     return made
 
 

@@ -126,7 +126,8 @@ def problem_of(error: Exception, name: str, begun: bool) -> str:
         case ModelHTTPError(status_code=404) if provider == "ollama":
             return f"Ollama does not have {model}: `ollama pull {model}`, or name its provider, as in openai:gpt-5"
         case ModelAPIError() if provider == "ollama" and not (begun or isinstance(error, ModelHTTPError)):
-            return f"cannot reach Ollama at {ollama_address()}: start it with `ollama serve`, or set OLLAMA_BASE_URL"
+            where = f"cannot reach Ollama at {ollama_address()}"
+            return f"{where} for {model}: start it with `ollama serve`, set OLLAMA_BASE_URL, or name another provider"
         case ModelAPIError() if not (begun or isinstance(error, ModelHTTPError)):
             variable = f"{provider.partition('-')[0].upper()}_BASE_URL"
             address = os.environ.get(variable)

@@ -75,7 +75,8 @@ def _run_reporting(arguments: list[str]) -> int:
         if full := no_room(path, error):
             return _complain(f"it cannot be written: {full}; free some space", 3)
         if error.errno in REFUSED:
-            return _complain(f"{path} cannot be used: {error.strerror}; check the disk and the folder's permissions", 3)
+            cure = "check the disk and the folder's permissions, or choose another with CO_DATA_DIR or --vault"
+            return _complain(f"{path} cannot be used: {error.strerror}; {cure}", 3)
         return _complain(logbook().crashed(error), 3)
     except KeyboardInterrupt:
         discard_unfinished()

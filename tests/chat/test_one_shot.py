@@ -165,7 +165,7 @@ def test_a_model_that_does_not_answer_is_one_line_with_the_fix(
         assert ran.err.startswith(f"co: {fix}")
 
     monkeypatch.setenv("OLLAMA_BASE_URL", "http://127.0.0.1:1/v1")
-    unreachable = "co: cannot reach Ollama at http://127.0.0.1:1/v1: start it with `ollama serve`"
+    unreachable = "co: cannot reach Ollama at http://127.0.0.1:1/v1 for qwen3: start it with `ollama serve`"
     assert co("chat", "hello").err.startswith(unreachable)
 
     monkeypatch.setenv("OPENAI_API_KEY", "")

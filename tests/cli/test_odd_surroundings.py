@@ -14,6 +14,7 @@ from co_cli.index.sqlite.sqlite_engine import SqliteEngine
 from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.settings import load_settings
 from tests.command import Co
+from tests.rights import can_obey, obey_permissions
 from tests.vault import Vault
 
 
@@ -46,6 +47,19 @@ def test_without_a_home_nothing_is_made_in_the_current_folder(tmp_path: Path, mo
 
     with pytest.raises(SettingsError, match="set HOME"):
         load_settings(environ={}, start=str(tmp_path))
+
+
+@pytest.mark.skipif(not can_obey(), reason="this root cannot give up its right to ignore permissions")
+def test_a_home_that_cannot_be_written_is_one_line_that_names_another_place(tmp_path: Path) -> None:
+    home, project = tmp_path / "locked", tmp_path / "project"
+    home.mkdir(mode=0o500)
+    project.mkdir()
+    environment = {"HOME": str(home), **{f"XDG_{name}_HOME": str(home / name) for name in ("DATA", "CONFIG", "CACHE")}}
+    co = Co(project)
+
+    for command, fix in ((("list",), "CO_VAULT or --vault names another folder"), (("init",), "CO_DATA_DIR")):
+        ran = co.process(*command, env=environment, before=obey_permissions)
+        assert (ran.err.count("\n"), fix in ran.err, str(home) in ran.err) == (1, True, True), ran.err
 
 
 def test_search_works_without_a_vector_library_that_can_be_loaded(vault: Vault, data_dir: Path, tmp_path: Path) -> None:

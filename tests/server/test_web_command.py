@@ -124,3 +124,14 @@ def test_the_kept_token_is_private_and_lasts_a_month(tmp_path: Path, monkeypatch
     assert kept_token(str(tmp_path)) != first
     (tmp_path / "web-token.json").write_text('{"token": "", "made": 1e18}')
     assert len(kept_token(str(tmp_path))) > 30
+
+
+def test_a_port_that_is_in_use_is_named_with_the_way_out(co: Co) -> None:
+    with listen("127.0.0.1", 0) as busy:
+        port = busy.getsockname()[1]
+        ran = co("web", "--no-open", "--port", str(port))
+
+    assert (ran.code, ran.err) == (
+        2,
+        f"co: cannot listen on 127.0.0.1 port {port}: it is in use; choose another with --port\n",
+    )
