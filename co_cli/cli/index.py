@@ -68,7 +68,10 @@ def run_rebuild(options: argparse.Namespace) -> int:
 
 @contextmanager
 def _open_to_index(options: argparse.Namespace) -> Generator[LocalKnowledgeBase]:
-    """A vault whose syncs ask the model of the setting boundaries_model where to cut; in the end, say if it failed."""
+    """A vault whose syncs ask the model of the setting boundaries_model where to cut.
+
+    In the end, say if that failed, and why the vectors that the settings choose are not in use, if they are not.
+    """
     settings, boundaries = settings_of(options), None
     name = settings.boundaries_model
     if name:
@@ -77,6 +80,10 @@ def _open_to_index(options: argparse.Namespace) -> Generator[LocalKnowledgeBase]
         boundaries = ModelBoundaries(lambda: load_model(name), os.path.join(settings.data_dir, "boundaries.jsonl"))
     with open_knowledge_base(options, settings=settings, boundaries=boundaries) as kb:
         yield kb
+        chosen, used = kb.embedders.space, kb.status().space
+        problem = kb.embedders.problem() if chosen and used not in (None, chosen.key) else None
+    if problem:
+        print_message(f"co: {problem}", sys.stderr)
     for reason, count in boundaries.problems.items() if boundaries else ():
         without = f"{count_of(count, 'document')} cut without the model {name}"
         print_message(f"co: {without}: {reason}", sys.stderr)

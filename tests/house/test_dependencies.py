@@ -106,7 +106,7 @@ def test_a_plain_install_runs_the_agent_of_the_readme(co: Co, vault: Vault, plai
         ("postgres", ("index", "status"), {"CO_ENGINE": "postgresql://localhost/notes"}),
         ("openid", ("serve",), {"CO_OIDC_ISSUER": "https://id.example", "CO_OIDC_CLIENT": "co"}),
         *(
-            (provider, ("index", "reembed"), {"CO_KNOWLEDGE_EMBEDDING_PROVIDER": provider, "OPENAI_API_KEY": "none"})
+            (provider, ("index", "sync"), {"CO_KNOWLEDGE_EMBEDDING_PROVIDER": provider, "OPENAI_API_KEY": "none"})
             for provider in ("languages", "minilm", "openai", "gemini", "voyage")
         ),
     ],
@@ -120,7 +120,7 @@ def test_a_command_that_needs_an_extra_says_how_to_install_it_on_one_line(
 
     ran = co.process(*command, env={"PYTHONPATH": plain, **settings})
 
-    named = [line for line in (ran.out + ran.err).splitlines() if f'pip install "co-cli[{extra}]"' in line]
+    named = [line for line in ran.err.splitlines() if f'pip install "co-cli[{extra}]"' in line]
     assert len(named) == 1, ran
     assert "Traceback" not in ran.err
 
