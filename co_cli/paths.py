@@ -9,6 +9,7 @@ import errno
 import os
 import shlex
 import stat
+import sys
 from typing import TYPE_CHECKING
 
 from co_cli.errors import SettingsError, VaultError
@@ -70,6 +71,13 @@ def shell_line(*words: str) -> str:
     import subprocess  # slow to import, and only commands that are shown need it there
 
     return subprocess.list2cmdline(words)
+
+
+def install_line(extra: str) -> str:
+    """The command that installs an extra where this co-cli is: with uv or pipx, pip would install it elsewhere."""
+    receipts = {"uv-receipt.toml": "uv tool install", "pipx_metadata.json": "pipx install --force"}
+    found = (tool for name, tool in receipts.items() if os.path.exists(os.path.join(sys.prefix, name)))
+    return f'{next(found, "pip install")} "co-cli[{extra}]"'
 
 
 def find_project(start: str) -> str | None:

@@ -15,6 +15,7 @@ from co_cli.access import PER_SECOND, ROLES, Token
 from co_cli.cli.opening import at_least_1, open_knowledge_base, print_result, settings_of, sync_first
 from co_cli.cli.terminal import age, printable
 from co_cli.errors import InvalidInputError
+from co_cli.paths import install_line
 from co_cli.server.access_tokens import AccessTokens
 from co_cli.settings import Settings
 from co_cli.values import fields_of, moment_text
@@ -106,7 +107,7 @@ def _open_id(settings: Settings, vault: str) -> OpenId | None:
         from co_cli.http_server import token_in
         from co_cli.server.open_id import SECRET, OpenId
     except ImportError:
-        raise InvalidInputError('oidc_issuer needs more packages: `pip install "co-cli[openid]"`') from None
+        raise InvalidInputError(f"oidc_issuer needs more packages: `{install_line('openid')}`") from None
     return OpenId(settings, token_in(SECRET), vault)
 
 

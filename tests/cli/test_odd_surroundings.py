@@ -17,6 +17,14 @@ from tests.command import Co
 from tests.rights import can_obey, obey_permissions
 from tests.vault import Vault
 
+INSTALLED_ELSEWHERE = """
+import sys
+sys.prefix, sys.modules["psycopg"] = sys.argv.pop(1), None
+from co_cli.cli.app import run
+run()
+"""
+"""`co` in an environment in this folder, without the extra postgres."""
+
 
 def test_text_survives_a_locale_that_is_not_utf8(co: Co, vault: Vault) -> None:
     environment = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
@@ -60,6 +68,19 @@ def test_a_home_that_cannot_be_written_is_one_line_that_names_another_place(tmp_
     for command, fix in ((("list",), "CO_VAULT or --vault names another folder"), (("init",), "CO_DATA_DIR")):
         ran = co.process(*command, env=environment, before=obey_permissions)
         assert (ran.err.count("\n"), fix in ran.err, str(home) in ran.err) == (1, True, True), ran.err
+
+
+@pytest.mark.parametrize(
+    ("receipt", "tool"),
+    [("uv-receipt.toml", "uv tool install"), ("pipx_metadata.json", "pipx install --force"), ("x", "pip install")],
+)
+def test_an_extra_is_installed_with_the_tool_that_installed_co(tmp_path: Path, receipt: str, tool: str) -> None:
+    (tmp_path / receipt).touch()
+    settings = {"CO_ENGINE": "postgresql://127.0.0.1:1/none", "CO_VAULT": str(tmp_path), "CO_DATA_DIR": str(tmp_path)}
+    command = [sys.executable, "-c", INSTALLED_ELSEWHERE, str(tmp_path), "list"]
+    ran = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **settings}, check=False)
+
+    assert ran.stderr == f'co: PostgreSQL needs psycopg: `{tool} "co-cli[postgres]"`\n'
 
 
 def test_search_works_without_a_vector_library_that_can_be_loaded(vault: Vault, data_dir: Path, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from co_cli.notes.markdown import Heading
 from co_cli.notes.note import NotTextError
+from co_cli.paths import install_line
 from co_cli.sources.worker import MOST_TEXT, load_parser, reason_of, run_parser
 from co_cli.values import to_utf8
 
@@ -56,7 +57,7 @@ READERS = {
 }
 """Our readers for files with this ending. Every other file is read as plain text."""
 TEXT_READER = "text:read_text"
-INSTALL_READERS = 'pip install "co-cli[documents]"'
+INSTALL_READERS = install_line("documents")
 NEEDS_EXTRA = f'needs the extra "documents": {INSTALL_READERS}'
 
 MB = 1_000_000
