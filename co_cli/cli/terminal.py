@@ -106,7 +106,10 @@ def print_message(text: str, stream: TextIO | None = None) -> None:
         import textwrap  # not for a search in a pipe
 
         whole = re.sub("`[^`]*`", lambda command: command[0].replace(" ", "\0"), text)
-        lines = textwrap.wrap(whole, terminal_width(), break_long_words=False, break_on_hyphens=False)
+        indent = " " * len(re.findall(r"^ *(?:\S{2}  )?", text)[0])  # of `ok  text` and of `    fix: text`
+        lines = textwrap.wrap(
+            whole, terminal_width(), subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+        )
         text = "\n".join(lines).replace("\0", " ")
     print(text, file=stream, flush=True)
 

@@ -43,6 +43,8 @@ def test_a_message_is_broken_between_words_and_never_in_a_command_or_a_path(co: 
     assert "`co config set model ollama:qwen3`" in drawn
     assert (len(lines) > 1, max(map(len, lines)) <= 80) == (True, True)
     assert " ".join(lines) == co("chat", "hello").err.strip()
+    checked = plain(on_terminal(co.folder, "doctor", columns=50)).splitlines()
+    assert {line[:4] for line in checked} <= {"ok", "ok  ", "    "}, "what goes on is below what it goes on with"
     folder = co.folder / ("long" * 20)
     assert f"\n{folder}" in plain(on_terminal(co.folder, "list", "--vault", str(folder)))
 
