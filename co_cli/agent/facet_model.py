@@ -107,7 +107,8 @@ class FacetModel:
             result = run_async(run, self._seconds)
         except (UnexpectedModelBehavior, UsageLimitExceeded) as error:
             reason = " ".join(str(error).split())[:200]
-            raise UselessAnswerError(f"{self.name} gave no usable answer: {reason}", usage.total_tokens) from error
+            problem = f"{self.name} gave no usable answer: choose a larger model if that happens often ({reason})"
+            raise UselessAnswerError(problem, usage.total_tokens) from error
         except TimeoutError:
             raise UnusableModelError(f"{self.name} took longer than {self._seconds:g} s") from None
         except Exception as error:  # whatever a model's client raises: the turns are read later

@@ -125,6 +125,11 @@ def problem_of(error: Exception, name: str, begun: bool) -> str:
             return f"{provider} did not accept the key ({status}): check {provider.upper()}_API_KEY"
         case ModelHTTPError(status_code=404) if provider == "ollama":
             return f"Ollama does not have {model}: `ollama pull {model}`, or name its provider, as in openai:gpt-5"
+        case ModelHTTPError(status_code=404) if provider == "openai" and os.environ.get("OPENAI_BASE_URL"):
+            address = os.environ["OPENAI_BASE_URL"]
+            return (
+                f"{address} does not have {model}: check its name, and for other servers than OpenAI's use openai-chat:"
+            )
         case ModelAPIError() if provider == "ollama" and not (begun or isinstance(error, ModelHTTPError)):
             where = f"cannot reach Ollama at {ollama_address()}"
             return f"{where} for {model}: start it with `ollama serve`, set OLLAMA_BASE_URL, or name another provider"

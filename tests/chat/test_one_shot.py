@@ -197,6 +197,19 @@ def test_a_misspelled_provider_and_a_dead_server_are_named_as_such(
     assert ran.err.startswith("co: cannot reach openai at http://127.0.0.1:1/v1: check the network")
 
 
+def test_a_compatible_server_that_lacks_the_model_or_openais_newer_protocol_is_named(
+    co: Co, server: ChatServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+    server.play(fails(404))
+
+    ran = co("chat", "--model", "openai:smollm2", "hello")
+
+    fix = "check its name, and for other servers than OpenAI's use openai-chat:"
+    assert (ran.code, ran.err) == (3, f"co: {server.url} does not have smollm2: {fix}\n")
+
+
 def test_of_several_keys_the_next_is_used_if_one_is_refused(
     co: Co, server: ChatServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
