@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import NamedTuple
 
+from benchmarks.environments import CACHE, Environments
 from benchmarks.measuring import BenchRow, growth
 from co_cli.cli.opening import print_json
 from co_cli.cli.terminal import ProgressBar, Screen
@@ -21,6 +22,8 @@ class Bench(NamedTuple):
     notes: int | None = None
     sets: bool = False
     """Does it take question sets or files instead?"""
+    programs: bool = False
+    """Does it run other programs, each in an environment of its own?"""
 
 
 COST = {
@@ -37,6 +40,7 @@ COST = {
     "web": Bench("the page in a browser: opening it, typing, a changed file", 10_000),
     "lancedb": Bench("one search, compared with LanceDB if it is installed", 10_000),
     "ripgrep": Bench("one cold search, compared with ripgrep if it is installed", 10_000),
+    "peers": Bench("other MCP servers: tools, start, memory, searches", sets=True, programs=True),
     "team": Bench("PostgreSQL: first sync, queries, HNSW's recall; SQLite's answers", 10_000),
     "team_load": Bench("64 clients search and 8 save for two minutes, on two servers", 2_000),
     "team_search": Bench("16 clients search, without the reader and with it", 6_666),
@@ -71,6 +75,7 @@ examples:
   python -m benchmarks search --notes 1000,10000
   python -m benchmarks held_out sets/scifact sets/cosqa sets/locomo_obs
   python -m benchmarks compare before.json after.json
+  python -m benchmarks peers sets/xquad_en --install
 """
 
 
@@ -80,6 +85,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     bench = BENCHES[options.name]
     if bench.sets != bool(options.sets):
         parser.error(f"{options.name} needs folders or files" if bench.sets else f"{options.name} takes no folders")
+    if options.install and not bench.programs:
+        parser.error(f"{options.name} installs nothing")
     if options.notes and bench.notes is None:
         parser.error(f"{options.name} generates no notes")
     module = import_module(f"benchmarks.{MODULES.get(options.name, options.name)}")
@@ -89,7 +96,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for notes in sorted(options.notes or [bench.notes or 0]):
             given = [options.sets] if bench.sets else [notes] if bench.notes else []
             bar = ProgressBar(options.name)
-            tables[notes] = run(*given, bar)
+            places = [Environments(options.environments, options.install)] if bench.programs else []
+            tables[notes] = run(*given, bar, *places)
             bar.done()
     except KnowledgeError as error:
         print(f"benchmarks: {error}", file=sys.stderr)
@@ -127,6 +135,8 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument("name", choices=BENCHES, metavar="NAME", help="a benchmark of the lists below")
     parser.add_argument("sets", nargs="*", metavar="SET", help="question sets in BEIR's layout, or files to compare")
     parser.add_argument("--notes", type=_counts, metavar="N[,N...]", help="how many to generate")
+    parser.add_argument("--environments", metavar="FOLDER", default=CACHE, help="of other programs (default: a cache)")
+    parser.add_argument("--install", action="store_true", help="install there what is missing")
     parser.add_argument("--json", action="store_true", help="print JSON")
     return parser
 

@@ -8,11 +8,15 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from statistics import median
-from typing import Any
+from typing import IO, Any, NamedTuple
 
-from benchmarks.cold import CO
+from benchmarks.cold import CO, child_seconds
 from benchmarks.measuring import BenchRow
 from benchmarks.vaults import Bar, bench_vault
 from co_cli.errors import KnowledgeError
@@ -21,7 +25,9 @@ from co_cli.tools.budget import estimate_tokens
 
 REPEATS = 7
 GOAL = 1.2
-INITIALIZE = {
+LONGEST, LONGEST_PROBLEM = 300.0, 500
+"""Seconds that a server has for an answer, and characters of its stderr that are shown."""
+INITIALIZE: dict[str, Any] = {
     "method": "initialize",
     "params": {
         "protocolVersion": "2025-11-25",
@@ -143,7 +149,7 @@ def bench_mcp(notes: int, bar: Bar | None = None, repeats: int = REPEATS, warm: 
 def token_rows() -> list[BenchRow]:
     """What the nine tools cost in every request, and what thirty saves and thirty recalls answer."""
     count, unit = token_counter()
-    described = [{"name": tool.name, "description": tool.description, "parameters": tool.parameters} for tool in TOOLS]
+    listed = [{"name": tool.name, "description": tool.description, "inputSchema": tool.parameters} for tool in TOOLS]
     with bench_vault(0) as vault, vault.open() as kb:
         toolbox = Toolbox(kb)
         saves = [toolbox.call("save_memory", {"content": fact}) for fact in FACTS.strip().splitlines()]
@@ -151,13 +157,20 @@ def token_rows() -> list[BenchRow]:
     plain = [count(saved.text) for saved in saves if not saved.data["related"]]
     related = [count(saved.text) for saved in saves if saved.data["related"]]
     return [
-        BenchRow("nine tools, in every request", count(json.dumps(described, separators=(",", ":"))), unit),
+        BenchRow("nine tools, in every request", count(tool_list(listed)), unit),
         BenchRow(f"{len(saves)} saves together", sum(plain) + sum(related), unit),
         BenchRow(f"a receipt, the median of {len(plain)}", median(plain), unit),
         BenchRow(f"a receipt with related memories, the median of {len(related)}", median(related), unit),
         BenchRow(f"{len(recalls)} recalls together", sum(count(found.text) for found in recalls), unit),
         BenchRow("a recall, the median", median(count(found.text) for found in recalls), unit),
     ]
+
+
+def tool_list(tools: Sequence[Mapping[str, Any]]) -> str:
+    """What a client puts into every request about the tools of a server."""
+    fields = {"name": "name", "description": "description", "parameters": "inputSchema"}
+    described = [{name: tool.get(field, "") for name, field in fields.items()} for tool in tools]
+    return json.dumps(described, separators=(",", ":"))
 
 
 def token_counter() -> tuple[Callable[[str], int], str]:
@@ -171,35 +184,66 @@ def token_counter() -> tuple[Callable[[str], int], str]:
     return lambda text: len(encoding.encode(text)), "tokens"
 
 
+class McpServer(NamedTuple):
+    """A process that speaks MCP over stdin and stdout."""
+
+    process: subprocess.Popen[str]
+    stderr: IO[str]
+
+    def ask(self, method: str, params: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """The result of a request. Raises KnowledgeError if there is none in time."""
+        assert self.process.stdout is not None
+        id = time.monotonic_ns()
+        self._send({"id": id, "method": method, "params": params or {}})
+        if method == "initialize":
+            self._send({"method": "notifications/initialized"})
+        limit = threading.Timer(LONGEST, self.process.kill)
+        limit.start()
+        try:
+            answers: Iterator[dict[str, Any]] = map(json.loads, self.process.stdout)
+            answer = next((answer for answer in answers if answer.get("id") == id), dict[str, Any]())
+        finally:
+            limit.cancel()
+        if "result" not in answer:
+            self.stderr.seek(0)
+            problem = answer.get("error") or self.stderr.read().strip()[-LONGEST_PROBLEM:]
+            raise KnowledgeError(f"{self.process.args} did not answer {method}: {problem}")
+        return answer["result"]
+
+    def _send(self, message: dict[str, Any]) -> None:
+        assert self.process.stdin is not None
+        with suppress(BrokenPipeError):  # then the answer is missing, and its stderr says why
+            self.process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+            self.process.stdin.flush()
+
+
+@contextmanager
+def mcp_server(command: Sequence[str], environment: dict[str, str], folder: str) -> Generator[McpServer]:
+    """It is killed in the end."""
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with (
+        tempfile.TemporaryFile("w+", errors="replace") as stderr,  # a pipe that nobody reads would block it
+        subprocess.Popen(
+            command, env=environment, cwd=folder, text=True, errors="replace", stderr=stderr, **pipes
+        ) as process,
+    ):
+        try:
+            yield McpServer(process, stderr)
+        finally:
+            process.kill()
+
+
 def cpu_until_answered(
     command: Sequence[str], requests: Sequence[Mapping[str, Any]], environment: dict[str, str], folder: str
 ) -> float:
     """The CPU time of a program until it has answered these requests; then it is killed. Without any, until it ends."""
     import resource  # not on Windows
 
+    if not requests:
+        return child_seconds([*command], environment, folder)
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    with subprocess.Popen(
-        command,
-        env=environment,
-        cwd=folder,
-        text=True,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    ) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        assert process.stderr is not None
-        for number, request in enumerate(requests):
-            process.stdin.write(json.dumps({"jsonrpc": "2.0", "id": number, **request}) + "\n")
-            process.stdin.flush()
-            answer = process.stdout.readline()
-            if '"result"' not in answer:
-                process.kill()
-                raise KnowledgeError(f"co mcp did not answer: {answer or process.stderr.read().strip()}")
-        if requests:
-            process.kill()
-        elif process.wait():
-            raise KnowledgeError(f"{' '.join(command)} failed: {process.stderr.read().strip()}")
+    with mcp_server(command, environment, folder) as server:
+        for request in requests:
+            server.ask(request["method"], request.get("params"))
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return (after.ru_utime + after.ru_stime) - (before.ru_utime + before.ru_stime)
