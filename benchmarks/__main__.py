@@ -41,6 +41,7 @@ COST = {
     "lancedb": Bench("one search, compared with LanceDB if it is installed", 10_000),
     "ripgrep": Bench("one cold search, compared with ripgrep if it is installed", 10_000),
     "peers": Bench("other MCP servers: tools, start, memory, searches", sets=True, programs=True),
+    "real_model": Bench("what commands do with a real, very weak model", programs=True),
     "team": Bench("PostgreSQL: first sync, queries, HNSW's recall; SQLite's answers", 10_000),
     "team_load": Bench("64 clients search and 8 save for two minutes, on two servers", 2_000),
     "team_search": Bench("16 clients search, without the reader and with it", 6_666),

@@ -76,3 +76,10 @@ def test_servers_are_compared_on_one_set_and_those_that_are_missing_are_named(
     assert figures["nDCG@10"] > 0.9
     assert figures["notes that indexing changed"] == 0
     assert "install it there" in rows["qmd"]["skipped"]
+
+
+def test_the_real_model_must_be_installed_on_request(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["real_model", "--environments", str(tmp_path)]) == 2
+
+    said = capsys.readouterr().err
+    assert said == f"benchmarks: not in {tmp_path / 'real-model'}: install it there, or add --install\n"
