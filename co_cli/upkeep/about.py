@@ -67,11 +67,24 @@ def _packages() -> Iterator[str]:
     """The version of each requirement; those of extras by the name of the extra."""
     found: dict[str, list[str]] = {}
     for requirement in metadata.requires(PACKAGE) or ():
-        name, extra = re.match(r"[\w.-]+", requirement), re.search(r"extra == ['\"](\w+)", requirement)
-        if name:
-            found.setdefault(extra[1] if extra else "", []).append(_installed(name[0]))
+        found.setdefault(_extra_of(requirement), []).extend(map(_installed, _needed(requirement)))
     for extra, packages in found.items():
         yield f"{f'[{extra}]' if extra else 'packages'}: {', '.join(sorted(packages))}"
+
+
+def _needed(requirement: str) -> list[str]:
+    """The package that a requirement names, and what its extras add: without that, the package alone says nothing."""
+    named = re.match(r"([\w.-]+)(?:\[([\w,-]+)\])?", requirement)
+    name, extras = named.groups() if named else ("", None)
+    if extras is None:
+        return [name]
+    more = [other for other in metadata.requires(name) or () if _extra_of(other) in extras.split(",")]
+    return [name, *(package for other in more for package in _needed(other))]
+
+
+def _extra_of(requirement: str) -> str:
+    extra = re.search(r"extra == ['\"]([\w-]+)", requirement)
+    return extra[1] if extra else ""
 
 
 def _installed(name: str) -> str:

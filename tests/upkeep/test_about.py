@@ -13,7 +13,7 @@ def test_a_verbose_version_names_python_and_every_package(co: Co) -> None:
     assert co("--version").out == f"co {__version__}\n"
     out = co("--version", "--verbose").out
     assert out.startswith(f"co {__version__}\nCPython 3.")
-    for name in ("apsw 3", "pydantic-ai-slim 2", "[postgres]: ", "[documents]: "):
+    for name in ("apsw 3", "pydantic-ai-slim 2", "[postgres]: ", "[documents]: ", "[gemini]: google-genai "):
         assert name in out
 
 
