@@ -30,10 +30,11 @@ from mcp_types import CallToolResult, TextResourceContents
 from mcp_types import Tool as McpTool
 from pydantic import AfterValidator, BaseModel, StringConstraints, TypeAdapter, ValidationError, model_validator
 from pydantic_ai import Agent, RunContext, Tool, ToolOutput
-from pydantic_ai.exceptions import ModelRetry, UsageLimitExceeded
+from pydantic_ai.exceptions import AgentRunError, ModelRetry, UsageLimitExceeded
 from pydantic_ai.models import Model
 from pydantic_ai.usage import UsageLimits
 
+from co_cli.agent.models import problem_of
 from co_cli.agent.toolset import LenientToolset
 from co_cli.errors import SettingsError
 from co_cli.linked.web_pages import Loaded, LoaderAnswer, LoadFailed, UseHttp
@@ -178,6 +179,10 @@ class LoadingAgent(AbstractContextManager["LoadingAgent"]):
         except UsageLimitExceeded:
             trouble = f"the loading agent did not decide within {MAX_TURNS} turns and {MAX_CALLS} tool calls"
             return UseHttp("it did not decide", "; ".join(filter(None, [trouble, run.troubles])))
+        except AgentRunError as error:  # from the model
+            known = self._model if isinstance(self._model, str) else f"{self._model.system}:{self._model.model_name}"
+            trouble = f"the loading agent failed: {problem_of(error, known, begun=False)}"
+            return UseHttp("it failed", "; ".join(filter(None, [trouble, run.troubles])))
 
 
 class _Run:

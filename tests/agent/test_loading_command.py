@@ -110,7 +110,8 @@ def test_plain_http_replaces_a_broken_loading_agent_and_says_so(
     ran = co("add", oaks)
 
     assert ran.code == 0
-    assert ran.out.startswith(f"{oaks}  created article:oaks: by plain HTTP, because the loading agent failed: ")
+    why = "because the loading agent failed: Ollama does not have qwen3: `ollama pull qwen3`"
+    assert ran.out.startswith(f"{oaks}  created article:oaks: by plain HTTP, {why}")
     assert ran.out.count("\n") == 2, "one line for it, and the vault"
 
     (settings / "servers.json").write_text('{"mcpServers": {"docs": {"command": "/nowhere/docs-mcp"}}}')
