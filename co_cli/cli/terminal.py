@@ -100,7 +100,7 @@ def _quoted(path: str) -> str:
 
 
 def print_message(text: str, stream: TextIO | None = None) -> None:
-    """Print a text, on a terminal in lines of whole words: no path, address or command in backticks is broken."""
+    """Print a text, on a terminal in lines of whole words. A command in backticks counts as one."""
     text, stream = printable(text), stream or sys.stdout
     if stream is not None and stream.isatty():  # pyright: ignore[reportUnnecessaryComparison]
         import textwrap  # not for a search in a pipe
