@@ -21,7 +21,7 @@ from co_cli.notes.secrets import count_masked
 from co_cli.saves import Saved
 from co_cli.saving.writer import TextKeptError, require_version
 
-DEFAULT_EDITORS = ("vi", "nano", "notepad")
+DEFAULT_EDITORS = ("nano", "vi", "notepad")
 MIN_SECONDS = 1.0
 """An editor that returns sooner without a change probably did not wait for its window."""
 
@@ -92,7 +92,7 @@ def new_text() -> Generator[str]:
 def open_editor(file: str, instead: str, unchanged: str) -> None:
     """Run the editor on a file, and wait. The texts say what to do without an editor, and what its failure means."""
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
-    if not editor and reads_terminal():  # a script would wait for vi forever
+    if not editor and reads_terminal():  # a script would wait for it forever
         editor = next(filter(shutil.which, DEFAULT_EDITORS), None)
     if not editor:
         raise InvalidInputError(f"set EDITOR, or {instead}")
