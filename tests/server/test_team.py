@@ -331,6 +331,15 @@ def test_a_server_that_is_not_ready_says_why(team: Server, kb: KnowledgeBase, mo
         assert stranger.get("/livez").status_code == 200
 
 
+def test_a_server_whose_vault_was_never_indexed_is_not_ready(vault: Vault, kb: KnowledgeBase) -> None:
+    vault.write("memories/oak.md", "Oaks live long.")
+    with serving(kb, AccessTokens.of(kb.vault)) as server, client(server, "") as stranger:
+        answer = stranger.get("/readyz")
+        assert (answer.status_code, answer.text) == (503, "index: the vault was never indexed\n")
+        kb.sync()
+        assert stranger.get("/readyz").text == "ok\n"
+
+
 def test_tokens_are_created_listed_and_revoked_by_command(co: Co, vault: Vault) -> None:
     made = co("token", "create", "--role", "write", "--name", "mara")
     secret = made.out.removesuffix("\n")
