@@ -60,8 +60,9 @@ def test_bare_remember_opens_the_editor_in_a_terminal(co: Co, vault: Vault, edit
     editor("true")
     assert "nothing was saved" in on_terminal(co.folder, "remember")
     editor('echo "The door is open." > "$1"')
-    kept = plain(on_terminal(co.folder, "remember", "--supersedes", "nowhere")).split(" is kept in ")[1]
-    assert Path("".join(kept.split())).read_text() == "The door is open.\n"
+    words = plain(on_terminal(co.folder, "remember", "--supersedes", "nowhere")).split()
+    assert words[-4:-1] == ["is", "kept", "in"], "in lines of whole words"
+    assert Path(words[-1]).read_text() == "The door is open.\n"
 
 
 def test_remember_reads_standard_input(co: Co, vault: Vault) -> None:
