@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections import defaultdict
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
 
 from starlette.requests import HTTPConnection, Request
 from starlette.responses import StreamingResponse
@@ -105,26 +106,27 @@ class Events:
     def _tell(self, news: Batch | Notice) -> None:
         if isinstance(news, Notice):
             self.publish("notice", {"kind": news.event, "text": news.text})
-        else:
+        elif self.listening:
             places = self._places(news)
-            many = len(places) > MOST_REFS
-            refs = [] if many else sorted({self._ref(*place) for place in places})
-            self.publish("changed", {"refs": refs, "many": many})
+            many = sum(map(len, places.values())) > MOST_REFS
+            refs = set[str]() if many else {ref for place in places.items() for ref in self._refs(*place)}
+            self.publish("changed", {"refs": sorted(refs), "many": many})
 
-    def _places(self, news: Batch) -> set[tuple[Origin, str]]:
-        places: set[tuple[Origin, str]] = set()
+    def _places(self, news: Batch) -> Mapping[Origin, set[str]]:
+        """The paths of what changed."""
+        places: defaultdict[Origin, set[str]] = defaultdict(set)
         for origin, report in news.reports:
             paths = [*report.added, *report.changed, *report.removed, *(path for pair in report.moved for path in pair)]
-            places.update((origin, path) for path in paths)
+            places[origin].update(paths)
         for file in news.files:
             for origin in (self._kb.index.origin, *self._kb.index.linked):
                 if file.startswith(os.path.join(origin.root, "")) and not os.path.isdir(file):
-                    places.add((origin, os.path.relpath(file, origin.root).replace(os.sep, "/")))
+                    places[origin].add(os.path.relpath(file, origin.root).replace(os.sep, "/"))
         return places
 
-    def _ref(self, origin: Origin, path: str) -> str:
-        known = self._kb.index.of(origin).notes.ref_of(path)
-        return known or (f"{origin.label}/{path}" if origin.name else source_ref(path))
+    def _refs(self, origin: Origin, paths: Collection[str]) -> list[str]:
+        known = {note.path: note.ref for note in self._kb.index.of(origin).notes.find("path", *paths)}
+        return [known.get(path) or (f"{origin.label}/{path}" if origin.name else source_ref(path)) for path in paths]
 
 
 def _stamps(files: list[str]) -> list[tuple[int, int] | None]:
