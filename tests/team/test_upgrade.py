@@ -11,14 +11,17 @@ import pytest
 
 from co_cli.errors import IndexUnavailableError
 from co_cli.index.postgres.postgres_engine import PostgresEngine
+from co_cli.server.routes import API
 from co_cli.team import schema
 from co_cli.team.schema import MIGRATIONS, PREPARE, connect_team
 from co_cli.team.team_tokens import TeamTokens
 from tests.command import Co
 from tests.postgres import load_schema, new_database
+from tests.server.conftest import serving
 from tests.team.conftest import team as team
 from tests.team.servers import Team, git, keep
-from tests.upgrades.test_upgrades import VERSIONS
+from tests.team.test_takeover import push_many
+from tests.upgrades.test_upgrades import KEY, PUSHED, SAVED, VERSIONS
 
 pytestmark = pytest.mark.postgres
 FILES = sorted(MIGRATIONS.glob("*.sql"))
@@ -75,14 +78,26 @@ def test_data_of_every_older_version_is_read_by_this_one(version: int, team: Tea
 def test_what_a_released_version_saved_is_read_and_committed(version: Path, team: Team) -> None:
     team.address = empty_database()
     rows = (version / "team.sql").read_text("utf-8")
-    load_schema(rows.replace("{first}", git(team.clone, "rev-parse", "HEAD")), team.address)
+    push_many(team, PUSHED)
+    for name, revision in (("{first}", "HEAD^"), ("{second}", "HEAD")):
+        rows = rows.replace(name, git(team.clone, "rev-parse", revision))
+    load_schema(rows, team.address)
     one = team.server("one")
 
     assert (one.note("memory:elm").tags, one.note("memory:oak").body) == (("tree",), "Oaks live long.\n")
     assert [home for _, home in one.store.trashed()] == ["memories/ash.md"]
     tokens = {token.name: (token.role, token.per_second) for token in TeamTokens(one.vault.engine, "notes", 1).all()}
     assert tokens == {"mara": ("write", 7), "prometheus": ("metrics", 0)}
+    team.ask("update team.answers set moment = extract(epoch from now())")  # they are kept for a day
+    with serving(one) as server, server.client() as saving:
+        again = saving.post(f"{API}/notes", json=SAVED, headers=KEY).json()
+    assert (again["outcome"], again["ref"]) == ("created", "memory:limes-smell-sweet")
+    assert "memory:birch" in [note.ref for note in one.notes()], "the first part of a push"
+    assert "memory:cedar" not in [note.ref for note in one.notes()]
     keep(one)
+    assert "Cedars" in one.note("memory:cedar").body
+    assert team.ask("select path from team.audit where action = 'create' group by path having count(*) > 1") == []
+    assert team.ask("select * from team.taken") == []
     assert "Elms like water." in team.pushed("memories/elm.md")
     assert ("ada", "change", "memories/elm.md") in team.ask("select who, action, path from team.audit")
     assert team.ask("select name from team.migrations order by name") == [(file.name,) for file in FILES]

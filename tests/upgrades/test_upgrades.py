@@ -5,32 +5,85 @@
 
 from __future__ import annotations
 
+import ast
+import json
+import os
+import re
 import shutil
+import sys
+import time
+from fnmatch import fnmatch
+from importlib import import_module
 from pathlib import Path
 
 import apsw
+import httpx2
 import pytest
 
 from co_cli.activity.database import create_activity, versions
+from co_cli.importers.capturing import state_file
 from co_cli.index.sqlite.connection import APPLICATION, SCHEMA_VERSION
+from co_cli.knowledge_base import KnowledgeBase
+from co_cli.notes.store import content_hash
 from co_cli.version import __version__
+from tests.agent_protocols.test_harness import TEA, Store
+from tests.chat.conftest import offline_and_patient as offline_and_patient
+from tests.chat.conftest import server as server
+from tests.chat_server import ChatServer, text
 from tests.command import Co
+from tests.hooks.events import PROMPT, event, given
+from tests.hooks.test_hook_capture import Session, said
+from tests.server.browser import wait_for
+from tests.server.processes import web_process
 from tests.vault import Vault
 
+ROOT = Path(__file__).parents[2]
+MIGRATIONS = ROOT / "co_cli" / "team" / "migrations"
+CREATED = re.compile(r"^create table (\w+)", re.MULTILINE)
 VERSIONS = sorted(path.parent for path in Path(__file__).parent.glob("*/team.sql"))
+DERIVED = (
+    *("search.db*", "map.json", "boundaries.jsonl", "languages-*.bin", "as-of", "demo", "outage.json"),
+    *("*.lock", "*.waiting", "co.log*"),
+)
+"""In the data folder: not kept, because this version makes it again."""
+QUESTION = "Where does the kettle stand?"
+DRINKS, BOOKS = "I prefer green tea in the morning.", "Perhaps I shall read about tides."
+SAVED = {"content": "Limes smell sweet.", "tags": ["tree"]}
+KEY = {"Idempotency-Key": "8e03978e-40d5-43dd-bc93-6894a57f9324"}
+"""A save that may be sent again."""
+PUSHED = {"memories/birch.md": "Birches are white.\n", "memories/cedar.md": "Cedars smell good.\n"}
+"""Two notes that somebody pushed to a team. The keeper has taken over the first."""
+
+
+def names_of(root: Path) -> dict[str, str]:
+    """What stands for what in the files that are kept."""
+    return {
+        "{root}": str(root),
+        "{python}": sys.executable,
+        "{vault}": content_hash(os.fsencode(root / "vault")),
+        "{transcript}": Path(state_file(str(root / "data"), str(root / "home" / "transcript.jsonl"))).stem,
+    }
+
+
+def replace_names(folder: Path, names: dict[str, str]) -> None:
+    for file in [path for path in folder.rglob("*") if path.is_file()]:
+        data, name = file.read_bytes(), file.name
+        for old, new in names.items():
+            data, name = data.replace(old.encode(), new.encode()), name.replace(old, new)
+        file.write_bytes(data)
+        file.rename(file.with_name(name))
 
 
 def restore(version: Path, root: Path) -> None:
     """The folders of a version, as if they had been made here."""
     shutil.copytree(version, root, dirs_exist_ok=True)
-    for file in (path for path in root.rglob("*") if path.is_file()):
-        file.write_bytes(file.read_bytes().replace(b"{root}", str(root).encode()))
-    script = root / "data" / "activity.sql"
-    connection = apsw.Connection(str(script.with_suffix(".db")))
-    connection.pragma("journal_mode", "wal")
-    connection.execute(script.read_text("utf-8"))
-    connection.close()
-    script.unlink()
+    replace_names(root, names_of(root))
+    for script in (root / "data").rglob("*.sql"):
+        connection = apsw.Connection(str(script.with_suffix(".db")))
+        connection.pragma("journal_mode", "wal")
+        connection.execute(script.read_text("utf-8"))
+        connection.close()
+        script.unlink()
 
 
 @pytest.fixture(params=VERSIONS, ids=lambda folder: folder.name)
@@ -54,9 +107,46 @@ def test_this_version_has_left_its_own_data_before_it_is_released() -> None:
     assert VERSIONS[-1].name == ".".join(__version__.split(".")[:2])
     last = (VERSIONS[-1] / "data" / "activity.sql").read_text("utf-8")
     assert f"pragma user_version = {max(versions())};" in last
-    migrations = Path(__file__).parents[2] / "co_cli" / "team" / "migrations"
     team = (VERSIONS[-1] / "team.sql").read_text("utf-8")
-    assert [file.name for file in sorted(migrations.glob("*.sql")) if file.name not in team] == []
+    assert [file.name for file in sorted(MIGRATIONS.glob("*.sql")) if file.name not in team] == []
+
+
+def test_every_table_and_every_state_file_of_today_is_in_what_this_version_left(tmp_path: Path) -> None:
+    left = VERSIONS[-1]
+    activity, team = ((left / name).read_text("utf-8") for name in ("data/activity.sql", "team.sql"))
+    create_activity(str(tmp_path / "new.db"))
+    connection = apsw.Connection(str(tmp_path / "new.db"))
+    tables = [str(name) for (name,) in connection.execute("select name from sqlite_master where type = 'table'")]
+    connection.close()
+    assert [name for name in tables if f"insert into {name} values" not in activity] == []
+    created = CREATED.findall("".join(file.read_text("utf-8") for file in MIGRATIONS.glob("*.sql")))
+    assert [name for name in ("migrations", *created) if f"INSERT INTO team.{name} " not in team] == []
+
+    written = state_files()
+    assert written >= {"activity.db", "review.json", "sessions"}
+    kept = {file.name.replace(".sql", ".db") for file in (left / "data").iterdir()}
+    assert {name for name in written - kept if not any(fnmatch(name, one) for one in DERIVED)} == set()
+    documented = (ROOT / "docs" / "reference" / "settings.md").read_text("utf-8")
+    assert [name for name in written if not name.endswith(".lock") and f"`{name}" not in documented] == []
+    others = ("config/co-cli/settings.toml", "project/.co-cli/settings.toml", "vault/.trash", "vault/.checkpoints")
+    assert [name for name in others if not (left / name).exists()] == []
+
+
+def state_files() -> set[str]:
+    """What the program calls its files and folders in the data folder, by its source."""
+    found: set[str] = set()
+    for file in (ROOT / "co_cli").rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) == "os.path.join" and len(node.args) > 1:
+                folder, name = node.args[:2]
+                if not ast.unparse(folder).endswith("data_dir"):
+                    continue
+                if isinstance(name, ast.Constant):
+                    found.add(str(name.value))
+                elif isinstance(name, ast.Name) and name.id.isupper():
+                    module = ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+                    found.add(getattr(import_module(module), name.id))
+    return found
 
 
 def test_every_note_is_found_and_none_is_touched(upgraded: Co, tmp_path: Path, data_dir: Path) -> None:
@@ -125,6 +215,96 @@ def test_settings_sources_trust_and_tokens_are_kept(
     refused = upgraded("edit", "folder:handbook/onboarding.md", "--body", "Changed.")
     assert (refused.code, "read-only" in refused.err) == (2, True)
     assert [(one["name"], one["role"]) for one in upgraded("token", "list", "--json").json] == [("mara", "read")]
+
+
+def test_what_was_understood_from_conversations_is_kept(upgraded: Co, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CO_MODEL", "ollama:qwen3")
+    assert upgraded("note", "extract", "--all").out == "Nothing new to read.\n"  # but a conversation without turns
+    [waiting] = upgraded("note", "review", "--only", "proposed", "--json").json["findings"]
+    assert waiting["proposed"] == BOOKS
+    spent = upgraded("feedback", "stats", "--json").json["extraction"]
+    assert (spent["facets"], spent["tokens"]) == ({"proposed": 1, "saved": 1}, 50)
+
+    assert upgraded("note", "extract", "--undo", "memory:i-prefer-green-tea-in-the-morning").code == 0
+    proposed = upgraded("note", "review", "--only", "proposed", "--json").json["findings"]
+    assert {one["proposed"] for one in proposed} == {DRINKS, BOOKS}
+
+
+def test_learned_weights_dismissed_findings_last_results_and_backups_are_kept(
+    upgraded: Co, tmp_path: Path, data_dir: Path
+) -> None:
+    (tmp_path / "words").mkdir()
+    status = upgraded("index", "status", "--vault", str(tmp_path / "words"), "--json").json
+    assert status["learned"] == {"meaning": 0.85, "words": 0.15}
+    review = upgraded("note", "review", "--only", "expired", "--json").json
+    assert (review["findings"], review["dismissed"]) == ([], 1)
+    assert "first day" in upgraded("show", "1").out
+
+    for file in data_dir.glob("activity.db*"):
+        file.unlink()
+    [backup] = (data_dir / "backups").iterdir()
+    assert upgraded("data", "restore", str(backup)).code == 0
+    changes = upgraded("note", "history", "kettle", "--json").json["changes"]
+    assert [change["what"] for change in changes] == ["updated", "updated", "created"]
+
+
+def test_a_browser_stays_signed_in_and_a_save_that_it_sends_again_is_one(upgraded: Co, data_dir: Path) -> None:
+    signed_in, answered = (data_dir / name for name in ("web-token.json", "answered-saves.json"))
+    token, saves = (json.loads(file.read_text()) for file in (signed_in, answered))
+    signed_in.write_text(json.dumps(token | {"made": time.time()}))  # both are forgotten after a time
+    answered.write_text(json.dumps({name: [*kept[:2], time.time()] for name, kept in saves.items()}))
+
+    with web_process() as (url, _):
+        headers = {"Authorization": f"Bearer {token['token']}", **KEY}
+        again = httpx2.post(f"{url}/notes", json=SAVED, headers=headers, verify=False)
+
+    assert (again.status_code, again.json()["outcome"]) == (200, "created")
+    assert [note["ref"] for note in upgraded("list", "--json").json if "limes" in note["ref"]] == [
+        "memory:limes-smell-sweet"
+    ]
+
+
+def test_a_chat_goes_on_from_where_it_was_left_or_from_a_checkpoint(
+    upgraded: Co, server: ChatServer, tmp_path: Path
+) -> None:
+    for options in (["--continue"], ["--from", "tea"]):
+        server.play(text("Tea."))
+        assert upgraded("chat", *options, "What do I drink?").out == "Tea.\n"
+        assert server.said("user").startswith(f"{DRINKS}\n{BOOKS}\n")
+    with pytest.importorskip("tests.chat.terminal", reason="pexpect drives the terminal").Terminal(tmp_path) as chat:
+        chat.prompt()
+        chat.press("\x1b[A")
+        chat.see("/checkpoint Tea")
+
+
+def test_coding_agents_go_on_with_their_sessions_and_can_be_undone(
+    upgraded: Co, home: Path, vault: Vault, data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = {"prompt": QUESTION}
+    assert "in the hall" not in given(upgraded, "claude-code", PROMPT, **asked), "the session has it already"
+    assert "in the hall" in given(upgraded, "claude-code", PROMPT, session_id="another", **asked)
+    stdin, elsewhere = event("qwen", PROMPT, home, **asked), {"CO_VAULT": str(home / "elsewhere")}
+    hooked = upgraded.process(
+        "hook", "qwen", "--seconds", "30", "--data-dir", str(data_dir), stdin=stdin, env=elsewhere
+    )
+    assert "in the hall" in hooked.out, "the variables of the day it was set up count"
+
+    monkeypatch.setenv("CO_CAPTURE", "keep")
+    kept = "conversations/go-on.md"
+    vault.write(kept, vault.read(kept).replace("The harbour is Sol.", "Somewhere."))
+    session = Session(upgraded, vault)
+    session.say(said("user", "And the pilot?"), said("assistant", "Mara."))
+    session.pause()
+    wait_for(lambda: "Mara." in vault.read(kept))
+    assert "Sol." not in vault.read(kept), "what was read is not read again"
+
+    assert upgraded.process("setup", "qwen", "--undo").code == 0
+    assert json.loads((home / ".qwen" / "settings.json").read_text()) == {"model": "mine"}
+
+
+@pytest.mark.usefixtures("upgraded")
+def test_an_operation_of_the_harness_is_not_carried_out_again(kb: KnowledgeBase) -> None:
+    assert Store(kb).write("main/tea.md", "Green tea.\n", None, TEA).replayed
 
 
 def test_two_versions_that_share_a_data_folder_take_turns_and_lose_nothing(
