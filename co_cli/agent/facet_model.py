@@ -108,12 +108,12 @@ class FacetModel:
         except (UnexpectedModelBehavior, UsageLimitExceeded) as error:
             reason = " ".join(str(error).split())[:200]
             problem = f"{self.name} gave no usable answer: choose a larger model if that happens often ({reason})"
-            raise UselessAnswerError(problem, usage.total_tokens) from error
+            raise UselessAnswerError(problem, usage.total_tokens, usage.requests) from error
         except TimeoutError:
             raise UnusableModelError(f"{self.name} took longer than {self._seconds:g} s") from None
         except Exception as error:  # whatever a model's client raises: the turns are read later
             raise UnusableModelError(problem_of(error, self.name, begun=False)) from error
-        return Reply(result.output, usage.total_tokens)
+        return Reply(result.output, usage.total_tokens, usage.requests)
 
 
 def _numbered(batch: FacetBatch, turn: SpokenTurn) -> list[str]:

@@ -38,7 +38,7 @@ def run_extract(options: argparse.Namespace) -> int:
             line = f"{note.ref} is in the trash; `co note review --only proposed` asks about it again"
             return print_result(options, {"taken_back": note.ref}, [line])
         found = read_conversations(kb, tokens=options.tokens, everything=options.all)
-    code = 3 if found.unsaved or (found.problem and not found.requests) else 0
+    code = 3 if found.unsaved or (found.problem and not found.batches) else 0
     return print_result(options, _as_object(found), _lines(found, options.all), code)
 
 

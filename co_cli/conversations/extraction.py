@@ -56,18 +56,19 @@ class KnownMemory(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """What a model answered, and the tokens that it took."""
+    """What a model answered, and what it took: a model may be asked again to correct itself."""
 
     value: Any
     tokens: int
+    requests: int = 1
 
 
 class UselessAnswerError(KnowledgeError):
     """A model answered with something else than what it was asked for, such as a refusal."""
 
-    def __init__(self, problem: str, tokens: int = 0) -> None:
+    def __init__(self, problem: str, tokens: int, requests: int) -> None:
         super().__init__(problem)
-        self.tokens = tokens
+        self.tokens, self.requests = tokens, requests
 
 
 class Extractor(Protocol):
@@ -95,6 +96,8 @@ class Extraction(NamedTuple):
     refused: int = 0
     tokens: int = 0
     requests: int = 0
+    batches: int = 0
+    """Batches of turns that were read."""
     problem: str = ""
     """Why it stopped early."""
     unsaved: Sequence[str] = ()
@@ -133,6 +136,7 @@ def extract(
         reading.refused,
         reading.tokens,
         reading.requests,
+        reading.batches,
         reading.problem,
         reading.unsaved,
     )
@@ -143,7 +147,7 @@ class _Reading:
 
     def __init__(self, vault: Vault, model: Extractor, budget: int) -> None:
         self._vault, self.model = vault, model
-        self.tokens = self.requests = self.refused = 0
+        self.tokens = self.requests = self.refused = self.batches = 0
         self.problem, self.unsaved = "", list[str]()
         with vault.activity.written().reading() as connection:
             spent = extracted.cost(connection, vault.root, time.time() - DAY).tokens
@@ -183,8 +187,9 @@ class _Reading:
             kept = [facet for facet in found if not isinstance(facet, str)]
             refused = len(found) - len(kept)
             rows = self._compared(note, batch, kept)
+            self.batches += 1
         except UselessAnswerError as error:
-            self.tokens += error.tokens
+            self._count(error)
             problem, failures = str(error), reached.failures + 1
             if failures < GIVE_UP:
                 after = reached._replace(failures=failures)
@@ -202,9 +207,12 @@ class _Reading:
             return False
         return True
 
+    def _count(self, answer: Reply | UselessAnswerError) -> None:
+        self.tokens, self.requests = self.tokens + answer.tokens, self.requests + answer.requests
+
     def _facets(self, batch: FacetBatch) -> list[Facet | str]:
         reply = self.model.extract(batch)
-        self.tokens, self.requests = self.tokens + reply.tokens, self.requests + 1
+        self._count(reply)
         found = [checked(facet, batch) for facet in reply.value]
         for facet, why in zip(reply.value, found, strict=True):
             if isinstance(why, str):
@@ -226,7 +234,7 @@ class _Reading:
                 unclear.append(place)
         if unclear:
             reply = self.model.compare([(facets[place].text, related[place]) for place in unclear])
-            self.tokens, self.requests = self.tokens + reply.tokens, self.requests + 1
+            self._count(reply)
             for place, (relation, ref) in zip(unclear, reply.value, strict=False):
                 shown = [memory.ref for memory in related[place]]
                 ref = shown[0] if ref is None and len(shown) == 1 else ref  # it can mean no other

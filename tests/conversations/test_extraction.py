@@ -505,11 +505,17 @@ def test_the_command_says_that_a_model_failed_and_a_model_may_correct_broken_jso
     server.play(*[text("I cannot help with that.")] * 3)
 
     refused = co("note", "extract")
+    asked = len(server.requests)
     server.play(calls(("final_result", '{"response": [{"kind": ')), answers(facet("preference", TEA, lines[TEA])))
     corrected = co("note", "extract")
 
-    assert (refused.code, "stopped: ollama:qwen3 gave no usable answer" in refused.out) == (3, True)
+    assert (refused.code, refused.err) == (3, "")
+    count, stopped = refused.out.splitlines()
+    assert count == f"{asked} requests, {25 * asked} tokens; 0 known already, 0 refused."
+    advice = "choose a larger model if that happens often"
+    assert stopped.startswith(f"stopped: ollama:qwen3 gave no usable answer: {advice} (")
     assert (corrected.code, f"proposed (preference): {TEA}\n" in corrected.out) == (0, True)
+    assert "2 requests, 50 tokens; " in corrected.out
 
 
 def test_a_model_that_does_not_answer_in_time_is_asked_later(open_vault: OpenVault, server: ChatServer) -> None:
