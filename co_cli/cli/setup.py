@@ -67,12 +67,13 @@ def run_init(options: argparse.Namespace) -> int:
     ours = is_empty_folder(vault)
     made = make_vault(vault)
     vault = os.path.abspath(vault)
-    if ours:  # a vault that was there may be somebody else's
-        trust(load_settings({"data_dir": options.data_dir}, start=vault).data_dir, vault)
+    # a vault that was there may be somebody else's
+    problem = _trust_new(load_settings({"data_dir": options.data_dir}, start=vault).data_dir, vault) if ours else ""
     command = "co" if load_settings().vault == vault else f"co --vault {shell_line(vault)}"
     lines = [f"{'created' if made else 'there is already'} {vault}"]
     lines += [f'next: {command} remember "What this project taught us today." --tag lesson'] if made else []
-    print_result(options, {"vault": vault, "made": made}, lines)
+    lines += [problem] if problem else []
+    print_result(options, {"vault": vault, "made": made, "problem": problem}, lines)
     project = project_of(vault)
     if options.json:
         return 0
@@ -84,6 +85,18 @@ def run_init(options: argparse.Namespace) -> int:
     if advice := advise(_beginnings(notes), Embedders(loaded.knowledge_embedding_provider)):
         print_message(advice.line)
     return 0
+
+
+def _trust_new(data_dir: str, vault: str) -> str:
+    """Trust a vault that was just made. Returns what to do if that cannot be stored: notes can be saved and found."""
+    try:
+        trust(data_dir, vault)
+    except OSError as error:
+        return (
+            f"the data folder {data_dir} cannot be written ({error.strerror}), so the notes here are not added "
+            f"to prompts: set CO_DATA_DIR to another folder, then `co config trust {shell_line(vault)}`"
+        )
+    return ""
 
 
 def _offer_notes(options: argparse.Namespace, vault: str, project: str, command: str, notes: int) -> None:

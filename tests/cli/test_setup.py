@@ -32,7 +32,7 @@ def test_init_creates_a_vault_that_every_folder_below_uses(
     assert no_vault("remember", "Oaks live long.").code == 0
     assert (home / ".co-cli/knowledge/memories/oaks-live-long.md").exists()
     monkeypatch.chdir(home)
-    assert no_vault("init", "--json").json == {"vault": f"{home}/.co-cli/knowledge", "made": False}
+    assert no_vault("init", "--json").json == {"vault": f"{home}/.co-cli/knowledge", "made": False, "problem": ""}
     assert len(list(home.rglob("*.md"))) == 1
 
 
@@ -61,7 +61,7 @@ def test_init_takes_a_folder_a_vault_or_the_environment(
     assert (tmp_path / "project/.co-cli/knowledge/articles").is_dir()
     assert (tmp_path / "notes/memories").is_dir()
     monkeypatch.setenv("CO_VAULT", str(tmp_path / "mine"))
-    assert no_vault("init", "--json").json == {"vault": str(tmp_path / "mine"), "made": True}
+    assert no_vault("init", "--json").json == {"vault": str(tmp_path / "mine"), "made": True, "problem": ""}
     (tmp_path / "file").write_text("")
     ran = no_vault("init", str(tmp_path / "file"))
     assert (ran.code, ran.err.count("\n")) == (2, 1)
