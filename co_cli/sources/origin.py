@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+from abc import ABC, abstractmethod
 from importlib import import_module
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -72,7 +73,7 @@ class Origin(NamedTuple):
         return is_inside(self.path, other.path) and (self.source == "skill") == (other.source == "skill")
 
 
-class SourceReader:
+class SourceReader(ABC):
     """How the files of a source become notes. Subclasses change what differs from a folder of Markdown."""
 
     sources: tuple[str, ...] = ()
@@ -107,9 +108,9 @@ class SourceReader:
         """The path that a ref means by what follows the label."""
         return rest
 
+    @abstractmethod
     def read(self, origin: Origin, path: str, data: bytes) -> Note:
         """Raises NotTextError, with the reason, for bytes without text."""
-        raise NotImplementedError
 
 
 class VaultReader(SourceReader):
