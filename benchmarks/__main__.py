@@ -21,7 +21,7 @@ class Bench(NamedTuple):
     summary: str
     notes: int | None = None
     sets: bool = False
-    """Does it take question sets or files instead?"""
+    """Does it take question sets or files? With `notes` it does so instead of generating them."""
     programs: bool = False
     """Does it run other programs, each in an environment of its own?"""
 
@@ -42,7 +42,7 @@ COST = {
     "ripgrep": Bench("one cold search, compared with ripgrep if it is installed", 10_000),
     "peers": Bench("other MCP servers: tools, start, memory, searches", sets=True, programs=True),
     "real_model": Bench("what commands do with a real, very weak model", programs=True),
-    "team": Bench("PostgreSQL: first sync, queries, HNSW's recall; SQLite's answers", 10_000),
+    "team": Bench("PostgreSQL: first sync, queries, HNSW's recall; SQLite's answers", 10_000, sets=True),
     "team_load": Bench("64 clients search and 8 save for two minutes, on two servers", 2_000),
     "team_search": Bench("16 clients search, without the reader and with it", 6_666),
     "team_saves": Bench("20 clients save, through one server and through two", 2_000),
@@ -84,8 +84,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = make_parser()
     options = parser.parse_args(arguments)
     bench = BENCHES[options.name]
-    if bench.sets != bool(options.sets):
-        parser.error(f"{options.name} needs folders or files" if bench.sets else f"{options.name} takes no folders")
+    if options.sets and not bench.sets:
+        parser.error(f"{options.name} takes no folders")
+    if bench.sets and not options.sets and bench.notes is None:
+        parser.error(f"{options.name} needs folders or files")
+    if options.sets and options.notes:
+        parser.error("name folders, or say how many notes to generate")
     if options.install and not bench.programs:
         parser.error(f"{options.name} installs nothing")
     if options.notes and bench.notes is None:
@@ -95,7 +99,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     tables: dict[int, list[BenchRow]] = {}
     try:
         for notes in sorted(options.notes or [bench.notes or 0]):
-            given = [options.sets] if bench.sets else [notes] if bench.notes else []
+            given = [options.sets] if options.sets else [notes] if bench.notes else []
             bar = ProgressBar(options.name)
             places = [Environments(options.environments, options.install)] if bench.programs else []
             tables[notes] = run(*given, bar, *places)

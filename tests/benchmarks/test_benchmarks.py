@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.__main__ import BENCHES, main, make_parser
+from tests.evaluation.tiny_set import trees
 
 
 @pytest.fixture(autouse=True)
@@ -43,7 +44,7 @@ def test_a_benchmark_prints_figures_and_removes_its_folder(
 
 @pytest.mark.slow
 @pytest.mark.postgres
-def test_both_engines_are_filled_by_a_sync_and_compared(capsys: pytest.CaptureFixture[str]) -> None:
+def test_both_engines_are_filled_by_a_sync_and_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["team", "--notes", "60", "--json"]) == 0
 
     rows = {row["name"]: row["value"] for row in json.loads(capsys.readouterr().out)["rows"]}
@@ -51,12 +52,25 @@ def test_both_engines_are_filled_by_a_sync_and_compared(capsys: pytest.CaptureFi
     assert rows["recall of the nearest 10, HNSW or exact"] == 1.0, "so few are all compared"
     assert rows["the first 10 that SQLite finds, too, mean"] >= 0.95
 
+    assert main(["team", str(trees(tmp_path / "trees")), "--json"]) == 0
+
+    rows = {row["name"]: row["value"] for row in json.loads(capsys.readouterr().out)["rows"]}
+    assert rows["passages"] == 2, "sentences of five words or more"
+    assert rows["questions with the same first 10, in order"] == 2
+
 
 def test_help_lists_every_benchmark_and_wrong_usage_is_refused() -> None:
     lines = make_parser().format_help().splitlines()
     assert all(any(line.startswith(f"  {name} ") for line in lines) for name in BENCHES)
     assert [line for line in lines if len(line) > 80] == []
 
-    for arguments in ([], ["nothing"], ["sync", "--notes", "0"], ["sync", "folder"], ["year", "--notes", "9"]):
+    for arguments in (
+        [],
+        ["nothing"],
+        ["sync", "--notes", "0"],
+        ["sync", "folder"],
+        ["year", "--notes", "9"],
+        ["layout"],
+    ):
         with pytest.raises(SystemExit, match="2"):
             main(arguments)
