@@ -85,6 +85,7 @@ class Lookup:
         if vault.authority:
             vault.authority.catch_up()
         self.index = vault.working_index()
+        """None if it cannot be opened."""
 
     def summaries(self, filters: Filters, limit: int = -1) -> list[NoteSummary]:
         """Notes of the index, newest first."""

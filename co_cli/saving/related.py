@@ -57,14 +57,13 @@ def _similar_memories(store: NoteStore, index: KnowledgeIndex, new: NewNote, thr
     text = f"{new.title}\n{new.content}" if new.own_title else new.content
     filters = Filters(sources=("memory",), roots=(index.root,))
     words, found = without_articles(words_of(new.content)), list[Related]()
-    with index.engine.reading() as reader:
+    with index.engine.reading():
         active = index.notes.state().active
         measured = active is not None and active.space.provider in MEASURED
         request = SearchRequest(OPERATORS.sub(" ", text), CANDIDATES, filters, meaning=measured, operators=False)
         trace = find_similar(index.notes, request)
         best = best_of_each_note(trace.ranking.ranked)[:CANDIDATES]
-        passages = reader.passages([candidate.passage for candidate in best])
-        for passage in (passages[candidate.passage] for candidate in best):
+        for passage in (trace.texts.passages[candidate.passage] for candidate in best):
             alike = likeness(words, without_articles(words_of(passage.body)), threshold)
             if not alike and trace.candidates.cosines.get(passage.id, 0.0) < CLOSE:
                 continue

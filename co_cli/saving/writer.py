@@ -80,13 +80,13 @@ class VaultWriter:
             return self._save(new, draft)
 
     def _require_room(self) -> None:
-        most, index = self._vault.settings.most_notes, self._vault.working_index()
+        most, index = self._vault.settings.most_notes, self.lookup.index
         if most and index and (has := index.notes.state().notes) >= most:
             raise InvalidInputError(f"this vault has {has:,} notes, and may have {most:,}: forget some first")
 
     def related(self, content: str, title: str | None = None) -> list[Related]:
         """Memories similar to a text, as `save` would name them."""
-        index = self._vault.working_index()
+        index = self.lookup.index
         if index is None or not content.strip():
             return []
         return self._related(index, NewNote(Draft(content, title)))
@@ -233,7 +233,7 @@ class VaultWriter:
         Related memories are searched for and vectors are made before the lock is taken, or after it is free if a
         server makes them: other writers must not wait for either.
         """
-        index = self._vault.working_index()
+        index = self.lookup.index
         with count_masked() as masked:
             new.remove_secrets(self.store.secrets)
             related = self._related(index, new) if index and draft.on_related != "keep" else []
