@@ -28,6 +28,8 @@ LONGEST_MARKED = 20_000
 SEPARATOR = " \u00b7 "
 MOST_NAMED = 3
 CODE = re.compile(r"^[ \t]*(?:```|~~~)[^\n]*\n(.*?)(?:\n[ \t]*(?:```|~~~)[ \t]*$|\Z)", re.M | re.S)
+TABLE = re.compile(r"\n(?:\|.*\|[ \t]*(?:\n|\Z))+")
+CELL_END = re.compile(r"(?<!\\)\|")
 ABSENT = 0.2
 """Below this confidence nothing is there: with a reader, so are 5 % of the questions that short notes answer."""
 UNKNOWN = 0.5
@@ -37,7 +39,7 @@ WEAK = 0.05
 
 
 class Snippet(NamedTuple):
-    """One line of text, but code has its own lines, and where in it the matched words are."""
+    """One line of text, also of a table, but code has its own lines; and where in it the matched words are."""
 
     text: str
     marks: tuple[tuple[int, int], ...]
@@ -272,12 +274,20 @@ def show_properties(properties: Mapping[str, Snippet], snippet: Snippet) -> Snip
 
 
 def _flat(body: str) -> str:
-    """Prose on one line; code blocks keep their lines and lose their fences."""
+    """Prose on one line, and rows of tables without their bars; code blocks keep their lines and lose their fences."""
     parts = CODE.split(body)
     for place, part in enumerate(parts):
-        lines = [line.rstrip() for line in part.splitlines()] if place % 2 else [" ".join(part.split())]
+        prose = " ".join(TABLE.sub(_rows, f"\n{part}").split())
+        lines = [line.rstrip() for line in part.splitlines()] if place % 2 else [prose]
         parts[place] = "\n".join(line for line in lines if line)
     return "\n".join(part for part in parts if part)
+
+
+def _rows(table: re.Match[str]) -> str:
+    """`service, port; tide clock, 8080` of a table: ASCII, because other text takes longer to mark."""
+    rows = ([cell.strip().replace("\\|", "|") for cell in CELL_END.split(row)] for row in table[0].splitlines())
+    shown = (", ".join(cell for cell in row if cell.strip(":-")) for row in rows)
+    return f"\n{'; '.join(row for row in shown if row)}\n"
 
 
 def is_weak(

@@ -55,6 +55,17 @@ def test_a_long_text_is_cut_between_words_where_most_of_the_query_stands() -> No
     assert len(found.text) <= SNIPPET + 2
 
 
+def test_a_table_is_shown_as_its_cells_with_their_marks() -> None:
+    table = "| service | port |\n| :--- | ---: |\n| bell tower | 9090 |\n| gate | |\n| a \\| b |\n"
+    code = "```\n| kept | here |\n```\n"
+
+    found = snippet(f"Ports:\n{table}\nA | b, and\n| no row\n{code}", "tower 9090")
+
+    assert found.text == "Ports: service, port; bell tower, 9090; gate; a | b A | b, and | no row\n| kept | here |"
+    assert marked(found) == ["tower", "9090"]
+    assert snippet(table.rstrip(), "gate").text.startswith("service, port; bell tower, 9090; gate")
+
+
 def test_marks_cover_every_form_of_the_matched_words() -> None:
     cases = {
         "running": ["runs", "Run"],
