@@ -36,7 +36,8 @@ from co_cli.activity import database
 database.MIGRATIONS, data_dir = sys.argv[1:]
 sys.stdin.readline()
 with database.ActivityDatabase(data_dir).reading() as connection:
-    assert connection.execute("select count(*) from labels").get == 9
+    labels, documents = (connection.execute(f"select count(*) from {name}").get for name in ("labels", "documents"))
+    assert labels == documents > 0
 """
 
 
@@ -82,7 +83,7 @@ def test_a_next_version_converts_what_this_one_wrote(
     version, after = content(data)
     assert version == NEXT + 1
     assert [row[:-1] for row in after.pop("uses")] == before.pop("uses")
-    assert len(after.pop("labels")) == len(before["documents"]) == 9
+    assert len(after.pop("labels")) == len(before["documents"]) > 0
     assert before.pop("spool")
     assert after == before
     create_activity(str(tmp_path / "new.db"))
