@@ -139,7 +139,7 @@ class PostgresStatements:
 def fetch(connection: Connection, statement: str, values: Mapping[str, Any] | None = None) -> list[Any]:
     """Every row; the statement says what is in it. In a pipeline, what was run before it is sent along."""
     cursor = run(connection, statement, values)
-    return cursor.fetchall() if is_pipelined(connection) or cursor.description else []
+    return [] if cursor.rownumber is None and not is_pipelined(connection) else cursor.fetchall()
 
 
 def is_pipelined(connection: Connection) -> bool:
