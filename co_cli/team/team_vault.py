@@ -61,9 +61,10 @@ ADOPT = """
 update team.vaults set commit = %(commit)s, first_commit = %(first)s, skipped = %(skipped)s where id = %(vault)s
 """
 NEWER = """
-select max(seq), path, (array_agg(data order by seq desc))[1], array_agg(before), bool_or(version <> %(version)s),
-    (array_agg(saved_at order by seq desc))[1]
-from team.changes where vault_id = %(vault)s and seq > %(after)s group by path
+select seq, path, data, replaced, unindexed, saved_at from (
+    select max(seq) as seq, array_agg(before) as replaced, bool_or(version <> %(version)s) as unindexed
+    from team.changes where vault_id = %(vault)s and seq > %(after)s group by path
+) newest join team.changes using (seq)
 """
 FIRST_NEWER = "select min(saved_at) from team.changes where vault_id = %(vault)s and seq > %(after)s"
 ADD_CHANGE = """

@@ -244,6 +244,21 @@ def test_a_folder_that_was_away_too_long_starts_again_from_git(team: Team) -> No
     assert kept_texts(team.place / "two") == []
 
 
+def test_a_long_note_that_was_saved_a_thousand_times_comes_to_a_server_that_was_away(team: Team) -> None:
+    one, two = team.server("one"), team.server("two")
+    one.remember("Elms like water.")
+    for size, count in ((1_000_000, 1_100), (9, 1)):  # PostgreSQL refuses an array of more than 1 GB
+        text = f"convert_to(repeat('x', {size}), 'UTF8')"
+        team.ask(
+            "set default_toast_compression = lz4;"
+            "insert into team.changes (vault_id, path, data, author, saved_at, version)"
+            f" select vault_id, path, {text}, author, saved_at, version from team.changes, generate_series(1, {count})"
+            " where seq = 1"
+        )
+
+    assert two.note("memory:elms-like-water").body == "xxxxxxxxx"
+
+
 def test_what_a_server_of_another_version_saved_is_indexed_by_this_one(team: Team) -> None:
     one, two, three = (team.server(name) for name in ("one", "two", "three"))
     one.remember("Elms like water.")
