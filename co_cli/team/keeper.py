@@ -55,8 +55,9 @@ update team.vaults set checked_at = %(now)s, problem = %(problem)s, behind = %(b
 """
 TRIM = """
 with old as (
-    delete from team.changes where vault_id = %(vault)s and seq < all (
-        select seq from team.changes where vault_id = %(vault)s and (not pushed or saved_at > %(before)s)
+    delete from team.changes where vault_id = %(vault)s and seq < coalesce(
+        (select min(seq) from team.changes where vault_id = %(vault)s and (not pushed or saved_at > %(before)s)),
+        (select max(seq) + 1 from team.changes where vault_id = %(vault)s)
     ) and not exists (select from team.taken where vault_id = %(vault)s) returning seq
 )
 update team.vaults set trimmed = (select max(seq) from old) where id = %(vault)s and exists (select from old)

@@ -638,6 +638,22 @@ def test_a_note_of_any_name_is_changed_merged_and_pushed(team: Team, name: str) 
     assert [other.ref for other in one.notes() if "-conflict-" in other.ref]
 
 
+def test_changes_of_a_large_push_are_trimmed_after_a_day_while_others_are_new(team: Team) -> None:
+    one = team.server("one")
+    one.remember("Elms like water.")
+    keep(one)
+    team.ask(
+        "insert into team.changes (vault_id, path, data, author, saved_at, version, pushed)"
+        " select vault_id, path, data, author, saved_at * (number > 20000)::int, version, true"
+        " from team.changes, generate_series(1, 40000) as number where seq = 1"
+    )
+    team.ask("update team.changes set saved_at = 0 where seq = 1")
+    team.ask(f"alter database {team.address.partition('?')[0].rpartition('/')[2]} set statement_timeout = '20s'")
+    keep(team.server("two"))
+
+    assert team.ask("select count(*), min(seq) > 20000 from team.changes") == [(20_000, True)]
+
+
 def test_the_audit_log_is_kept_for_as_long_as_the_operator_says_and_members_cannot_shorten_it(team: Team) -> None:
     one = team.server("one")
     saved = one.remember("Elms like water.")
