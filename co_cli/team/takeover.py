@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from co_cli.errors import FrontmatterError
-from co_cli.git import LARGEST, Edit
+from co_cli.git import LARGEST, Edit, blob_name
 from co_cli.index.postgres.postgres_statements import Connection, fetch
 from co_cli.notes.editing import set_fields
 from co_cli.notes.refs import ENDINGS, slugify, source_ref
@@ -104,6 +104,10 @@ class Plan:
         last = self.received(path)
         others = (edit for edit in self.edits.get(path, ()) if edit.commit != last.commit)
         return [edit for edit in others if edit.blob is None or self.sizes[edit.blob] <= LARGEST]
+
+    def follows(self, path: str, text: bytes | None) -> bool:
+        """Whether their text came after this one: a commit before it has it."""
+        return text is not None and blob_name(text, self.theirs) in {edit.blob for edit in self.edits.get(path, ())}
 
     def blobs(self, path: str) -> list[str]:
         """Every text that is needed of a file."""
@@ -191,7 +195,8 @@ class Takeover:
                 if (new or b"").startswith(LARGE_FILE):
                     plan.skipped[path] = IN_LFS
                 elif new != own:
-                    base = own if path in plan.taken and final else base  # nobody saved it since
+                    if (path in plan.taken and final) or plan.follows(path, own):
+                        base = own  # nobody saved it since, or it had arrived: after a restore, the outbox is older
                     changed.append(Incoming(path, base, own, new, saved_by, plan.received(path)))
             self._merge(save.connection, plan, changed, texts)
             gone = (file.path for file in changed if file.theirs is not None and self.team.copy.read(file.path) is None)

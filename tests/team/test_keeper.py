@@ -23,6 +23,7 @@ from co_cli.upkeep.doctor import examine
 from co_cli.upkeep.review import review
 from co_cli.upkeep.verification import verify
 from tests.command import write_script
+from tests.postgres import copy_schema, new_database
 from tests.server.browser import PATIENCE, wait_for
 from tests.soak.runner import Process
 from tests.soak.team import open_server
@@ -472,6 +473,24 @@ def test_a_push_on_top_of_one_that_its_keeper_could_not_write_down_is_no_conflic
     assert two.note("memory:oak").body == "Oaks live for two thousand years.\n"
     assert team_of(two).receipt(seq or 0).pushed
     assert team_of(two).state().outbox == 0
+
+
+def test_saves_that_were_pushed_after_the_backup_of_a_restored_database_are_no_conflict(team: Team) -> None:
+    one = team.server("one")
+    one.update("memory:oak", "Oaks live for a thousand years.")
+    restored = new_database()
+    copy_schema("team", team.address, restored)
+    keep(one)
+    one.update("memory:oak", "Oaks live for two thousand years.")
+    keep(one)
+    team.address = restored
+    two = team.server("two")
+    keep(two)
+
+    assert [note.ref for note in two.notes()] == ["memory:oak"]
+    assert two.note("memory:oak").body == "Oaks live for two thousand years.\n"
+    assert team_of(two).state().outbox == 0
+    assert team_of(two).state().commit == git(team.remote, "rev-parse", "HEAD") == team_of(one).state().commit
 
 
 def test_a_server_that_does_not_keep_the_vault_follows_the_one_that_does(team: Team) -> None:
