@@ -46,7 +46,7 @@ def body_hash(text: str) -> str:
     import hashlib  # loads OpenSSL, which takes 4 ms
 
     plain = text.replace("\r\n", "\n").strip()
-    return hashlib.blake2b(plain.encode("utf-8", "replace"), digest_size=8).hexdigest()
+    return hashlib.blake2b(plain.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
 def likeness(left: Sequence[str], right: Sequence[str], at_least: float = 0.0) -> float:
