@@ -179,15 +179,23 @@ class OpenId:
         return self._metadata
 
     async def _provider_keys(self, fresh: bool) -> KeySet:
-        """Those it signs with. Anybody can send a text that no key fits, so they are not fetched for each."""
+        """Those it signs with; while it is away, those that are known.
+
+        Anybody can send a text that no key fits, so they are not fetched for each.
+        """
         async with self._fetching:
             age = time.monotonic() - self._keys_at
             if self._keys is None or (fresh and age > KEYS_SECONDS) or age > METADATA_SECONDS:
                 if self._keys is None and age < AGAIN_SECONDS:
                     raise _away()
                 self._keys_at = time.monotonic()
-                found = await self._get((await self._provider())["jwks_uri"])
-                self._keys = KeySet.import_key_set(cast("Any", found))
+                try:
+                    async with asyncio.timeout(PROVIDER_SECONDS / 2 if self._keys else None):
+                        found = await self._get((await self._provider())["jwks_uri"])
+                        self._keys = KeySet.import_key_set(cast("Any", found))
+                except (TimeoutError, SignInError, *NONSENSE):
+                    if self._keys is None:
+                        raise
             return self._keys
 
     async def _get(self, url: str) -> dict[str, Any]:

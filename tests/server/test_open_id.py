@@ -268,6 +268,20 @@ def test_a_provider_that_is_away_stops_sign_ins_and_nothing_else(
             assert one.get(f"{API}/session", headers={"Authorization": f"Bearer {junk}"}).status_code == 401
 
 
+@pytest.mark.parametrize("how", ["gone", "hanging"])
+def test_access_tokens_work_on_while_the_provider_is_away_for_longer_than_its_keys_are_good_for(
+    team: Server, provider: Provider, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sign_in(team, "mara")
+    monkeypatch.setattr(open_id, "PROVIDER_SECONDS", 1.0)
+    given = provider.sign(aud=f"{team.url}/mcp", groups=["writers"])
+    provider.hangs.set() if how == "hanging" else provider.close()
+    access = team.site.access
+    access.open_id._asked_at = access.open_id._keys_at = -1e9  # type: ignore # as an hour later
+    with client(team, given) as asking:
+        assert asking.get(f"{API}/session").status_code == 200
+
+
 @pytest.mark.parametrize("said", ["[]", "{}", '{"issuer": 1}', "nonsense", '{"issuer": "ISSUER", "jwks_uri": 7}'])
 def test_a_provider_that_answers_nonsense_is_as_good_as_away(team: Server, provider: Provider, said: str) -> None:
     provider.nonsense = said.replace("ISSUER", provider.issuer)
