@@ -193,9 +193,17 @@ def rename_with(how: int, source: str, target: str) -> bool:
 def read_json(path: str) -> dict[str, Any]:
     """A small file of state as an object; an empty one if the file cannot be read."""
     try:
+        return read_state(path)
+    except OSError:
+        return {}
+
+
+def read_state(path: str) -> dict[str, Any]:
+    """The same, but a file that is there and cannot be read now raises OSError: what it has must not be forgotten."""
+    try:
         with open(path, encoding="utf-8") as stream:
             found: Any = json.load(stream)
-    except (OSError, ValueError):
+    except (FileNotFoundError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}  # pyright: ignore[reportUnknownVariableType]
 
@@ -204,7 +212,7 @@ def change_json(path: str, change: Callable[[dict[str, Any]], object]) -> None:
     """Change a small file of state that several processes may write and only you can read."""
     make_folders(os.path.dirname(path))
     with locked(f"{path}.lock"):
-        state = read_json(path)
+        state = read_state(path)
         change(state)
         replace(path, json.dumps(state, indent=1).encode(), private=True)
 

@@ -21,7 +21,7 @@ from co_cli.access import Role, Token, TokenChange
 from co_cli.activity import acting
 from co_cli.errors import InvalidInputError, KnowledgeError
 from co_cli.logbook import logger
-from co_cli.notes.files import change_json, read_json
+from co_cli.notes.files import change_json, read_json, read_state
 from co_cli.values import fields_of, moment_text
 
 if TYPE_CHECKING:
@@ -237,7 +237,7 @@ class FileTokens:
             state = None
         before, tokens = self._known  # other threads may read the file now, too
         if state != before:
-            tokens = self._of_this_vault(read_json(self._path))
+            tokens = self._of_this_vault(read_state(self._path))
             self._known = (state, tokens)
         return tokens
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from co_cli.errors import VaultError
 from co_cli.logbook import logger
-from co_cli.notes.files import NO_NAME, locked, make_folders, read_json, replace, replace_all
+from co_cli.notes.files import NO_NAME, locked, make_folders, read_json, read_state, replace, replace_all
 from co_cli.notes.store import NoteStore, content_hash
 from co_cli.paths import open_regular
 
@@ -149,7 +149,7 @@ class VaultCopy:
 
     def undo(self) -> None:
         """Take back what a failed or killed save changed. If it was committed after all, it is applied again."""
-        kept = read_json(self._undo_file)
+        kept = read_state(self._undo_file)
         if kept:
             texts: dict[str, str | None] = kept["texts"]
             decoded = {path: None if text is None else base64.b64decode(text) for path, text in texts.items()}

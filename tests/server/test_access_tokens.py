@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
@@ -127,3 +128,27 @@ def test_a_name_is_used_once_and_is_made_up_if_there_is_none(open_tokens: Open) 
         with pytest.raises(InvalidInputError, match="choose another with --name"):
             tokens.create("read", wrong)
     assert {one.name for one in tokens.all()} == {*names, "jon@desk"}
+
+
+def test_a_server_that_had_too_many_files_open_knows_its_tokens_again(tmp_path: Path) -> None:
+    resource = pytest.importorskip("resource", reason="Windows has no such limit")
+    secret, token = AccessTokens(FileTokens(str(tmp_path), "handbook")).create("write", "mara")
+    server = AccessTokens(FileTokens(str(tmp_path), "handbook"))
+    os.close(next_handle := os.dup(0))
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (next_handle, hard))
+    try:
+        with pytest.raises(OSError, match="Too many open files"):
+            server.find(secret)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+    assert server.find(secret) == token
+
+
+def test_tokens_that_cannot_be_read_now_are_not_replaced(tmp_path: Path) -> None:
+    there = tmp_path / "tokens.json"
+    there.symlink_to(there)
+    with pytest.raises(OSError, match="symbolic links"):
+        AccessTokens(FileTokens(str(tmp_path), "handbook")).create("write", "mara")
+    assert there.is_symlink()
