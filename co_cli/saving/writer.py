@@ -130,6 +130,8 @@ class VaultWriter:
         if path != now:
             self._require_included(path)
             self.store.refuse_name(path)
+            if self.store.exists(path) and not os.path.samefile(*map(self.store.absolute, (path, now))):
+                raise NoteConflictError(f"{path} exists already; nothing was moved or changed")
             make_folders(os.path.dirname(self.store.absolute(path)))
         return path
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from co_cli.errors import NoteConflictError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.tools import Toolbox
 from tests.postgres import new_database
@@ -74,3 +75,12 @@ def test_what_a_note_superseded_stays_superseded(opened: tuple[KnowledgeBase, Pa
     toolbox.call("update_memory", {"ref": "memory:gate-1", "path": "old/gate.md"})
 
     assert 'outdated="superseded by memory:gate-2"' in toolbox.call("read_note", {"ref": "memory:old/gate"}).text
+
+
+def test_a_change_that_also_moves_a_note_to_a_taken_path_changes_nothing(opened: tuple[KnowledgeBase, Path]) -> None:
+    kb, root = opened
+    with pytest.raises(NoteConflictError, match=r"memories/pond.md exists already; nothing was moved or changed"):
+        kb.update("memory:otter", "Otters dive.", path="pond.md")
+
+    assert {path: (root / path).read_text() for path in NOTES} == NOTES
+    assert not (root / ".trash").exists()
