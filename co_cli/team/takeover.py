@@ -110,10 +110,9 @@ class Plan:
         return text is not None and blob_name(text, self.theirs) in {edit.blob for edit in self.edits.get(path, ())}
 
     def blobs(self, path: str) -> list[str]:
-        """Every text that is needed of a file."""
+        """The texts of a file that are compared."""
         base, theirs = self.files[path]
-        wanted = (None if path in self.taken else base, theirs, *(edit.blob for edit in self.earlier(path)))
-        return [blob for blob in wanted if blob]
+        return [blob for blob in (None if path in self.taken else base, theirs) if blob]
 
 
 class Takeover:
@@ -182,6 +181,7 @@ class Takeover:
         """Take over some files in one transaction with the index. Returns the seconds that others waited."""
         texts = self.repository.texts(blob for path in part for blob in plan.blobs(path))
         texts |= self.repository.texts((blob for path in part if (blob := plan.taken.get(path))), required=False)
+        hashes = self._hashes(plan, part)
         vault = self.team.id()
         with self.team.lock() as save:
             started = time.monotonic()
@@ -198,7 +198,7 @@ class Takeover:
                     if (path in plan.taken and final) or plan.follows(path, own):
                         base = own  # nobody saved it since, or it had arrived: after a restore, the outbox is older
                     changed.append(Incoming(path, base, own, new, saved_by, plan.received(path)))
-            self._merge(save.connection, plan, changed, texts)
+            self._merge(save.connection, plan, changed, hashes)
             gone = (file.path for file in changed if file.theirs is not None and self.team.copy.read(file.path) is None)
             plan.skipped.update(dict.fromkeys(gone, NOT_HERE))
             blobs = [plan.files[path][1] or "" for path in part]
@@ -207,8 +207,20 @@ class Takeover:
             self._report(save.connection, plan, left)
         return time.monotonic() - started
 
+    def _hashes(self, plan: Plan, part: Sequence[str]) -> dict[str, str]:
+        """Of what other commits did to these files: thousands may have changed one, so few texts are read at once."""
+        blobs = sorted({edit.blob for path in part for edit in plan.earlier(path) if edit.blob})
+        found: dict[str, str] = {}
+        while blobs:
+            few, size = list[str](), 0
+            while blobs and size < MOST_BYTES:
+                few.append(blobs.pop())
+                size += plan.sizes[few[-1]]
+            found |= {blob: content_hash(text) for blob, text in self.repository.texts(few).items()}
+        return found
+
     def _merge(
-        self, connection: Connection, plan: Plan, changed: Sequence[Incoming], texts: Mapping[str, bytes]
+        self, connection: Connection, plan: Plan, changed: Sequence[Incoming], hashes: Mapping[str, str]
     ) -> None:
         """Take the files that others changed, merge them, or keep both texts, and write down who did what."""
         taken, merged, edits = list[Written](), list[str](), list[dict[str, object]]()
@@ -218,7 +230,7 @@ class Takeover:
                 taken.append(Written(file.path, file.theirs, file.ours, file.received))
             if plain or self._merge_both(file):
                 merged.append(file.path)
-                edits += self._audited(file, plan.earlier(file.path), texts)
+                edits += self._audited(file, plan.earlier(file.path), hashes)
         self.team.write(*taken)
         fetch(connection, MERGED, {"vault": self.team.id(), "paths": merged})
         if edits:
@@ -237,12 +249,12 @@ class Takeover:
             self.team.write(Written(path, merged, ours))
         return merged != ours
 
-    def _audited(self, file: Incoming, edits: Sequence[Edit], texts: Mapping[str, bytes]) -> list[dict[str, object]]:
+    def _audited(self, file: Incoming, edits: Sequence[Edit], hashes: Mapping[str, str]) -> list[dict[str, object]]:
         """What commits before the last one did to a file, for the audit."""
         rows, there = list[dict[str, object]](), file.base is not None
         for edit in edits:
             action = "remove" if edit.blob is None else "change" if there else "create"
-            there, made = edit.blob is not None, None if edit.blob is None else content_hash(texts[edit.blob])
+            there, made = edit.blob is not None, None if edit.blob is None else hashes[edit.blob]
             about = {"vault": self.team.id(), "now": time.time(), "path": file.path}
             rows.append({**about, "author": edit.author, "action": action, "hash": made})
         return rows

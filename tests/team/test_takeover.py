@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import threading
+import tracemalloc
 from collections.abc import Mapping
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -261,6 +262,22 @@ def test_each_commit_of_a_push_is_attributed_to_its_author(team: Team) -> None:
         ("Bex", "updated"),
         ("Ada", "created"),
     ]
+
+
+def test_a_file_that_many_commits_changed_is_taken_over_in_little_memory(team: Team) -> None:
+    one = team.server("one")
+    for number in range(20):
+        commit(team.clone, "log.csv", f"{number}," * 1_000_000)
+    git(team.clone, "push", "--quiet")
+    tracemalloc.start()
+    try:
+        keep(one)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+    assert peak < 50_000_000
+    assert team.ask("select count(distinct hash) from team.audit where path = 'log.csv'") == [(20,)]
 
 
 def test_a_merged_branch_is_attributed_to_those_who_wrote_it(team: Team) -> None:
