@@ -14,7 +14,7 @@ from co_cli.index.indexed_notes import IndexedNotes
 from co_cli.index.stored import EXPIRED, StoredPassage
 from co_cli.index.tokens import spans, tokens
 from co_cli.index.word_query import WordQuery
-from co_cli.notes.markdown import plain_text
+from co_cli.notes.markdown import WIKI, plain_text
 from co_cli.notes.refs import ENDINGS
 from co_cli.retrieval.candidates import Candidates
 from co_cli.retrieval.matching import Condition
@@ -29,6 +29,8 @@ SEPARATOR = " \u00b7 "
 MOST_NAMED = 3
 CODE = re.compile(r"^[ \t]*(?:```|~~~)[^\n]*\n(.*?)(?:\n[ \t]*(?:```|~~~)[ \t]*$|\Z)", re.M | re.S)
 TABLE = re.compile(r"\n(?:\|.*\|[ \t]*(?:\n|\Z))+")
+QUOTE = re.compile(r"^[ \t]*(?:>[ \t]?)+(?:\[![\w-]+\][+-]?)?", re.M)
+LINK = re.compile(rf"(?!!?\[\[\s){WIKI}")
 CELL_END = re.compile(r"(?<!\\)\|")
 ABSENT = 0.2
 """Below this confidence nothing is there: with a reader, so are 5 % of the questions that short notes answer."""
@@ -274,10 +276,11 @@ def show_properties(properties: Mapping[str, Snippet], snippet: Snippet) -> Snip
 
 
 def _flat(body: str) -> str:
-    """Prose on one line, and rows of tables without their bars; code blocks keep their lines and lose their fences."""
+    """Prose on one line, without the marks of tables, quotes, callouts and wikilinks; code blocks keep their lines and
+    lose their fences."""
     parts = CODE.split(body)
     for place, part in enumerate(parts):
-        prose = " ".join(TABLE.sub(_rows, f"\n{part}").split())
+        prose = " ".join(TABLE.sub(_rows, LINK.sub(r"\1", QUOTE.sub("", f"\n{part}"))).split())
         lines = [line.rstrip() for line in part.splitlines()] if place % 2 else [prose]
         parts[place] = "\n".join(line for line in lines if line)
     return "\n".join(part for part in parts if part)

@@ -66,6 +66,20 @@ def test_a_table_is_shown_as_its_cells_with_their_marks() -> None:
     assert snippet(table.rstrip(), "gate").text.startswith("service, port; bell tower, 9090; gate")
 
 
+def test_quotes_callouts_and_wikilinks_are_shown_as_their_text() -> None:
+    callout = "> [!warning]- Careful\n> The bilge pump is live.\n>> Even at night, 3 > 2.\n"
+    links = "![[Winter storage]] and [[Grass|the meadow]], not [[ -f pump ]].\n"
+    code = "```\n> [[kept]]\n```\n"
+
+    found = snippet(f"{callout}\n{links}{code}", "bilge meadow")
+
+    assert found.text == (
+        "Careful The bilge pump is live. Even at night, 3 > 2. "
+        "Winter storage and the meadow, not [[ -f pump ]].\n> [[kept]]"
+    )
+    assert marked(found) == ["bilge", "meadow"]
+
+
 def test_marks_cover_every_form_of_the_matched_words() -> None:
     cases = {
         "running": ["runs", "Run"],
