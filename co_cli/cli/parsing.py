@@ -195,8 +195,10 @@ def unknown_command(name: str) -> str:
 
     first, _, verb = name.partition(" ")
     close = [MEANT[name]] if name in MEANT else [known for known in COMMANDS if known.endswith(f" {verb or first}")]
-    close = close or get_close_matches(name, COMMANDS, n=1, cutoff=0.7)
     group = f" {first}" if verb else ""
+    verbs = [known.partition(" ")[2] for known in COMMANDS if verb and known.startswith(f"{first} ")]
+    near = get_close_matches(verb if verbs else name, verbs or COMMANDS, n=1, cutoff=0.7)
+    close = close or [f"{group} {found}".lstrip() if verbs else found for found in near]
     hint = f"did you mean `co {close[0]}`?" if close else f"`co{group} --help` lists the commands"
     return f"unknown command {name!r}: {hint}"
 

@@ -179,7 +179,7 @@ def close_tags(tag: str, known: Sequence[str]) -> list[str]:
     """Tags that may have been meant, the likeliest first."""
     from rapidfuzz import fuzz, process  # 40 ms, only for a tag that no note has
 
-    found = process.extract(fold(tag.lstrip("#")), list(known), scorer=fuzz.ratio, limit=3, score_cutoff=60)
+    found = process.extract(fold(tag.lstrip("#")), list(known), scorer=fuzz.ratio, limit=3, score_cutoff=70)
     return [name for name, _, _ in found]
 
 

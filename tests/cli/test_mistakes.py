@@ -16,6 +16,8 @@ WRONG_USAGE = {
     ("trash",): "did you mean `co list --trash`?",
     ("version",): "did you mean `co --version`?",
     ("index", "nope"): "unknown command 'index nope'",
+    ("note", "bogus"): "unknown command 'note bogus': `co note --help` lists the commands",
+    ("note", "histroy"): "unknown command 'note histroy': did you mean `co note history`?",
     ("frobnicate",): "unknown command 'frobnicate': `co --help` lists the commands",
     ("--frob",): "--frob",
     ("--vault",): "--vault",

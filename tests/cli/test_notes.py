@@ -105,13 +105,14 @@ def test_list_shows_the_newest_first_and_filters(co: Co, vault: Vault) -> None:
 
 
 def test_an_empty_list_names_the_filter(co: Co, vault: Vault) -> None:
-    vault.write("memories/old.md", "---\ntags: [tree]\n---\nOld.")
+    vault.write("memories/old.md", "---\ntags: [tree, people]\n---\nOld.")
 
     nothing = co("list", "--tag", "trees")
     assert (nothing.code, nothing.out) == (
         1,
         "No notes with --tag trees.\nNo note has the tag trees: did you mean tree?\n",
     )
+    assert co("list", "--tag", "nope").out.endswith("No note has the tag nope: `co note tags` lists all tags\n")
     assert co("list", "--since", "2090-01-01").out == "No notes with --since 2090-01-01.\n"
     assert co("list", "article").out == "No notes.\n"
     assert (co("list", "--tag", "none", "--json").json, co("list", "--tag", "none", "--json").code) == ([], 1)
