@@ -72,6 +72,29 @@ def test_text_in_another_encoding_is_decoded() -> None:
     assert [name for name, mark in marked.items() if read("a.txt", mark + LETTER.encode(name)).text != LETTER] == []
 
 
+WESTERN = {
+    "fr": "# Café\nLe garçon a reçu la clé à Besançon. Très élégant, déjà vu, où êtes-vous?\n",
+    "sv": "Båten ligger på land över vintern.\n",
+    "da": "Båden står på land hele vinteren. Før frosten skal vandet tømmes, og batterierne tages med hjem.\n",
+    "pt": "A reunião é na segunda-feira. Não há água.\n",
+}
+NEIGHBOURING = {
+    ("pl", "cp1250"): "Spotkanie odbędzie się w środę\n",
+    ("cs", "cp1250"): "Schůzka je ve středu, přineste klíče\n",
+    ("hu", "cp1250"): "A találkozó szerdán lesz, hozzátok a kulcsokat. Köszönöm, őszi idő.\n",
+    ("tr", "cp1254"): "Toplantı çarşamba günü. Lütfen anahtarları getirin, teşekkürler.\n",
+    ("lt", "cp1257"): "Susitikimas trečiadienį, atsineškite raktus. Ačiū už pagalbą, žiūrėkite žemėlapį.\n",
+}
+
+
+def test_a_short_text_is_read_with_the_code_page_of_its_language() -> None:
+    texts = {**{(language, "cp1252"): text for language, text in WESTERN.items()}, **NEIGHBOURING}
+
+    read_as = {key: read("letter.txt", text.encode(key[1])).text for key, text in texts.items()}
+
+    assert read_as == texts
+
+
 def test_what_holds_no_text_is_refused_under_any_name() -> None:
     expected = {
         bytes(range(256)) * 20: "not a text file",

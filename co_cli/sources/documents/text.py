@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, cast
 
+from co_cli.notes.language import guess_language
 from co_cli.notes.note import BINARY_PROBE, UTF_16, NotTextError, decode
 from co_cli.sources.documents import Document, ending_of
 from co_cli.sources.documents.markup import fenced, plain
@@ -45,6 +46,8 @@ BROWSERS = {
 }
 """What browsers read under these names."""
 GUESSED = "cp1252 cp1250 cp1251 koi8_r cp1253 cp1254 cp1255 cp1256 cp1257 cp874 cp932 euc_jp gb18030 big5 cp949"
+NEIGHBOURS = {"cp1257": "et lt lv".split(), "cp1254": ["tr"], "cp1250": "cs hr hu pl ro sk sl".split()}
+"""Languages of the Latin code pages that are easily taken for cp1252: nearly all bytes are letters in each."""
 KNOWN = re.compile(r"utf-8|utf-16(-le|-be)?|cp\d+|iso8859-\d+|koi8-[ru]|mac-\w+|gb18030|big5hkscs|euc_jp|iso2022_jp")
 """Other codecs are not used for pages, and not all of them are harmless."""
 
@@ -197,8 +200,13 @@ def decode_page(body: bytes, declared: str = "", markup: bool = True) -> str:
             continue
     from charset_normalizer import from_bytes  # rarely needed
 
-    best = from_bytes(body[:50_000], cp_isolation=[*GUESSED.split()]).best()
-    return body.decode((best and _encoding(best.encoding)) or names[0] or names[1] or "cp1252", "replace")
+    matches = from_bytes(body[:50_000], cp_isolation=[*GUESSED.split()])
+    found = (best := matches.best()) and _encoding(best.encoding)
+    if found in NEIGHBOURS:
+        read = {page: guess_language(body.decode(page, "replace")) for page in NEIGHBOURS}
+        usual = "cp1252" if any("cp1252" in match.could_be_from_charset for match in matches) else found
+        found = next((page for page, languages in NEIGHBOURS.items() if read[page] in languages), usual)
+    return body.decode(found or names[0] or names[1] or "cp1252", "replace")
 
 
 def _encoding(name: str) -> str | None:
