@@ -125,12 +125,12 @@ def kept_text(count: int) -> str:
 
 
 def problem_lines(problems: Sequence[tuple[str, str]]) -> list[str]:
-    """What is wrong with notes of a source that are indexed. Mistakes in frontmatter are one line."""
+    """What is wrong with notes of a source that are indexed. All but encodings is one line, with a count."""
     mistakes = [pair for pair in problems if pair[0].lower().endswith(MARKDOWN) and "UTF-" not in pair[1]]
     if len(mistakes) < 2:
         return [f"{path}: {problem} (indexed anyway)" for path, problem in problems]
     path, problem = mistakes[0]
-    summed = f"{len(mistakes):,} notes have mistakes in their frontmatter, such as {path}: {problem} (indexed anyway)"
+    summed = f"{len(mistakes):,} notes have problems, such as {path}: {problem} (indexed anyway)"
     rest = [f"{path}: {problem} (indexed anyway)" for path, problem in problems if (path, problem) not in mistakes]
     return [f"{summed}; `co doctor` lists them", *rest]
 

@@ -101,7 +101,7 @@ def test_templates_are_skipped_and_tree_says_what_is_left_out_and_why(co: Co, va
     assert "Daily" not in co("doctor").out
 
 
-def test_mistakes_in_frontmatter_are_one_line_with_a_count(co: Co, vault: Vault, tmp_path: Path) -> None:
+def test_problems_of_notes_are_one_line_with_a_count(co: Co, vault: Vault, tmp_path: Path) -> None:
     bad = {f"bad{number:02}.md": f"---\na: b: c\n---\nText {number}." for number in range(28)}
     brain = obsidian(tmp_path, {**bad, "wide.txt": "Elms fall ill.".encode("utf-16")})
 
@@ -110,9 +110,9 @@ def test_mistakes_in_frontmatter_are_one_line_with_a_count(co: Co, vault: Vault,
     rows = co("source", "refresh", "brain", "--json").json
 
     assert added.err.count("\n") == 2
-    assert "28 notes have mistakes in their frontmatter, such as bad00.md: line 2:" in added.err
+    assert "28 notes have problems, such as bad00.md: line 2:" in added.err
     assert "wide.txt: line 1: UTF-16" in added.err
     told = [line.partition(",")[0] for line in synced if line.startswith("problem")]
-    assert told[0] == "problem  28 notes have mistakes in their frontmatter"
+    assert told[0] == "problem  28 notes have problems"
     assert len(rows[0]["problems"]) == 29
     assert "bad27.md: line 2" in co("doctor").out
