@@ -264,7 +264,8 @@ def _index(vault: Vault, origin: Origin, fix: bool) -> Iterator[Finding]:
     skipped, problems = _changed_reports(index, unreadable) if waiting else index.notes.reported()
     skipped = [(path, reason) for path, reason in skipped if reason != BINARY or own]
     for path, reason in skipped:
-        advice = INSTALL_READERS if reason == NEEDS_EXTRA else f"change or exclude {path if own else full(path)}"
+        advice = f"change or remove {path}" if own else f"change {full(path)}, or exclude it in a .coignore"
+        advice = INSTALL_READERS if reason == NEEDS_EXTRA else advice
         yield finding("note", "warning", f"{path} is not indexed: {reason}", advice)
     for path, problem in problems:
         yield finding("note", "warning", f"{path}: {problem}", f"co edit {path}" if own else f"edit {full(path)}")

@@ -113,10 +113,15 @@ def test_doctor_names_the_file_of_a_folder_to_edit_and_the_limit_that_applies(co
 
     found = {one["fix"]: one["text"] for one in co("doctor", "--json").json if one["check"] == "folder:handbook"}
 
-    assert set(found) == {f"edit {handbook / 'broken.md'}", f"change or exclude {handbook / 'log.txt'}"}
+    exclude = f"change {handbook / 'log.txt'}, or exclude it in a .coignore"
+    assert set(found) == {f"edit {handbook / 'broken.md'}", exclude}
     limit = "15,000,000 bytes; the limit for such files is 10,000,000"
-    assert found[f"change or exclude {handbook / 'log.txt'}"].endswith(limit)
+    assert found[exclude].endswith(limit)
     assert "folder:handbook  4 unchanged\n" in co("index", "sync").out
+
+    (handbook / ".coignore").write_text("log.txt\n")
+    co("index", "sync")
+    assert "log.txt" not in co("doctor").out
 
 
 def test_documents_are_read_once_their_reader_is_installed(
