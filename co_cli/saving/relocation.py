@@ -143,6 +143,8 @@ def _successor(vault: Vault, note: Note) -> str | None:
 
 def _supersede_moved(store: NoteStore, successor: str, old: str, new: str) -> bool:
     """Let the note that supersedes a moved one name it as it is called now."""
+    if old not in read_note(successor, store.read(successor)).supersedes:
+        return False  # by its title: an empty save would take the place of the move's number
     with store.lock():
         data = store.read(successor)
         names: Sequence[str] = read_note(successor, data).supersedes

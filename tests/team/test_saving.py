@@ -110,6 +110,17 @@ def test_a_receipt_says_committed_and_pushed_when_it_is(team: Team) -> None:
             team_of(kb).receipt(unknown)
 
 
+def test_a_move_has_a_receipt_also_if_another_note_supersedes_the_moved_one_by_its_title(team: Team) -> None:
+    team.push("memories/elm.md", "---\nsupersedes: oak\n---\nElms live longer.\n")
+    one = team.server("one")
+    moved = one.update("memory:oak", path="trees/oak.md")
+
+    assert moved.ref == "memory:trees/oak"
+    assert not team_of(one).receipt(moved.seq or 0).pushed
+    keep(one)
+    assert team_of(one).receipt(moved.seq or 0).pushed
+
+
 def test_a_save_that_the_database_refuses_leaves_the_folder_as_it_was(team: Team) -> None:
     kb = team.server("one")
     team.ask("create function team.refuse() returns trigger language plpgsql as 'begin raise exception ''full''; end'")
