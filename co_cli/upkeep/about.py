@@ -42,7 +42,7 @@ def bug_report(findings: Iterable[Finding], settings: Settings, status: Status) 
         if setting.kind in SAFE_KINDS
         else f"{setting.name} is set"
         for setting in SETTINGS
-        if settings.set_by[setting.name] != "default"
+        if settings.set_by[setting.name] not in ("default", "project")  # a project's vault, which nobody set
     ]
     parts = {
         "Program": about_program(),

@@ -34,3 +34,12 @@ def test_a_report_has_no_path_no_secret_and_no_text_of_a_note(
     assert "notes: 2 of memory" in done.out
     for private in (str(vault.root), "otter", "Otter", "secret-model", "broken"):
         assert private not in done.out, private
+
+
+def test_a_report_does_not_say_that_the_vault_of_a_project_was_set(co: Co, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "vault is set" in co("doctor", "--report").out
+
+    monkeypatch.delenv("CO_VAULT")
+    co("init")
+
+    assert "vault is set" not in co("doctor", "--report").out
