@@ -308,7 +308,7 @@ def _show(screen: Screen, kb: KnowledgeBase, ref: str, note: Note) -> None:
 
 
 def add_edit(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("ref", help="which note")
+    parser.add_argument("ref", help="a ref, a title, a path, or the number of a search result")
     parser.add_argument("--title", help="a new title")
     parser.add_argument("-t", "--tag", action="append", metavar="TAG", help="replace its tags (repeatable)")
     parser.add_argument("--add-tag", action="append", metavar="TAG", help="add a tag (repeatable)")
