@@ -14,8 +14,7 @@ from tests.server.conftest import client, serving
 def test_an_admin_creates_rotates_and_revokes_a_token(sample: KnowledgeBase, open_page: Callable[[str], Any]) -> None:
     tokens = AccessTokens.of(sample.vault)
     with serving(sample, tokens) as server:
-        page = open_page(server.address)
-        page.goto(f"{server.url}/health")
+        page = open_page(f"{server.url}/health#{server.address.partition('#')[2]}")
         page.click("a[href='/tokens']")
         page.wait_for_selector("text=Nobody has a token yet.")
         page.fill("input[name=name]", "mara")
