@@ -22,8 +22,9 @@ from co_cli.errors import (
     NoteConflictError,
 )
 from co_cli.notes.editing import render_note
+from co_cli.notes.encoding import NotTextError
 from co_cli.notes.files import create_exclusively, make_folders
-from co_cli.notes.note import Note, NotTextError
+from co_cli.notes.note import Note
 from co_cli.notes.refs import slugify, without_ending
 from co_cli.notes.secrets import redact
 from co_cli.notes.store import NoteStore

@@ -18,8 +18,9 @@ from typing import IO, NamedTuple
 
 from co_cli.errors import InvalidInputError, KnowledgeError, NoteFileError
 from co_cli.importers.archive import reason
+from co_cli.notes.encoding import NotTextError
 from co_cli.notes.files import TEMPORARY
-from co_cli.notes.note import NotTextError, read_note
+from co_cli.notes.note import read_note
 from co_cli.paths import is_inside
 from co_cli.reports import Progress
 from co_cli.summaries import NoteSummary

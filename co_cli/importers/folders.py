@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from co_cli.importers.archive import Export
 from co_cli.importers.items import Item, as_object, first_text, skipped
 from co_cli.importers.sessions import LINES
+from co_cli.notes.encoding import BINARY_PROBE, UTF_16
 from co_cli.notes.frontmatter import read_frontmatter
-from co_cli.notes.note import BINARY_PROBE, UTF_16
 from co_cli.notes.refs import ENDINGS
 from co_cli.sources.folder import APP_SETTINGS, LARGEST_SETTINGS, obsidian_patterns
 

@@ -19,7 +19,8 @@ from co_cli.index.indexed_notes import name_in
 from co_cli.index.names import fold_name, names_of
 from co_cli.index.stored import Validity
 from co_cli.notes.dates import edge_for
-from co_cli.notes.note import Note, NotTextError
+from co_cli.notes.encoding import NotTextError
+from co_cli.notes.note import Note
 from co_cli.notes.properties import properties_of
 from co_cli.paths import open_regular
 from co_cli.sources.origin import Origin, reader_of

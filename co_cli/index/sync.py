@@ -14,8 +14,8 @@ from dataclasses import dataclass, field, replace
 from co_cli.index.changes import RACY_SECONDS, Changes, reported, settled
 from co_cli.index.engine import Engine, ReadTransaction
 from co_cli.index.stored import IndexedFile, StoredFile, SyncState
+from co_cli.notes.encoding import NotTextError
 from co_cli.notes.files import is_empty_folder
-from co_cli.notes.note import NotTextError
 from co_cli.notes.store import content_hash
 from co_cli.paths import open_regular, permission_cure
 from co_cli.reports import Progress, SyncReport

@@ -19,7 +19,8 @@ from typing import Literal, NamedTuple
 from co_cli.errors import IndexUnavailableError, InvalidInputError, VaultError
 from co_cli.hits import Filters
 from co_cli.linked.origins import Origins
-from co_cli.notes.note import Note, NotTextError
+from co_cli.notes.encoding import NotTextError
+from co_cli.notes.note import Note
 from co_cli.notes.store import NoteStore
 from co_cli.paths import PROJECT_FOLDER, is_inside, is_yours, project_of
 from co_cli.sources.origin import Origin, reader_of

@@ -28,8 +28,9 @@ from co_cli.errors import (
 )
 from co_cli.linked.origins import is_glob
 from co_cli.notes.editing import render_note
+from co_cli.notes.encoding import NotTextError
 from co_cli.notes.new_note import clean_tags, title_from
-from co_cli.notes.note import Note, NotTextError, read_note
+from co_cli.notes.note import Note, read_note
 from co_cli.notes.refs import ref_of
 from co_cli.notes.revision import change_file
 from co_cli.notes.secrets import count_masked, reveals_secret, without_secrets

@@ -25,8 +25,8 @@ from co_cli.errors import InvalidInputError, KnowledgeError, UnknownRefError
 from co_cli.http_server import HALF
 from co_cli.logbook import in_log, logger
 from co_cli.notes.dates import read_moment
+from co_cli.notes.encoding import decode
 from co_cli.notes.excerpts import excerpt
-from co_cli.notes.note import decode
 from co_cli.notes.refs import lines_of, without_lines
 from co_cli.notes.store import NoteStore
 from co_cli.summaries import NoteSummary

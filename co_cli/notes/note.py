@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from co_cli.notes.dates import read_moment
+from co_cli.notes.encoding import decode
 from co_cli.notes.language import read_language
 from co_cli.notes.markdown import Heading, headings, inline_tags, plain_text
 from co_cli.notes.refs import kind_in, ref_of, stem_of
@@ -20,8 +21,6 @@ from co_cli.values import OWN_SOURCES, OwnSource, Source
 
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 DAY = re.compile(r"\d{4}-\d\d-\d\d(?!\d)")
-BINARY_PROBE = 8_192
-UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,10 +111,6 @@ def version_of(data: bytes) -> str:
     return content_hash(data)[:12]
 
 
-class NotTextError(ValueError):
-    """The file is not text."""
-
-
 def read_note(path: str, data: bytes) -> Note:
     from co_cli.notes.frontmatter import read_frontmatter  # imports PyYAML: 30 ms that an unchanged vault does not need
 
@@ -145,20 +140,6 @@ def read_note(path: str, data: bytes) -> Note:
         problem=problem,
         version=version_of(data),
     )
-
-
-def decode(data: bytes) -> tuple[str, str | None]:
-    """The text of a file and what is wrong with its encoding. Raises NotTextError for a binary file."""
-    if data.startswith(UTF_16):
-        return data.decode("utf-16", "replace"), "line 1: UTF-16; save it as UTF-8"
-    if b"\0" in data[:BINARY_PROBE]:
-        raise NotTextError("not a text file")
-    try:
-        text, problem = data.decode("utf-8"), None
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        text, problem = data.decode("utf-8", "replace"), f"line {line}: not valid UTF-8; save it as UTF-8"
-    return text.replace("\0", "\ufffd"), problem
 
 
 def source_of(path: str, metadata: dict[str, object]) -> OwnSource:

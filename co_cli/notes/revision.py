@@ -6,8 +6,9 @@ import time
 
 from co_cli.errors import FrontmatterError, InvalidInputError, NoteConflictError
 from co_cli.notes.editing import set_body, set_fields
+from co_cli.notes.encoding import UTF_16
 from co_cli.notes.frontmatter import read_frontmatter
-from co_cli.notes.note import UTF_16, version_of
+from co_cli.notes.note import version_of
 from co_cli.notes.store import NoteStore
 from co_cli.values import moment_text
 
@@ -21,7 +22,7 @@ def change_file(store: NoteStore, path: str, data: bytes, body: str | None, fiel
     if data.startswith(UTF_16):
         raise FrontmatterError(path, 1, "UTF-16; save it as UTF-8, then change it")
     before = data.decode("utf-8", "surrogateescape")
-    if body and "\ufffd" in body and before != data.decode("utf-8", "replace"):
+    if body is not None and before != data.decode("utf-8", "replace"):
         raise InvalidInputError(f"{path} is not valid UTF-8: save it as UTF-8 in an editor, then change its text")
     text = set_fields(before, fields, path)
     if body is not None:

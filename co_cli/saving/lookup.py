@@ -27,7 +27,8 @@ from co_cli.index.tokens import fold
 from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.linked.origins import Origins
 from co_cli.linked.skills import Skills
-from co_cli.notes.note import Note, NotTextError, read_note
+from co_cli.notes.encoding import NotTextError
+from co_cli.notes.note import Note, read_note
 from co_cli.notes.refs import ENDINGS, FOLDERS, path_of, source_ref, without_ending, without_lines
 from co_cli.notes.store import NoteStore
 from co_cli.paths import is_inside, path_inside

@@ -8,8 +8,9 @@ from co_cli.errors import KnowledgeError
 from co_cli.hits import Filters
 from co_cli.index.names import fold_name
 from co_cli.knowledge_index import KnowledgeIndex
+from co_cli.notes.encoding import NotTextError
 from co_cli.notes.new_note import NewNote, title_from
-from co_cli.notes.note import Note, NotTextError, read_note
+from co_cli.notes.note import Note, read_note
 from co_cli.notes.similarity import fingerprint, likeness, without_articles, words_of
 from co_cli.notes.store import NoteStore
 from co_cli.notes.subjects import begins_with_verb, same_subject

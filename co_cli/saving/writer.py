@@ -26,9 +26,10 @@ from co_cli.index.embed import embed_ahead
 from co_cli.index.stored import ReadyVectors
 from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.notes.editing import Tags
+from co_cli.notes.encoding import NotTextError
 from co_cli.notes.files import make_folders
 from co_cli.notes.new_note import NewNote, clean_tags, guess_category, one_or_list, require_readable, title_from
-from co_cli.notes.note import Note, NotTextError, read_note
+from co_cli.notes.note import Note, read_note
 from co_cli.notes.refs import ENDINGS, FOLDERS, ref_of, slugify, source_ref
 from co_cli.notes.revision import change_file, require_version
 from co_cli.notes.secrets import count_masked, find_secrets

@@ -11,9 +11,10 @@ from itertools import accumulate
 from co_cli.errors import KnowledgeError
 from co_cli.hits import Hit, Searched, SearchResult, State
 from co_cli.index.tokens import spans, tokens
+from co_cli.notes.encoding import decode
 from co_cli.notes.files import read_bytes
 from co_cli.notes.language import guess_language
-from co_cli.notes.note import decode, read_note
+from co_cli.notes.note import read_note
 from co_cli.notes.refs import ENDINGS, without_lines
 from co_cli.retrieval.query import Query, parse
 from co_cli.saving.lookup import Lookup

@@ -25,9 +25,10 @@ from co_cli.hits import Filters, Hit
 from co_cli.index.links import Backlink, Link, aliases_of
 from co_cli.index.stored import StoredNote
 from co_cli.index.tokens import tokens
+from co_cli.notes.encoding import decode
 from co_cli.notes.excerpts import excerpt
 from co_cli.notes.markdown import Heading
-from co_cli.notes.note import Note, decode, read_note
+from co_cli.notes.note import Note, read_note
 from co_cli.notes.refs import ENDINGS, lines_of, path_of, source_ref, without_lines
 from co_cli.notes.store import NoteStore
 from co_cli.notes.wikilinks import Attachments, find_links, link_key

@@ -22,7 +22,7 @@ from importlib import import_module
 from typing import Any, BinaryIO, NamedTuple
 
 from co_cli.errors import KnowledgeError
-from co_cli.notes.note import NotTextError
+from co_cli.notes.encoding import NotTextError
 
 SECONDS_A_PART = 20.0
 SECONDS = 120.0

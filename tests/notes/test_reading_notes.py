@@ -8,7 +8,8 @@ from datetime import UTC, datetime
 import pytest
 
 from co_cli.notes.dates import read_moment
-from co_cli.notes.note import Note, NotTextError, read_note
+from co_cli.notes.encoding import NotTextError
+from co_cli.notes.note import Note, read_note
 
 
 def note_of(text: str | bytes, path: str = "memories/a-note.md") -> Note:
@@ -166,7 +167,13 @@ def test_a_date_is_read_in_every_form_and_an_odd_one_is_none() -> None:
 def test_another_encoding_is_read_and_reported_and_bytes_are_no_note() -> None:
     broken, wide = note_of(b"---\ntitle: T\n---\nfine\ncaf\xe9\n"), note_of("---\na: 1\n---\nBody.".encode("utf-16"))
 
-    assert (broken.body, broken.problem) == ("fine\ncaf\ufffd\n", "line 5: not valid UTF-8; save it as UTF-8")
+    guessed = "line 5: not UTF-8, read as what it looks like; save it as UTF-8"
+    assert (broken.body, broken.problem) == ("fine\ncafé\n", guessed)
+    damaged = note_of("Bäume in Köln: ".encode() + b"\xe9\n")
+    assert (damaged.body, damaged.problem) == (
+        "Bäume in Köln: \ufffd\n",
+        "line 1: not valid UTF-8; save it as UTF-8",
+    )
     assert (wide.body, wide.problem) == ("Body.", "line 1: UTF-16; save it as UTF-8")
     with pytest.raises(NotTextError):
         note_of(b"\x89PNG\x00\x00\x00")

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from co_cli.errors import FrontmatterError, InvalidInputError
 from co_cli.notes.editing import Tags, render_note, set_fields
+from co_cli.notes.encoding import NotTextError
 from co_cli.notes.frontmatter import read_frontmatter
-from co_cli.notes.note import NotTextError, read_note
+from co_cli.notes.note import read_note
 from tests.notes.frontmatters import KEYS, Block, blocks
 
 VALUES = st.one_of(

@@ -129,6 +129,7 @@ def test_letters_that_are_not_utf_8_are_never_replaced(api: TestClient, sample: 
     sample.sync()
     note = ask(api, "GET", "/notes/memory:old")
 
+    assert note["body"] == "Café\n"
     text = note["body"] + "more"
     error = ask(api, "PUT", "/notes/memory:old", 400, content=text, version=note["version"])["error"]
 

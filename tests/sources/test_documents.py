@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from co_cli.notes.note import NotTextError
+from co_cli.notes.encoding import NotTextError
 from co_cli.sources.documents import Document, is_binary_name, largest_size, read_document
 from co_cli.sources.folder import FolderReader
 from co_cli.sources.worker import MOST_TEXT

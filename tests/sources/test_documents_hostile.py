@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from co_cli.notes.note import NotTextError
+from co_cli.notes.encoding import NotTextError
 from co_cli.sources import worker
 from co_cli.sources.documents import Document, read_document
 from co_cli.sources.worker import MOST_TEXT

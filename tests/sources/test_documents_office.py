@@ -11,7 +11,7 @@ import pytest
 import xlsxwriter  # comes with python-pptx
 from pptx.util import Inches
 
-from co_cli.notes.note import NotTextError
+from co_cli.notes.encoding import NotTextError
 from co_cli.sources.documents import read_document
 from tests.sources.document_files import changed, packed, saved, slides, unpacked, word, workbook
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from co_cli.notes.note import NotTextError
+from co_cli.notes.encoding import NotTextError
 from co_cli.sources import worker
 from co_cli.sources.documents import Document, read_document
 from tests.sources.document_files import assembled, lines_of, pdf

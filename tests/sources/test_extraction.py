@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from co_cli.errors import PageRefusedError
+from co_cli.notes.encoding import decode_page
 from co_cli.notes.markdown import inline_tags
 from co_cli.notes.wikilinks import find_links
-from co_cli.sources.documents.text import decode_page
 from co_cli.sources.web.addresses import read_url
 from co_cli.sources.web.extract import LARGE, Page, extract, read_page
 from co_cli.sources.web.fetch import Fetched, Validators

@@ -16,10 +16,9 @@ from email.utils import parsedate_to_datetime
 from itertools import islice
 
 from co_cli.errors import PageRefusedError
-from co_cli.notes.note import NotTextError
+from co_cli.notes.encoding import NotTextError, decode_page
 from co_cli.sources.documents import Document
 from co_cli.sources.documents.markup import plain
-from co_cli.sources.documents.text import decode_page
 from co_cli.sources.web.extract import ALL_TEXT, extract_here
 
 MAIN_SHARE = 0.3

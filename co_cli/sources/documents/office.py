@@ -14,7 +14,7 @@ from importlib import import_module
 from io import BytesIO
 from typing import Any
 
-from co_cli.notes.note import UTF_16, NotTextError
+from co_cli.notes.encoding import UTF_16, NotTextError
 from co_cli.sources.documents import MB, Document
 from co_cli.sources.documents.markup import own_title, plain, table
 

@@ -14,7 +14,7 @@ from datetime import datetime
 from importlib import import_module
 from typing import Any
 
-from co_cli.notes.note import NotTextError
+from co_cli.notes.encoding import NotTextError
 from co_cli.sources.documents import Document
 from co_cli.sources.documents.markup import own_title, plain
 

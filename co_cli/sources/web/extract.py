@@ -19,9 +19,9 @@ import markdownify
 import readability
 
 from co_cli.errors import PageRefusedError
+from co_cli.notes.encoding import decode_page
 from co_cli.notes.frontmatter import read_frontmatter
 from co_cli.notes.markdown import CODE, LINK, TAG, headings
-from co_cli.sources.documents.text import decode_page
 from co_cli.sources.worker import TOO_LONG, run_parser
 
 if TYPE_CHECKING:
