@@ -182,6 +182,8 @@ def test_a_user_sees_what_is_wrong_and_compares_two_rankings(page: Any, server: 
     page.wait_for_selector(".ranked >> nth=1")
     inspect(page, "health", lambda: page.evaluate("scrollTo(0, 0)"))
     assert "words 1" in page.inner_text(".pair[aria-live] > div >> nth=1")
+    tops = page.evaluate("[...document.querySelectorAll('.ranked')].map((one) => one.getBoundingClientRect().top)")
+    assert tops[0] == tops[1], "side by side"
     page.screenshot(path=ARTIFACTS / "health-whole.png", full_page=True)
     page.click("text=All settings")
     page.click("text=Show all")
