@@ -167,7 +167,8 @@ class Takeover:
         there = repository.files(theirs, same)
         files |= {path: (taken[path], there[path].blob if path in there else None) for path in same}
         files = {path: blobs for path, blobs in files.items() if blobs[0] != blobs[1]}
-        made = repository.edits(before, theirs) if files else {}
+        made = repository.edits(before, theirs)
+        files |= self._arrived(theirs, {path: made[path] for path in made.keys() - files.keys() - taken.keys()})
         edits = {path: _later(made[path], path in taken, taken.get(path)) for path in made if path in files}
         sizes = found.sizes | {file.blob: file.size for file in there.values()}
         blobs = {edit.blob for of_file in edits.values() for edit in of_file if edit.blob}
@@ -176,6 +177,21 @@ class Takeover:
         kept = {path: why for path, why in known.items() if path not in found.paths or path in done}
         commits, author = repository.count(before, theirs), repository.author_of(theirs)
         return Plan(before, theirs, files, taken, edits, sizes, kept | found.skipped, commits, author)
+
+    def _arrived(self, theirs: str, edits: Mapping[str, Sequence[Edit]]) -> dict[str, tuple[str | None, str | None]]:
+        """Of files that are as they were although commits changed them, those whose unpushed text is of such a commit.
+
+        After a restore, the outbox is older than the remote: a text in it had arrived, and was replaced or removed.
+        """
+        with self.team.engine.asking() as connection:
+            rows = fetch(connection, OURS, {"vault": self.team.id(), "paths": sorted(edits)}) if edits else []
+        unpushed = {
+            path: None if data is None else blob_name(data, theirs) for path, data, _, final in rows if not final
+        }
+        paths = [path for path, blob in unpushed.items() if blob in {edit.blob for edit in edits[path]}]
+        there = self.repository.files(theirs, paths)
+        blobs = {path: there[path].blob if path in there else None for path in paths}
+        return {path: (blob, blob) for path, blob in blobs.items()}
 
     def _take(self, plan: Plan, part: Sequence[str], left: int) -> float:
         """Take over some files in one transaction with the index. Returns the seconds that others waited."""

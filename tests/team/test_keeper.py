@@ -493,6 +493,67 @@ def test_saves_that_were_pushed_after_the_backup_of_a_restored_database_are_no_c
     assert team_of(two).state().commit == git(team.remote, "rev-parse", "HEAD") == team_of(one).state().commit
 
 
+@pytest.mark.parametrize("committed", [False, True], ids=["saved", "committed on another commit"])
+def test_a_note_that_was_forgotten_after_the_backup_of_a_restored_database_stays_forgotten(
+    team: Team, committed: bool
+) -> None:
+    one = team.server("one")
+    ref = one.remember("Elms like water.").ref
+    if committed:
+        away = team.remote.rename(team.place / "away.git")
+        keep(one)
+        away.rename(team.remote)
+        team.push("memories/ash.md", "Ashes burn well.\n")
+    restored = new_database()
+    copy_schema("team", team.address, restored)
+    keep(one)
+    one.forget(ref)
+    keep(one)
+    team.address = restored
+    two = team.server("two")
+    saved = two.remember("Firs are green.").ref
+    keep(two)
+
+    refs = {note.ref for note in two.notes()}
+    assert refs == {saved, "memory:oak", *(["memory:ash"] if committed else [])}
+    assert "elms" not in git(team.remote, "ls-tree", "--name-only", "HEAD", "memories/")
+    assert "Firs are green." in team.pushed("memories/firs-are-green.md")
+    assert (team_of(two).state().outbox, team_of(two).differences()) == (0, [])
+
+
+def test_a_note_that_was_restored_after_the_backup_of_a_restored_database_stays(team: Team) -> None:
+    one = team.server("one")
+    one.forget("memory:oak")
+    restored = new_database()
+    copy_schema("team", team.address, restored)
+    keep(one)
+    one.restore("memory:oak")
+    keep(one)
+    team.address = restored
+    two = team.server("two")
+    keep(two)
+
+    assert two.note("memory:oak").body == team.pushed("memories/oak.md") + "\n" == "Oaks live long.\n"
+    assert (team_of(two).state().outbox, team_of(two).differences()) == (0, [])
+
+
+def test_what_is_saved_into_a_restored_database_is_kept_also_of_a_note_that_was_forgotten(team: Team) -> None:
+    one = team.server("one")
+    ref = one.remember("Elms like water.").ref
+    restored = new_database()
+    copy_schema("team", team.address, restored)
+    keep(one)
+    one.forget(ref)
+    keep(one)
+    team.address = restored
+    two = team.server("two")
+    two.update(ref, "Elms like a lot of water.")
+    keep(two)
+
+    assert two.note(ref).body.strip() == "Elms like a lot of water."
+    assert team.pushed("memories/elms-like-water.md").endswith("Elms like a lot of water.")
+
+
 def test_a_server_that_does_not_keep_the_vault_follows_the_one_that_does(team: Team) -> None:
     one, two, stop = team.server("one"), team.server("two"), threading.Event()
     keeper, other = Keeper(team_of(one)), threading.Thread(target=Keeper(team_of(two)).run, args=(stop,))
