@@ -171,6 +171,10 @@ class Repository:
         """How many commits `new` has that `old` lacks."""
         return int(self._text("rev-list", "--count", new, *([f"^{old}"] if old else [])))
 
+    def commits(self, old: str | None, new: str) -> set[str]:
+        """Those that `new` has and `old` lacks."""
+        return set(self._text("rev-list", new, *([f"^{old}"] if old else [])).split())
+
     def author_of(self, commit: str) -> str:
         return self._text("show", "-s", "--format=%an", commit)
 

@@ -12,9 +12,9 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from functools import partial
-from itertools import groupby
+from itertools import groupby, takewhile
 from typing import NamedTuple
 
 import psycopg
@@ -37,16 +37,22 @@ LEASE_SECONDS = 150
 """A keeper that is silent for this long loses its lease. Longer than git may take."""
 MOST_TRIES = 5
 """How often a push that was refused is repeated at once."""
+AT_ONCE = 500
+"""Changes whose texts are read and committed together."""
 log = logger("team")
 
 TRY_LEASE = "select pg_try_advisory_lock(%(key)s, %(vault)s)"
 TAKE_OVER = "update team.vaults set epoch = epoch + 1, keeper = %(name)s where id = %(vault)s returning epoch"
 FENCE = "select commit from team.vaults where id = %(vault)s and epoch = %(epoch)s for no key update"
 OUTBOX = """
-select seq, path, data, author, saved_at, commit, merged from team.changes
+select seq, path, author, saved_at, commit, merged from team.changes
 where vault_id = %(vault)s and not pushed order by seq
 """
-COMMITTED = "update team.changes set commit = %(commit)s where vault_id = %(vault)s and seq = any(%(seqs)s)"
+TEXTS = "select seq, data from team.changes where vault_id = %(vault)s and seq = any(%(seqs)s)"
+COMMITTED = """
+update team.changes set commit = made.commit from unnest(%(seqs)s::bigint[], %(commits)s::text[]) as made (seq, commit)
+where vault_id = %(vault)s and changes.seq = made.seq
+"""
 PUSHED = """
 update team.changes set pushed = true where vault_id = %(vault)s and seq <= %(last)s and not pushed
 """
@@ -76,6 +82,17 @@ class Lease(NamedTuple):
 
     connection: Connection
     epoch: int
+
+
+class Unpushed(NamedTuple):
+    """A change of the outbox, without its text."""
+
+    seq: int
+    path: str
+    author: str
+    saved_at: float
+    commit: str | None
+    merged: bool
 
 
 def server_name() -> str:
@@ -169,19 +186,16 @@ class Keeper:
             self.repository.get(before)
         with self.team.engine.transaction() as connection:
             before = self._fence(connection, lease)
-            arrived = self._arrived(connection, theirs)
+            arrived = self._arrived(connection, before, theirs)
             if arrived:
                 advance(self.team, connection, before, arrived)
         return takeover.run(arrived or before, theirs)
 
-    def _arrived(self, connection: Connection, theirs: str) -> str | None:
+    def _arrived(self, connection: Connection, before: str | None, theirs: str) -> str | None:
         """The newest of our commits that the remote has although nobody wrote it down, such as after a kill."""
-        rows = fetch(connection, OUTBOX, {"vault": self.team.id()})
-        last: dict[str, int] = {row[5]: row[0] for row in rows if row[5]}
-        newest = sorted(last, key=lambda commit: last[commit], reverse=True)
-        commit = next(
-            (candidate for candidate in newest if self.repository.common(candidate, theirs) == candidate), None
-        )
+        last = {row.commit: row.seq for row in self._outbox(connection) if row.commit}
+        arrived = last.keys() & self.repository.commits(before, theirs) if last else ()
+        commit = max(arrived, key=lambda found: last[found], default=None)
         if commit:
             fetch(connection, PUSHED, {"vault": self.team.id(), "last": last[commit]})
         return commit
@@ -205,29 +219,53 @@ class Keeper:
         return True
 
     def _commit(self, lease: Lease) -> tuple[str | None, str | None, int]:
-        """Make commits of the outbox, one for each run of changes of one author.
+        """Make commits of the outbox, one for each run of changes of one author, on top of those that it has already.
 
-        Returns the vault's commit, the newest of the new ones, and the number of the last change in it. What was one
-        commit before, which could not be pushed, is one again.
+        Returns the vault's commit, the newest of the outbox, and the number of the last change in it.
         """
         with self.team.engine.transaction() as connection:
             before = self._fence(connection, lease)
-            rows = fetch(connection, OUTBOX, {"vault": self.team.id()})
-        made = rows[-1][5] if rows and all(row[5] for row in rows) else None
-        if made and self.repository.has(made) and self.repository.common(before, made) == before:
-            return before, made, rows[-1][0]
-        runs = [list(run) for _, run in groupby((row for row in rows if not row[6]), key=lambda row: (row[3], row[5]))]
-        groups = [Group(run[-1][3], int(run[-1][4]), {row[1]: row[2] for row in run}) for run in runs]
-        tips = self.repository.commit(before, groups)
-        tip = tips[-1] if tips else before
+            rows = self._outbox(connection)
+        done = list(takewhile(lambda row: row.commit, rows))
+        tip = done[-1].commit if done else None
+        if not tip or not self._builds_on(before, tip, {row.commit for row in done}):
+            done, tip = [], before
+        for start in range(len(done), len(rows), AT_ONCE):
+            tip = self._commit_some(lease, tip, rows[start : start + AT_ONCE])
+        return before, tip, rows[-1].seq if rows else 0
+
+    def _builds_on(self, before: str | None, tip: str, ours: set[str | None]) -> bool:
+        """Whether a commit is here with the vault's commit and nothing but commits of ours on it.
+
+        It may have others: a force-push has dropped them since.
+        """
+        if not self.repository.has(tip) or self.repository.common(before, tip) != before:
+            return False
+        return ours >= self.repository.commits(before, tip)
+
+    def _commit_some(self, lease: Lease, parent: str | None, rows: Sequence[Unpushed]) -> str | None:
+        """What was one commit before, which could not be pushed, is one again. Returns the newest."""
+        with self.team.engine.asking() as connection:
+            seqs = [row.seq for row in rows if not row.merged]
+            texts: dict[int, bytes | None] = dict(fetch(connection, TEXTS, {"vault": self.team.id(), "seqs": seqs}))
+        saved = (row for row in rows if not row.merged)
+        runs = [list(run) for _, run in groupby(saved, key=lambda row: (row.author, row.commit))]
+        groups = [
+            Group(run[-1].author, int(run[-1].saved_at), {row.path: texts[row.seq] for row in run}) for run in runs
+        ]
+        tips = self.repository.commit(parent, groups)
+        tip = tips[-1] if tips else parent
         with self.team.engine.transaction() as connection:
             self._fence(connection, lease)
-            runs.append([row for row in rows if row[6]])
-            for run, commit in zip(runs, [*tips, tip], strict=True):
-                seqs = [row[0] for row in run if row[5] != commit]
-                if seqs:
-                    fetch(connection, COMMITTED, {"vault": self.team.id(), "commit": commit, "seqs": seqs})
-        return before, tip, rows[-1][0] if rows else 0
+            made = {row.seq: commit for run, commit in zip(runs, tips, strict=True) for row in run}
+            made |= {row.seq: tip for row in rows if row.merged}
+            known = {seq: commit for seq, commit in made.items() if commit}  # none before the first commit
+            about = {"vault": self.team.id(), "seqs": list(known), "commits": list(known.values())}
+            fetch(connection, COMMITTED, about)
+        return tip
+
+    def _outbox(self, connection: Connection) -> list[Unpushed]:
+        return [Unpushed(*row) for row in fetch(connection, OUTBOX, {"vault": self.team.id()})]
 
     def _report(self, lease: Lease, problem: str | None) -> None:
         theirs = self.repository.tip()

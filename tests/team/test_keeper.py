@@ -183,6 +183,40 @@ def test_a_remote_that_cannot_be_reached_delays_the_push_and_no_save(team: Team)
     assert (team_of(one).state().outbox, team_of(one).state().problem) == (0, None)
 
 
+def test_saves_that_wait_for_the_remote_are_committed_once_and_not_looked_at_one_by_one(
+    team: Team, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("co_cli.team.keeper.AT_ONCE", 50)
+    one = team.server("one")
+    one.remember("Elms like water.")
+    team.ask(
+        "insert into team.changes (vault_id, path, data, author, saved_at, version)"
+        " select vault_id, number || '.txt', data, 'person ' || number, saved_at, version"
+        " from team.changes, generate_series(1, 120) as number"
+    )
+    repository, asked = team_of(one).repository, list[str]()
+    run = repository.run
+    monkeypatch.setattr(repository, "run", lambda *given, **more: asked.append(given[0]) or run(*given, **more))
+    away = team.remote.rename(team.place / "away.git")
+    keep(one)
+    assert asked.count("fast-import") == 3
+    asked.clear()
+    keep(one)
+    assert "fast-import" not in asked
+    one.remember("Firs are green.")
+    keep(one)
+    assert asked.count("fast-import") == 1
+
+    away.rename(team.remote)
+    team.push("memories/ash.md", "Ashes burn well.\n")
+    asked.clear()
+    keep(one)
+    assert len(asked) < 60
+    authors, people = git(team.remote, "log", "--reverse", "--format=%an").splitlines(), range(1, 121)
+    assert authors[2:] == [team_of(one).person(), *(f"person {number}" for number in people), team_of(one).person()]
+    assert team_of(one).state().outbox == 0
+
+
 def test_a_keeper_that_was_killed_after_its_push_has_pushed_once(team: Team) -> None:
     one, two = team.server("one"), team.server("two")
     one.remember("Elms like water.")
@@ -445,6 +479,24 @@ def test_a_force_push_over_commits_that_the_next_keeper_has_not_seen_comes_in(te
     keep(two)
 
     assert {note.ref for note in one.notes()} == {"memory:ash", "memory:oak"}
+    assert team_of(one).differences() == []
+
+
+def test_what_a_force_push_drops_does_not_come_back_with_a_save_that_was_committed_on_it(team: Team) -> None:
+    one = team.server("one")
+    team.push("memories/elm.md", "Elms like water.\n")
+    keep(one)
+    away = team.remote.rename(team.place / "away.git")
+    one.remember("Firs are green.")
+    keep(one)
+    away.rename(team.remote)
+    git(team.clone, "push", "--quiet", "--force", "origin", "HEAD^:main")
+    keep(one)
+
+    assert git(team.remote, "ls-tree", "--name-only", "HEAD", "memories/").split() == [
+        "memories/firs-are-green.md",
+        "memories/oak.md",
+    ]
     assert team_of(one).differences() == []
 
 
