@@ -14,6 +14,7 @@ from contextlib import contextmanager, redirect_stdout
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from co_cli.notes.dates import is_bare_date, local_day
 from co_cli.values import INVISIBLE
 
 if TYPE_CHECKING:
@@ -25,9 +26,9 @@ OBEY_CODES = 4
 CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 NARROWEST, WIDEST = 40, 100
 SCREEN_LINES = 24
+"""Of a terminal that does not say how many it has."""
 LONG_WORK = 100
 """How many files are worth a bar before the first one is read."""
-"""Of a terminal that does not say how many it has."""
 SNIPPET_LINES, CODE_LINES = 2, 4
 """Lines of a snippet on a terminal, and of one with code."""
 LINKING = (
@@ -240,20 +241,18 @@ class Screen:
 
 
 def age(moment: str, now: float) -> str:
-    """`2026-11-14T09:12:00Z` as `today`, `3 days ago`, `in 2 months`."""
+    """`2026-11-14T09:12:00Z` as `today`, `3 days ago`, `in 2 months`. Days are local ones, as in a search for them."""
     try:
-        seconds = now - datetime.fromisoformat(moment).timestamp()
+        stored = datetime.fromisoformat(moment).timestamp()
     except ValueError:
         return moment
-    days = int(abs(seconds) // 86_400)
-    if days == 0:
-        return "today"
-    for size, name in ((365, "year"), (30, "month"), (7, "week"), (1, "day")):
-        if days >= size:
-            count = days // size
-            words = f"{count} {name}{'s' if count > 1 else ''}"
-            return f"{words} ago" if seconds > 0 else f"in {words}"
-    return moment
+    passed = round((local_day(now) - (stored if is_bare_date(stored) else local_day(stored))) / 86_400)
+    if abs(passed) < 2:
+        return ("today", "yesterday", "tomorrow")[passed]
+    days = abs(passed)
+    size, name = next(unit for unit in ((365, "year"), (30, "month"), (7, "week"), (1, "day")) if days >= unit[0])
+    words = f"{days // size} {name}{'s' * (days // size > 1)}"
+    return f"{words} ago" if passed > 0 else f"in {words}"
 
 
 def count_of(number: int, noun: str) -> str:

@@ -94,9 +94,13 @@ def local_day(moment: float) -> float:
     return moment  # outside the calendar, such as infinity
 
 
+def is_bare_date(stored: float) -> bool:
+    return stored % 86_400 == 0
+
+
 def edge_for(stored: float, moment: float) -> float:
     """What to compare a stored date with: a moment, or for a bare date the local day of that moment."""
-    return local_day(moment) if stored % 86_400 == 0 else moment
+    return local_day(moment) if is_bare_date(stored) else moment
 
 
 @dataclass(frozen=True, slots=True)

@@ -150,7 +150,9 @@ def test_a_pipe_gets_neither_colour_nor_wrapped_lines(co: Co, monkeypatch: pytes
 def test_ages_counts_and_sizes_are_in_words() -> None:
     ages = {
         "2026-11-14T11:00:00Z": "today",
-        "2026-11-13T11:00:00Z": "1 day ago",
+        "2026-11-13T13:00:00Z": "yesterday",
+        "2026-11-15T00:00:00Z": "tomorrow",
+        "2026-11-12T13:00:00Z": "2 days ago",
         "2026-11-01T11:00:00Z": "1 week ago",
         "2026-09-01T11:00:00Z": "2 months ago",
         "2020-11-14T11:00:00Z": "6 years ago",

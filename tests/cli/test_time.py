@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
+from datetime import date, timedelta
 from pathlib import Path
 
 import apsw
@@ -199,3 +201,24 @@ def test_an_expired_note_that_would_answer_is_mentioned(co: Co, vault: Vault, ba
     assert (outdated["hits"][0]["ref"], outdated["understood"]) == ("memory:visa", [])
     assert co("search", "when is tea at four", "--backend", backend, "--json").json["understood"] == []
     assert co("search", *asked, "--as-of", "2025-01-01", "--json").json["understood"] == []
+
+
+@pytest.mark.skipif(not hasattr(time, "tzset"), reason="a process cannot change its time zone on Windows")
+@pytest.mark.parametrize("zone", ["America/Los_Angeles", "Asia/Tokyo"])
+def test_the_age_of_a_daily_note_is_counted_in_local_days_as_a_search_does(
+    co: Co, vault: Vault, monkeypatch: pytest.MonkeyPatch, zone: str
+) -> None:
+    monkeypatch.setenv("TZ", zone)
+    time.tzset()
+    try:
+        for days, words in enumerate(("yesterday", "today", "tomorrow"), start=-1):
+            vault.write(f"daily/{date.today() + timedelta(days)}.md", f"Trimmed the lamp, {words}.")
+
+        listed = [line.split("  ")[2] for line in co("list").out.splitlines()]
+        found = co("search", "yesterday").out
+
+        assert listed == ["tomorrow", "today", "yesterday"]
+        assert "Trimmed the lamp, yesterday.\n   yesterday\n" in found
+    finally:
+        monkeypatch.undo()
+        time.tzset()

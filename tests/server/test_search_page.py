@@ -5,7 +5,12 @@ from __future__ import annotations
 import json
 import re
 import time
+from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
 
 from tests.server.browser import PHONE, axe, held, inspect, until, wait_for
 from tests.server.conftest import Server
@@ -221,3 +226,18 @@ def test_a_hit_says_that_it_has_a_part_of_a_word(page: Any, server: Server) -> N
     page.wait_for_selector(".hit .badge:has-text('a part of: anemometer')")
 
     page.wait_for_selector('text=no note has the word "emomete"')
+
+
+@pytest.mark.parametrize("zone", ["America/Los_Angeles", "Asia/Tokyo"])
+def test_the_age_of_a_daily_note_is_counted_in_local_days(page: Any, server: Server, zone: str) -> None:
+    today = datetime.now(ZoneInfo(zone)).date()
+    days = {word: today + timedelta(days) for days, word in enumerate(("yesterday", "today", "tomorrow"), start=-1)}
+    for day in days.values():
+        (Path(server.kb.root) / f"{day}.md").write_text("Oiled the pelican.\n")
+    page.context.new_cdp_session(page).send("Emulation.setTimezoneOverride", {"timezoneId": zone})
+
+    page.goto(f"{server.url}/?q=pelican&source=article")
+
+    for word, day in days.items():
+        shown = page.wait_for_selector(f".hit:has-text('pelican') time:text-is('{word}')")
+        assert shown.get_attribute("title") == day.strftime("%d/%m/%Y")

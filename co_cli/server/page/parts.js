@@ -32,14 +32,18 @@ const STEPS = [["year", 31557600], ["month", 2629800], ["week", 604800], ["day",
   ["minute", 60]];
 const relative = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
 
-// A moment (seconds or text) as `3 days ago`, with the full date as its title.
+// A moment (seconds or text) as `3 days ago`, with the full date as its title. A bare date is stored as midnight UTC,
+// and is compared with the local day.
 export function when(time) {
-  const date = new Date(typeof time === "number" ? time * 1000 : time);
+  const date = new Date(typeof time === "number" ? time * 1000 : time), now = new Date();
   if (!time || isNaN(date)) return html`<span>${time || ""}</span>`;
-  const ago = (date - Date.now()) / 1000;
-  const [unit, size] = STEPS.find(([, seconds]) => Math.abs(ago) >= seconds) ?? ["second", 1];
+  const bareDate = date % 86400000 === 0;
+  const today = Date.UTC(now.getFullYear(), now.getMonth(), now.getDate());
+  const ago = (date - (bareDate ? today : now)) / 1000;
+  const [unit, size] = STEPS.find(([, seconds]) => Math.abs(ago) >= seconds) ?? (bareDate ? STEPS[3] : ["second", 1]);
   const text = unit === "second" ? "just now" : relative.format(Math.round(ago / size), unit);
-  return html`<time datetime=${date.toISOString()} title=${date.toLocaleString()}>${text}</time>`;
+  const full = bareDate ? date.toLocaleDateString(undefined, { timeZone: "UTC" }) : date.toLocaleString();
+  return html`<time datetime=${date.toISOString()} title=${full}>${text}</time>`;
 }
 
 // Who asked or saved, in words.
