@@ -44,13 +44,14 @@ def run() -> NoReturn:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # the parent process closed it
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     if split_command(arguments)[0] != "hook":
         return _run_reporting(arguments)
     # an exit code of 2 makes a coding agent drop the user's prompt, and what is on stderr may be shown for it
-    quiet = (
-        contextlib.nullcontext() if sys.stderr and sys.stderr.isatty() else contextlib.redirect_stderr(io.StringIO())
-    )
+    quiet = contextlib.nullcontext() if sys.stderr.isatty() else contextlib.redirect_stderr(io.StringIO())
     with quiet, contextlib.suppress(SystemExit):
         _run_reporting(arguments)
     return 0
@@ -109,8 +110,6 @@ def _run(arguments: list[str]) -> int:
         return _complain(f"`co {name}` does not work with --server: run it where the vault is", 2)
     this_process.vault, this_process.data_dir, this_process.verbose = options.vault, options.data_dir, options.verbose
     this_process.chatty = this_process.verbose
-    if sys.stdout is None:
-        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - the parent process closed it
     sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]  # a note may hold what the terminal cannot show
     code: int = options.run(options)
     sys.stdout.flush()

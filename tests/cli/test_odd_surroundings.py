@@ -50,6 +50,20 @@ def test_a_full_disk_behind_the_output_is_one_line(co: Co, vault: Vault) -> None
     assert b"Traceback" not in ran.stderr
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="a program cannot be started without streams there")
+def test_a_command_works_where_its_streams_are_closed(co: Co, vault: Vault) -> None:
+    vault.write("memories/oak.md", "Oaks live long.")
+
+    listed = co.process("list", before=lambda: os.close(2))
+    unknown = co.process("lst", before=lambda: os.close(2))
+    saved = co.process("remember", "Elms died.", before=lambda: os.closerange(0, 3))
+
+    assert (listed.code, listed.out[:10]) == (0, "memory:oak")
+    assert (unknown.code, unknown.out) == (2, "")
+    assert saved.code == 0
+    assert vault.notes() == ["memories/elms-died.md", "memories/oak.md"]
+
+
 def test_without_a_home_nothing_is_made_in_the_current_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os.path, "expanduser", lambda path: path)  # as for a user whom the system does not know
 
