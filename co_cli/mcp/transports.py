@@ -17,9 +17,12 @@ from collections.abc import AsyncGenerator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import anyio
+import mcp_types as types
 from mcp.server.stdio import stdio_server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
+from mcp.shared.message import SessionMessage
+from pydantic import ValidationError
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.routing import Route
@@ -52,10 +55,12 @@ MOST_BYTES = 4_000_000
 
 
 class RequestReader(io.BufferedReader):
-    """Standard input with half emoji marked: the SDK drops such a line, and the client waits for ever for an answer."""
+    """Standard input without empty lines, and with half emoji marked, so that they can be refused."""
 
     def read1(self, size: int = -1, /) -> bytes:
-        return whole_characters(self.readline(), HALF)
+        while (line := self.readline()).isspace():
+            pass
+        return whole_characters(line, HALF)
 
 
 def serve_stdio(toolbox: Toolbox, structured: bool) -> None:
@@ -88,8 +93,30 @@ def serve_stdio(toolbox: Toolbox, structured: bool) -> None:
 
 
 async def _serve_streams(server: VaultServer) -> None:
-    async with stdio_server() as (requests, answers):
+    async with stdio_server() as (lines, answers), anyio.create_task_group() as tasks:
+        forward, requests = anyio.create_memory_object_stream[SessionMessage | Exception]()
+
+        async def refuse_mistakes() -> None:
+            """Answer what is no request: the SDK drops it, and a client that waits for an answer never learns why."""
+            async with forward:
+                async for line in lines:
+                    if isinstance(line, ValidationError):
+                        await answers.send(SessionMessage(_refusal(line)))
+                    else:
+                        await forward.send(line)
+
+        tasks.start_soon(refuse_mistakes)
         await server.run(requests, answers, server.create_initialization_options())
+        tasks.cancel_scope.cancel()
+
+
+def _refusal(mistake: ValidationError) -> types.JSONRPCError:
+    first = mistake.errors(include_url=False, include_context=False, include_input=False)[0]
+    if first["type"] == "json_invalid":
+        error = types.ErrorData(code=types.PARSE_ERROR, message=first["msg"])
+    else:
+        error = types.ErrorData(code=types.INVALID_REQUEST, message="no JSON-RPC 2.0 message; send one in each line")
+    return types.JSONRPCError(jsonrpc="2.0", id=None, error=error)
 
 
 class Address(NamedTuple):

@@ -181,5 +181,6 @@ def _correct(value: Any, schema: dict[str, Any]) -> Any:
     if kind in ("integer", "number") and value in (0, "0") and schema.get("default") != 0:
         return None  # a strict model sends 0 for a number that it leaves out; 0 results mean nothing
     if kind == "integer" and isinstance(value, int | float) and value == value:
-        return min(max(value, schema["minimum"]), schema["maximum"])  # 10,000 means as many as possible
+        # 10,000 means as many as possible, and -1 nothing that can be known
+        return min(value, schema["maximum"]) if value >= schema["minimum"] else None
     return value

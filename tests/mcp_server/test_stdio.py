@@ -22,7 +22,10 @@ def test_standard_output_carries_only_the_protocol_until_the_client_hangs_up(pla
     place.vault.write("memories/odd.md", "Line one.\r\nLine\u2028two, \x85 three.\n\n日本語 🦦")
     server = place.start()
     server.initialise()
-    server.say("this is no JSON\n")
+    server.say("\nthis is no JSON\n")
+    no_json = server.hear()
+    server.say('[{"jsonrpc": "2.0", "id": 76, "method": "ping"}]\n')
+    no_request = server.hear()
     server.say('{"jsonrpc": "2.0", "id": 77, "method": "no/such/method"}\n')
     unknown = server.hear()
     saved = server.call("save_memory", content="Oaks live long.")
@@ -38,6 +41,8 @@ def test_standard_output_carries_only_the_protocol_until_the_client_hangs_up(pla
 
     ended = server.end()
 
+    assert (no_json["id"], no_json["error"]["code"]) == (None, -32700)
+    assert (no_request["id"], no_request["error"]["code"]) == (None, -32600)
     assert unknown["error"]["code"] == -32601
     assert saved["content"][0]["text"].startswith("created memory:")
     assert wrong["isError"]

@@ -34,7 +34,7 @@ CORRECTED: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({"limit": "null"}, {}),
     ({"limit": 10**400}, {"limit": 50}),
     ({"limit": 0}, {}),
-    ({"limit": -3}, {"limit": 1}),
+    ({"limit": -3}, {}),
     ({"query": 42}, {"query": "42"}),
     ({"query": "null"}, {"query": "null"}),
     ({"tags": "deploy, ops"}, {"tags": ["deploy", "ops"]}),
