@@ -9,6 +9,7 @@ import time
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import groupby
 from typing import Any
 
 from co_cli.agent.models import load_model
@@ -27,7 +28,7 @@ from co_cli.upkeep.verification import OriginCheck, verify
 from co_cli.values import fields_of, moment_text
 
 MOST_SHOWN = 20
-"""Refs on a line of `co index watch`, and differences that `co index verify` lists; JSON has all of them."""
+"""Refs on a line of `co index watch`, files with one kind of problem, and differences; JSON has all of them."""
 CHANGES = ("changed", "added", "moved", "removed", "missing")
 MARKS = {"ok": "ok", "warning": "!!", "error": "XX"}
 
@@ -111,8 +112,17 @@ def _counts(report: SyncReport, gone: list[tuple[int, str]]) -> str:
 
 
 def _troubles(skipped: Sequence[tuple[str, str]], problems: Sequence[tuple[str, str]]) -> list[str]:
-    lines = [f"skipped  {path}: {reason}" for path, reason in skipped]
-    return lines + [f"problem  {path}: {problem} (indexed anyway)" for path, problem in problems]
+    lines = _first([f"skipped  {path}: {reason}" for path, reason in skipped])
+    return lines + _first([f"problem  {path}: {problem} (indexed anyway)" for path, problem in problems])
+
+
+def _first(lines: list[str]) -> list[str]:
+    return lines[:MOST_SHOWN] + _left_out(lines)
+
+
+def _left_out(found: Sequence[object]) -> list[str]:
+    left = len(found) - MOST_SHOWN
+    return [f"    and {left:,} more (--json lists them)"] if left > 0 else []
 
 
 def run_status(options: argparse.Namespace) -> int:
@@ -219,9 +229,12 @@ def run_doctor(options: argparse.Namespace) -> int:
             print(bug_report(findings, kb.settings, kb.status()))
             return 0
     lines: list[str] = []
-    for finding in findings:
-        lines.append(f"{MARKS['ok' if finding.fixed else finding.level]}  {finding.text}")
-        lines += [f"    {'fixed' if finding.fixed else 'fix'}: {finding.fix}"] if finding.fix else []
+    for _, same in groupby(findings, lambda finding: finding.check):
+        found = list(same)
+        for finding in found[:MOST_SHOWN]:
+            lines.append(f"{MARKS['ok' if finding.fixed else finding.level]}  {finding.text}")
+            lines += [f"    {'fixed' if finding.fixed else 'fix'}: {finding.fix}"] if finding.fix else []
+        lines += _left_out(found)
     broken = any(finding.level == "error" and not finding.fixed for finding in findings)
     return print_result(options, findings, lines, 3 if broken else 0)
 
@@ -277,9 +290,7 @@ def _compared_lines(check: OriginCheck) -> list[str]:
     sign = "=" if check.of_files == check.of_index else "is not"
     lines = [f"{'XX' if check.differing else 'ok'}  {check.label}: {counts}"]
     lines.append(f"    files {check.of_files[:16]} {sign} index {check.of_index[:16]}")
-    lines += [f"    {': '.join(difference)}" for difference in check.differing[:MOST_SHOWN]]
-    left = len(check.differing) - MOST_SHOWN
-    return [*lines, f"    and {left:,} more (--json lists them)"] if left > 0 else lines
+    return lines + _first([f"    {': '.join(difference)}" for difference in check.differing])
 
 
 def add_watch(parser: argparse.ArgumentParser) -> None:

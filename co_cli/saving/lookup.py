@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import time
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -43,6 +44,8 @@ MIN_SIMILARITY, MIN_PART = 66, 75
 SHORTEST_GUESS = 3
 """Letters of a ref that is compared with others: one or two letters are part of nearly every name."""
 MAX_SUGGESTIONS = 3
+ESCAPED = re.compile(r"\\(?:x(?!00)[0-9a-f]{2}|u(?!d[89a-f])[0-9a-f]{4}|U000[0-9a-f]{5})")
+"""A character that cannot be seen, as a terminal shows it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -378,8 +381,9 @@ def _title_in(path: str, data: bytes) -> str:
 
 
 def _forms(ref: str) -> list[str]:
-    """The ref as given, because a file name may end in a blank; then without blanks."""
-    return list(dict.fromkeys(without_lines(form) for form in (ref, ref.strip())))
+    """The ref as given, because a file name may end in a blank; then without blanks; then as a terminal showed it."""
+    shown = ESCAPED.sub(lambda found: chr(int(found[0][2:], 16)), ref.strip())
+    return list(dict.fromkeys(without_lines(form) for form in (ref, ref.strip(), shown)))
 
 
 def _path_of_ref(origin: Origin, asked: str, vault: str) -> str | None:

@@ -268,7 +268,8 @@ def _index(vault: Vault, origin: Origin, fix: bool) -> Iterator[Finding]:
         advice = INSTALL_READERS if reason == NEEDS_EXTRA else advice
         yield finding("note", "warning", f"{path} is not indexed: {reason}", advice)
     for path, problem in problems:
-        yield finding("note", "warning", f"{path}: {problem}", f"co edit {path}" if own else f"edit {full(path)}")
+        advice = f"co edit {shell_line(path)}" if own else f"edit {full(path)}"
+        yield finding("note", "warning", f"{path}: {problem}", advice)
     unread = index.unread_entries()
     if unread:
         advice = "replace it with the file itself, or rename it; nothing of it is searched"

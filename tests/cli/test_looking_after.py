@@ -46,6 +46,26 @@ def test_sync_reports_what_it_could_not_read_with_file_and_line(co: Co, vault: V
         assert co("search", word, "--no-sync", "--backend", "fts5").code == 0
 
 
+def test_of_many_files_with_problems_the_first_are_listed_and_the_fix_can_be_pasted(co: Co, vault: Vault) -> None:
+    for number in range(23):
+        vault.write(f"memories/#{number:02} & more.md", "---\nx: [1\n---\nStill about zebras.\n")
+        vault.write(f"memories/binary {number:02}.md", b"\0\0")
+
+    for command in (("index", "sync"), ("index", "status")):
+        out = co(*command).out
+        assert out.count("skipped  ") == out.count("problem  ") == 20, command
+        assert out.count("    and 3 more (--json lists them)\n") == 2, command
+        assert len(co(*command, "--json").json["problems"]) == 23, command
+    for number in range(20):
+        vault.delete(f"memories/binary {number:02}.md")
+    co("index", "sync")
+    checked = co("doctor").out
+    assert checked.count("!!  memories/") == 20
+    assert "    fix: co edit 'memories/#00 & more.md'\n" in checked
+    assert "    and 6 more (--json lists them)\n" in checked
+    assert sum(found["check"] == "note" for found in co("doctor", "--json").json) == 26
+
+
 def test_a_deleted_search_db_comes_back_with_the_next_search(co: Co, vault: Vault, data_dir: Path) -> None:
     vault.write("memories/oak.md", "Oaks.")
     co("index", "sync")

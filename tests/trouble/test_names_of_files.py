@@ -156,3 +156,15 @@ def test_a_name_that_ends_in_a_blank_or_has_a_backslash_is_that_note_and_no_othe
     assert vault.notes() == ["memories/a/b.md", "memories/a\\b.md", "memories/oak.md"]
     assert co("note", "restore", "memory:oak ").code == 0
     assert vault.read("memories/oak .md") == "This is 'oak '."
+
+
+def test_a_name_with_characters_that_cannot_be_seen_is_opened_as_it_is_shown(co: Co, vault: Vault) -> None:
+    for name in ("new\nline", "bell\x07here", "left\u202eright"):
+        vault.write(f"memories/{name}.md", f"This is {name!r}.")
+
+    refs = [line.split("  ")[0] for line in co("list", "--sort", "ref").out.splitlines()]
+
+    assert refs == ["memory:bell\\x07here", "memory:left\\u202eright", "memory:new\\x0aline"]
+    for ref in refs:
+        assert co("show", ref, "--json").json["body"].startswith("This is ")
+        assert co("forget", ref).code == co("note", "restore", ref).code == 0
