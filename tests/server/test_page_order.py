@@ -307,6 +307,20 @@ def test_a_note_that_changes_while_it_is_read_keeps_its_highlight(page: Any, ser
     assert page.get_attribute(".prose .lit", "data-line") == lit != "14"
 
 
+def test_tasks_that_are_ticked_before_the_first_one_is_saved_are_all_ticked(page: Any, server: Server) -> None:
+    file = Path(server.kb.root, "articles/ship.md")
+    file.write_text("- [ ] Wind the bell\n- [ ] Update the table\n- [ ] Sleep\n")
+    server.kb.sync()
+    page.goto(f"{server.url}/note/article:ship")
+    with held(page, "**/api/v1/tasks/**"):
+        page.click("input[aria-label='Wind the bell']")
+        announce_changes(server)
+        page.click("input[aria-label='Sleep']")
+    wait_for(lambda: file.read_text() == "- [x] Wind the bell\n- [ ] Update the table\n- [x] Sleep\n", file.read_text)
+    page.wait_for_selector("h2:has-text('History') ~ ul li:has-text('updated')")
+    assert [page.is_checked(f".prose li >> nth={place} >> input") for place in range(3)] == [True, False, True]
+
+
 @pytest.mark.parametrize(("path", "name", "done"), [("health", "doctor", "#checks"), ("review", "review", ".findings")])
 def test_a_job_is_followed_to_its_end_although_a_request_fails(
     page: Any, server: Server, path: str, name: str, done: str

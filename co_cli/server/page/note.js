@@ -18,7 +18,7 @@ const diffLine = (line) => html`<span class=${{ "+": "added", "-": "removed", "@
 export async function open(main, context) {
   const { rest, query, session, signal, go, toast, setKeys, onChange } = context;
   let ref = rest, opened = !sample.on, note, shown, past, backlinks = [], titles = new Map(), most = 10;
-  let current, observer;
+  let current, observer, ticks = 0, ticking;
 
   // -- reading
 
@@ -54,11 +54,18 @@ export async function open(main, context) {
   // The note as it is now, then its history; it can be forgotten between the two.
   const load = inTurn(async () => {
     try {
-      [note, shown] = await Promise.all([
-        get(`/notes/${part(ref)}`, opened ? { opened } : {}, signal),
-        get(`/rendered/${part(LINES.test(location.hash) ? bare(ref) + location.hash : ref)}`, {}, signal),
-      ]);
-      [ref, opened] = [shown.ref, false];
+      let both, before;
+      do { // a text from before a task was ticked would untick it
+        before = ticks;
+        await ticking;
+        both = await Promise.all([
+          get(`/notes/${part(ref)}`, opened ? { opened } : {}, signal),
+          get(`/rendered/${part(LINES.test(location.hash) ? bare(ref) + location.hash : ref)}`, {}, signal),
+        ]);
+        opened = false;
+      } while (ticks !== before);
+      [note, shown] = both;
+      ref = shown.ref;
       document.title = `${note.title} · co`;
       if (!sample.on) rememberNote({ ref, title: note.title, kind: note.source });
       drawBody();
@@ -75,15 +82,16 @@ export async function open(main, context) {
     }
   });
 
-  // A task is ticked in its line of the file, if that is still the version that is shown.
-  async function tick(line, done) {
-    try {
+  // A task is ticked in its line of the file, if that is still the version that is shown; one after the other.
+  function tick(line, done) {
+    ticks++;
+    ticking = Promise.resolve(ticking).then(async () => {
       shown.version = (await put(`/tasks/${part(ref)}`, { line, done, version: shown.version })).version;
-    } catch (error) {
+    }).catch((error) => {
       const changed = "Not ticked: this note was changed meanwhile. This is the text as it is now.";
       toast(error.status === 409 ? changed : error.message);
-      await load();
-    }
+      load();
+    });
   }
 
   function jump(line) {
