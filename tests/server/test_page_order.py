@@ -347,13 +347,38 @@ def test_a_job_is_followed_to_its_end_although_a_request_fails(
     page.problems.clear()  # Chromium logs the 503
 
 
-def test_a_finding_stays_selected_when_others_are_decided_elsewhere(
-    vault: Vault, kb: KnowledgeBase, open_page: Callable[[str], Any]
-) -> None:
+@pytest.fixture
+def trees(vault: Vault, kb: KnowledgeBase) -> KnowledgeBase:
+    """Three notes, each with a broken link."""
     for name in ("ash", "elm", "oak"):
         vault.write(f"memories/{name}.md", f"The {name} stands. See [[no-{name}]].\n")
     kb.sync()
-    with serving(kb) as server, server.client() as client:
+    return kb
+
+
+def test_keys_decide_about_the_finding_that_is_shown_while_the_list_loads_again(
+    trees: KnowledgeBase, open_page: Callable[[str], Any]
+) -> None:
+    with serving(trees) as server:
+        page = open_page(server.address)
+        page.click("nav a:has-text('Review')")
+        page.click(".kind button:has-text('Broken links')")
+        page.wait_for_selector("[data-row='1'][aria-current]")
+        with held(page, "**/api/v1/review?kind=*") as asked:
+            announce_changes(server)
+            wait_for(lambda: page.evaluate("true") and asked)
+            for _ in range(2):
+                with page.expect_response("**/api/v1/review/decisions"):
+                    page.keyboard.press("d")
+                page.keyboard.press("ArrowDown")
+        until(page, "document.querySelectorAll('.finding').length === 1")
+        page.close()  # it would miss the server
+
+
+def test_a_finding_stays_selected_when_others_are_decided_elsewhere(
+    trees: KnowledgeBase, open_page: Callable[[str], Any]
+) -> None:
+    with serving(trees) as server, server.client() as client:
         page = open_page(server.address)
         page.click("nav a:has-text('Review')")
         page.click(".kind button:has-text('Broken links')")

@@ -33,7 +33,7 @@ function marked(text, other) {
 }
 
 export async function open(main, { query, signal, go, toast, setKeys, onChange }) {
-  let answer, pages = {}, notes = {}, timer, current, anchor, showing = false, editing = false, drawn = "";
+  let answer, pages = {}, notes = {}, timer, current, anchor, showing = false, editing = false;
   const folded = {}, checked = new Map(); // by kind, what somebody chose; by key, the findings
   if (query.get("kind")) {
     current = { kind: query.get("kind"), index: 0 };
@@ -44,9 +44,9 @@ export async function open(main, { query, signal, go, toast, setKeys, onChange }
 
   const rowHeight = () => 3.6 * parseFloat(getComputedStyle(document.documentElement).fontSize);
   const isFolded = ({ kind, urgent }) => folded[kind] ?? !urgent;
-  function groups() {
+  function groups(from = answer) {
     let start = 0;
-    return answer.kinds.filter((one) => one.undecided).map((one) => {
+    return from.kinds.filter((one) => one.undecided).map((one) => {
       const group = { ...one, start, rows: isFolded(one) ? 0 : one.undecided };
       start += 1 + group.rows;
       return group;
@@ -57,39 +57,40 @@ export async function open(main, { query, signal, go, toast, setKeys, onChange }
     const group = all.findLast((one) => one.start <= row);
     return group && { group, index: row - group.start - 1 };
   };
-  const at = (kind, index) => pages[`${kind} ${Math.floor(index / PAGE)}`]?.[index % PAGE];
+  const pageOf = ({ kind, index }) => `${kind} ${Math.floor(index / PAGE)}`;
+  const at = (kind, index) => pages[pageOf({ kind, index })]?.[index % PAGE];
   const finding = () => current && at(current.kind, current.index);
 
-  function fetchPage(kind, index) {
-    const number = Math.floor(index / PAGE), name = `${kind} ${number}`, into = pages;
-    return into[name] ??= get("/review", { kind, offset: number * PAGE, limit: PAGE }, signal).then((found) => {
+  function fetchPage(kind, index, into = pages) {
+    const name = pageOf({ kind, index }), offset = index - index % PAGE;
+    return into[name] ??= get("/review", { kind, offset, limit: PAGE }, signal).then((found) => {
       into[name] = found.findings;
-      if (into === pages) { drawn = ""; draw(); }
+      if (into === pages) draw();
     });
   }
 
   // -- loading
 
+  // The selected place among the findings of an answer, or the nearest that there is.
+  function placeIn(found) {
+    const all = groups(found).filter((one) => one.rows), now = all.find(({ kind }) => kind === current?.kind);
+    if (now) return { kind: now.kind, index: Math.min(current.index, now.rows - 1) };
+    return all.length ? { kind: all[0].kind, index: 0 } : undefined;
+  }
+
   // The same finding stays selected while it is listed, or else its place does, whatever happens to others.
   const load = inTurn(async () => {
-    let found = await get("/review", { limit: 0 }, signal);
+    let found = await get("/review", { limit: 0 }, signal), next;
     if (found.job.state === "none") found = { ...await post("/review", {}, signal), findings: [] };
     clearTimeout(timer);
     if (found.job.state === "running") timer = poll(load, signal);
-    const before = finding();
-    [answer, pages] = [found, {}];
+    const fresh = {}; // keys act on what is shown, and may select another finding, until these are there
+    while ((next = placeIn(found)) && !fresh[pageOf(next)]) await fetchPage(next.kind, next.index, fresh);
+    const before = finding()?.key;
+    [answer, pages, current] = [found, fresh, next];
     reviewCount.value = found.kinds.reduce((sum, one) => sum + (one.urgent ? one.undecided : 0), 0);
-    const all = groups().filter((one) => one.rows), group = all.find((one) => one.kind === current?.kind) ?? all[0];
-    if (!group) current = undefined;
-    else if (group.kind !== current?.kind) current = { kind: group.kind, index: 0 };
-    if (current) {
-      current.index = Math.min(current.index, group.rows - 1);
-      await fetchPage(current.kind, current.index);
-      const page = pages[`${current.kind} ${Math.floor(current.index / PAGE)}`];
-      const place = page.findIndex((one) => one.key === before?.key);
-      if (place >= 0) current.index = place + PAGE * Math.floor(current.index / PAGE);
-    }
-    drawn = "";
+    const place = current ? fresh[pageOf(current)].findIndex((one) => one.key === before) : -1;
+    if (place >= 0) current.index += place - current.index % PAGE;
     draw();
     look();
   });
@@ -144,11 +145,10 @@ export async function open(main, { query, signal, go, toast, setKeys, onChange }
       if (on) checked.set(found.key, found); else checked.delete(found.key);
     }
     anchor = row;
-    drawn = "";
     draw();
   }
-  const clear = () => { checked.clear(); anchor = undefined; drawn = ""; showing = false; editing = false; draw(); };
-  const fold = (kind, now) => { folded[kind] = !now; drawn = ""; return load(); };
+  const clear = () => { checked.clear(); anchor = undefined; showing = false; editing = false; draw(); };
+  const fold = (kind, now) => { folded[kind] = !now; return load(); };
 
   // -- deciding
 
@@ -176,9 +176,10 @@ export async function open(main, { query, signal, go, toast, setKeys, onChange }
     const text = editing ? main.querySelector(".detail textarea")?.value : undefined;
     const title = text ?? (one.title || one.refs[0]);
     const said = (done) => `${SAID[name]}: ${done.total > 1 ? count(done.total, "finding") : title}`;
-    await once("decide", () => send({ keys: all.map(({ key }) => key), action: name, text }, said));
+    const keys = all.map(({ key }) => key);
+    await once(`decide ${keys}`, () => send({ keys, action: name, text }, said));
   };
-  const dismissAll = ({ kind }) => once("decide", () => send({ kind, action: "keep" }, (done) =>
+  const dismissAll = ({ kind }) => once(`dismiss ${kind}`, () => send({ kind, action: "keep" }, (done) =>
     `Dismissed: ${done.total.toLocaleString("en")} of the kind ${NAMES[kind].toLowerCase()}`));
 
   function edit() {
@@ -267,7 +268,6 @@ export async function open(main, { query, signal, go, toast, setKeys, onChange }
       const { group, index } = rowOf(row, all);
       if (index >= 0 && !at(group.kind, index)) fetchPage(group.kind, index);
     }
-    drawn = `${from} ${to}`;
     return html`<div class="findings" .style=${`height:${length * high}px`}>${repeat(rows, (row) => row, (row) => {
       const { group, index } = rowOf(row, all);
       return index < 0 ? header(row, group) : item(row, group, index);
