@@ -131,8 +131,9 @@ def test_the_readers_order_moves_neither_the_selected_hit_nor_the_one_under_the_
     waiting: list[Any] = []
     page.wait_for_selector("note-card")
     page.route(ANSWER, lambda route: waiting.append(route))
-    page.keyboard.type(QUESTION)
+    page.fill("[type=search]", QUESTION)  # at once, or the first hits may still be those of half the question
     page.wait_for_selector(".verdict:has-text('Reading the hits…')")
+    page.wait_for_selector(".hit >> nth=5")
     before = page.evaluate(TITLES)
     pointed = page.locator(".hit").nth(4).bounding_box()
     page.mouse.move(pointed["x"] + 50, pointed["y"] + 30)
