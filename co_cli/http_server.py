@@ -247,7 +247,7 @@ class GuardedConnection(asyncio.Protocol):
 
     @contextlib.contextmanager
     def identifying(self) -> Generator[None]:
-        """The clock stands still: a database that is away may take longer to say so than a client may."""
+        """The clock stands still: a database that is away, or a sign-in provider, may take longer than a client may."""
         loop, ticking = asyncio.get_running_loop(), not self._deadline.cancelled()
         left = self._deadline.when() - loop.time()
         self._deadline.cancel()

@@ -45,7 +45,7 @@ METADATA_SECONDS, KEYS_SECONDS, AGAIN_SECONDS = 3_600.0, 60.0, 2.0
 when a provider that was away is asked for them again."""
 LEEWAY = 60
 PROVIDER_SECONDS = 5.0
-"""For all that a sign-in asks of the provider: a stranger's connection is closed after ten seconds."""
+"""For all that one request asks of the provider: nobody waits longer for a page."""
 NONSENSE = (JoseError, ValueError, TypeError, KeyError, AttributeError)
 """What texts raise that nobody signed, and answers that are not what OpenID Connect says."""
 NOT_IN_A_NAME = re.compile(r"[^\w.@-]")

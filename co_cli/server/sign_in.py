@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from co_cli.http_server import address_of_site
+from co_cli.http_server import GuardedConnection, address_of_site
 
 if TYPE_CHECKING:
     from co_cli.server.open_id import OpenId  # its packages are an extra
@@ -62,8 +63,10 @@ class SignInRoutes:
         from co_cli.server.open_id import SignInError
 
         async def answer_or_explain(request: Request) -> Response:
+            connection: GuardedConnection | None = request.scope["state"].get("connection")  # a test client has none
             try:
-                return await answer(request)
+                with connection.identifying() if connection else nullcontext():  # it waits for the provider
+                    return await answer(request)
             except SignInError as error:
                 return PlainTextResponse(f"{error}\n", error.status)
 

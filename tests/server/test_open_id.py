@@ -20,6 +20,7 @@ from joserfc.jwk import RSAKey
 from oidc_provider_mock import User, app
 from werkzeug.serving import make_server
 
+from co_cli import http_server
 from co_cli.errors import InvalidInputError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.server import open_id
@@ -95,7 +96,9 @@ class Provider:
 
 
 @pytest.fixture
-def provider() -> Iterator[Provider]:
+def provider(monkeypatch: pytest.MonkeyPatch) -> Iterator[Provider]:
+    for module, limit in ((open_id, "PROVIDER_SECONDS"), (http_server, "HEADERS_SECONDS")):
+        monkeypatch.setattr(module, limit, PATIENCE)  # the provider has the same processor, which may be busy
     made = Provider()
     try:
         yield made
@@ -273,7 +276,7 @@ def test_access_tokens_work_on_while_the_provider_is_away_for_longer_than_its_ke
     team: Server, provider: Provider, how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sign_in(team, "mara")
-    monkeypatch.setattr(open_id, "PROVIDER_SECONDS", 1.0)
+    monkeypatch.setattr(open_id, "PROVIDER_SECONDS", 3.0)
     given = provider.sign(aud=f"{team.url}/mcp", groups=["writers"])
     provider.hangs.set() if how == "hanging" else provider.close()
     access = team.site.access
@@ -300,6 +303,15 @@ def test_a_provider_that_hangs_stops_a_sign_in_in_time(
     provider.hangs.set()
     with browser(team) as one:
         assert one.get("/sign-in").status_code == 503
+
+
+def test_a_connection_is_not_closed_while_the_provider_is_asked(
+    team: Server, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http_server, "HEADERS_SECONDS", 1.5)
+    provider.hangs.set()
+    with browser(team) as one:
+        assert one.get("/sign-in").status_code == 303
 
 
 def test_a_session_is_of_one_vault_and_cannot_be_made_up(
