@@ -49,7 +49,7 @@ def test_a_reader_can_choose_a_version_and_search(published: str, open_page: Cal
 
     page.keyboard.press("Control+k")
     page.keyboard.type("claude-mem")
-    page.get_by_role("option").first.wait_for()
+    page.locator("[role=option] >> nth=0").filter(has_text="claude-mem").wait_for()  # not of the letters so far
     page.keyboard.press("Enter")
     page.wait_for_url(f"{published}0.1/coming-from/**#claude-mem")
 

@@ -75,6 +75,7 @@ def test_places_are_computed_once_and_again_when_notes_change(sample: KnowledgeB
     assert {note["ref"] for note in finished(api)["notes"] if note["place"] is None} == {*IN_OTHER_LANGUAGES}
 
 
+ARRANGED = "!document.querySelector('.map .state')?.innerText && document.querySelector('.map li a') && 1"
 PAINTED = """() => {
     const area = document.querySelector("canvas"), ink = area.getContext("2d"), box = area.getBoundingClientRect();
     const paint = getComputedStyle(document.querySelector(".legend i")).backgroundColor.match(/\\d+/g).map(Number);
@@ -88,14 +89,14 @@ PAINTED = """() => {
 
 def test_notes_are_found_on_the_map_and_in_its_list(page: Any, server: Server) -> None:
     page.goto(f"{server.url}/map?colour=tag")
-    until(page, "!document.querySelector('.map .state')?.innerText && document.querySelector('.map li a') && 1")
+    until(page, ARRANGED)
     assert page.inner_text(".map section p") == "116 notes"
     assert page.locator(".legend button").all_inner_texts()[0] == "workshop"
     inspect(page, "map")
 
     page.keyboard.press("c")
     assert page.locator(".legend button").all_inner_texts() == ["memory", "article"]
-    assert page.url.endswith("/map?colour=source")
+    until(page, "location.search === '?colour=source'")  # playwright hears of it a moment later
 
     page.keyboard.press("f")
     page.keyboard.type("soup thurs")
@@ -135,7 +136,7 @@ def test_the_map_shows_how_far_it_is_while_notes_are_arranged(page: Any, server:
 
 def test_groups_have_names_and_their_notes_can_be_hidden(page: Any, server: Server) -> None:
     page.goto(f"{server.url}/map")
-    until(page, "document.querySelectorAll('.legend button').length > 3")
+    until(page, ARRANGED)  # until then the legend has tags
     names = page.locator(".legend button").all_inner_texts()
     assert len({*names}) == len(names) == 8
     assert "firmware" in " ".join(names)
