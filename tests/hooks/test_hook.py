@@ -213,9 +213,8 @@ def test_a_vault_that_cannot_be_opened_does_not_stop_the_prompt(deploys: Co, env
 def test_a_missing_vault_is_not_created_and_is_in_the_log_without_the_prompt(
     co: Co, vault: Vault, data_dir: Path
 ) -> None:
-    co.process(
-        "hook", "claude-code", stdin=event("claude-code", PROMPT, co.folder, prompt=QUESTION), env={"CO_VAULT": "/no"}
-    )
+    stdin = event("claude-code", PROMPT, co.folder, prompt=QUESTION)
+    co.process("hook", "claude-code", "--seconds", "30", stdin=stdin, env={"CO_VAULT": "/no"})
 
     log = (data_dir / "co.log").read_text("utf-8")
     assert "claude-code got nothing for UserPromptSubmit" in log

@@ -19,6 +19,8 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from mcp import Client, StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
+from co_cli.searching.freshness import BEHIND, UNCHECKED
+from tests.server.browser import wait_for
 from tests.vault import Vault
 
 CO = (sys.executable, "-m", "co_cli")
@@ -110,6 +112,16 @@ class Talk:
     def __getattr__(self, name: str) -> Callable[..., Any]:
         method = getattr(self.client, name)
         return lambda *arguments, **named: self.portal.call(partial(method, *arguments, **named))
+
+    def call_tool(self, name: str, arguments: dict[str, Any] | None = None, **named: Any) -> Any:
+        """What a tool answers. A recall that lacks the newest files, as on a busy machine, is asked for again."""
+
+        def answer() -> Any:
+            found = self.portal.call(partial(self.client.call_tool, name, arguments, **named))
+            late = any(text in str(found.content) for text in (BEHIND, UNCHECKED))
+            return None if late and name.startswith(("recall_", "search_", "list_")) else found
+
+        return wait_for(answer)
 
     def together(self, *calls: tuple[str, dict[str, Any]]) -> list[Any]:
         """Call these tools at once; the answers keep the order."""
