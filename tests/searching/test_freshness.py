@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import threading
-import time
 
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.searching.freshness import BEHIND, UNCHECKED, Freshener
+from tests.server.browser import wait_for
 from tests.vault import Vault
 
 
@@ -16,9 +16,11 @@ class SlowlySynced:
     def __init__(self, kb: KnowledgeBase) -> None:
         self.kb, self.go, self.syncs = kb, threading.Event(), 0
         self.takes, self.during = 0.0, lambda: None
+        self.callers: list[str] = []
 
     def catch_up(self) -> None:
         """Nobody else writes."""
+        self.callers.append(threading.current_thread().name)
 
     def sync(self, seconds: float | None = None) -> object:
         self.syncs += 1
@@ -47,7 +49,7 @@ def test_callers_who_wait_share_the_sync_that_begins_after_the_one_that_runs(kb:
     for thread in waiting:
         thread.start()
 
-    time.sleep(0.1)
+    wait_for(lambda: len(slow.callers) > len(waiting))
     slow.go.set()
     for thread in waiting:
         thread.join(120)

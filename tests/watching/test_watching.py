@@ -6,6 +6,7 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -140,14 +141,17 @@ def test_a_file_that_is_written_slowly_is_indexed_when_it_is_complete(
     vault: Vault, kb: KnowledgeBase, watch: Watch, heard: Heard
 ) -> None:
     watch()
+    moments: list[float] = []
     with vault.path("memories/book.md").open("w") as stream:
         for number in range(8):
             stream.write(f"Chapter zqx{number}.\n")
             stream.flush()
+            moments.append(time.monotonic())
             time.sleep(freshness.QUIET_MS / 5_000)
     heard.until(lambda: kb.search("zqx7", backend="fts5").hits)
 
-    assert len(heard.touched()) < 4, "it was written eight times"
+    pauses = sum(after - before > freshness.QUIET_MS / 1_000 for before, after in pairwise(moments))
+    assert len(heard.touched()) < 4 + pauses, "it was written eight times, slowly only on a busy machine"
 
 
 @pytest.mark.slow
