@@ -218,8 +218,11 @@ def test_markdown_is_shown_as_obsidian_shows_it_and_tasks_are_ticked(page: Any, 
     assert page.is_visible("mark:text-is('rings')")
     assert page.evaluate("document.querySelector('.prose math msup').getBoundingClientRect().height") > 0
     assert page.evaluate("getComputedStyle(document.querySelector('.prose td:last-child')).textAlign") == "right"
-    page.click(".code button:text-is('Copy')")
-    page.wait_for_selector(".code button:text-is('Copied')")
+    page.evaluate("""async () => {
+        const button = document.querySelector(".code button");
+        button.click();
+        while (button.textContent !== "Copied") await new Promise(requestAnimationFrame);
+    }""")  # it says so for a moment, which a busy machine would miss
     assert page.evaluate("navigator.clipboard.readText()") == "def ring() -> None: ...\n"
     page.click("sup a")
     page.wait_for_selector("div.footnote.lit")
