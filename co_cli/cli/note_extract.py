@@ -72,7 +72,8 @@ def _lines(found: Extraction, everything: bool) -> Iterator[str]:
     if not found.requests and not found.problem:
         yield "Nothing new to read" + ("." if everything else "; `--all` also reads conversations that were imported.")
         return
-    counts = f"{found.known} known already, {found.refused} refused"
-    yield f"{count_of(found.requests, 'request')}, {found.tokens:,} tokens; {counts}."
+    if found.requests:
+        counts = f"{found.known} known already, {found.refused} refused"
+        yield f"{count_of(found.requests, 'request')}, {found.tokens:,} tokens; {counts}."
     if found.problem:
         yield f"stopped: {found.problem}"

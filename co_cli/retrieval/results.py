@@ -28,7 +28,11 @@ LONGEST_MARKED = 20_000
 SEPARATOR = " \u00b7 "
 MOST_NAMED = 3
 CODE = re.compile(r"^[ \t]*(?:```|~~~)[^\n]*\n(.*?)(?:\n[ \t]*(?:```|~~~)[ \t]*$|\Z)", re.M | re.S)
-TABLE = re.compile(r"\n(?:\|.*\|[ \t]*(?:\n|\Z))+")
+TABLE = re.compile(
+    r"\n(?:(?:\|.*\|[ \t]*(?:\n|\Z))+"
+    r"|[^|\n]*\|.*\n(?=.*\|)[ \t|:]*-[ \t|:-]*(?:\n|\Z)(?:[^|\n]*\|.*(?:\n|\Z))*)"
+)
+"""Rows between bars, or a header and a line of dashes below it, with the rows that follow."""
 QUOTE = re.compile(r"^[ \t]*(?:>[ \t]?)+(?:\[![\w-]+\][+-]?)?", re.M)
 LINK = re.compile(rf"(?!!?\[\[\s){WIKI}")
 CELL_END = re.compile(r"(?<!\\)\|")

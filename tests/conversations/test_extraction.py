@@ -508,6 +508,9 @@ def test_the_command_says_that_a_model_failed_and_a_model_may_correct_broken_jso
     asked = len(server.requests)
     server.play(calls(("final_result", '{"response": [{"kind": ')), answers(facet("preference", TEA, lines[TEA])))
     corrected = co("note", "extract")
+    talk(open_vault(capture="propose"), ("User", "My bike is red."))
+    server.play(fails(400))
+    away = co("note", "extract")
 
     assert (refused.code, refused.err) == (3, "")
     count, stopped = refused.out.splitlines()
@@ -516,6 +519,7 @@ def test_the_command_says_that_a_model_failed_and_a_model_may_correct_broken_jso
     assert stopped.startswith(f"stopped: ollama:qwen3 gave no usable answer: {advice} (")
     assert (corrected.code, f"proposed (preference): {TEA}\n" in corrected.out) == (0, True)
     assert "2 requests, 50 tokens; " in corrected.out
+    assert (away.code, away.out.startswith("stopped: "), away.out.count("\n")) == (3, True, 1)
 
 
 def test_a_model_that_does_not_answer_in_time_is_asked_later(open_vault: OpenVault, server: ChatServer) -> None:

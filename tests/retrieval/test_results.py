@@ -64,6 +64,8 @@ def test_a_table_is_shown_as_its_cells_with_their_marks() -> None:
     assert found.text == "Ports: service, port; bell tower, 9090; gate; a | b A | b, and | no row\n| kept | here |"
     assert marked(found) == ["tower", "9090"]
     assert snippet(table.rstrip(), "gate").text.startswith("service, port; bell tower, 9090; gate")
+    open_ended = "Ports:\nservice | port\n:--- | ---\nbell tower | 9090\ngate | 80\n\nA | b."
+    assert snippet(open_ended, "gate").text == "Ports: service, port; bell tower, 9090; gate, 80 A | b."
 
 
 def test_quotes_callouts_and_wikilinks_are_shown_as_their_text() -> None:
