@@ -191,7 +191,7 @@ class Site:
         described = [self._starlette_route(endpoint) for endpoint in routes.ROUTES]
         described.append(Route(SIGN_IN, self.sign_in, methods=["POST"]))
         described.append(Route(f"{API}/events", self.events.stream, methods=["GET"]))
-        described.append(Route(f"{API}/{{rest:any}}", self.unknown, methods=["GET", "POST", "PUT", "DELETE"]))
+        described.append(Route(f"{API}/{{rest:any}}", self.unknown, methods=["GET", "POST", "PUT", "PATCH", "DELETE"]))
         files = Route("/page/{rest:any}", send_file, methods=["GET"])
         page = Route("/{rest:any}", send_frame, methods=["GET"])
         self.inner = Starlette(
@@ -299,7 +299,7 @@ class Site:
         return json_answer({"token": token})
 
     async def unknown(self, request: Request) -> Response:
-        return json_answer(ErrorAnswer(ApiError("unknown_route", f"no route {request.url.path}")), 404)
+        return json_answer(ErrorAnswer(ApiError("unknown_route", f"no route {request.method} {request.url.path}")), 404)
 
 
 async def _explain(request: Request, error: Exception) -> Response:

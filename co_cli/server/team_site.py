@@ -109,7 +109,7 @@ class TeamSite(Site):
             Route("/readyz", self.show_ready),
             Route("/metrics", self.show_metrics),
             Route(WEBHOOK, self.hear_of_a_push, methods=["POST"]),
-            Route(PATH, McpDoor(self._reading, self._writing), methods=["POST"]),
+            Route(PATH, McpDoor(self._reading, self._writing)),  # every method, or GET would be answered by the page
         ]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -90,6 +90,15 @@ def test_a_read_token_reads_but_cannot_write_through_any_front_end(
     assert vault.files() == before
 
 
+def test_a_method_that_a_path_does_not_have_is_no_page_and_no_plain_text(team: Server, kb: KnowledgeBase) -> None:
+    with client(team, token(kb, "write")) as asking:
+        for method in ("GET", "DELETE"):  # MCP clients ask for a stream with GET, and expect 405 where there is none
+            assert asking.request(method, "/mcp", headers={"accept": "text/event-stream"}).status_code == 405, method
+        for method, path in (("PATCH", f"{API}/notes/memory:oak"), ("PUT", f"{API}/search")):
+            answer = asking.request(method, path)
+            assert (answer.status_code, answer.json()["error"]["message"]) == (404, f"no route {method} {path}")
+
+
 def test_a_metrics_token_reads_metrics_and_nothing_else(team: Server, kb: KnowledgeBase) -> None:
     with client(team, token(kb, "metrics")) as asking:
         assert "co_requests_total" in asking.get("/metrics").text
