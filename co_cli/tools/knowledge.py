@@ -135,7 +135,7 @@ def search_knowledge(
     searched = (
         f"notes of {', '.join(kind)}" if kind else f"{found.searched.notes:,} note{'s' * (found.searched.notes != 1)}"
     )
-    return render(ctx, found, dropped, ctx.budget if detail == "full" else 0, searched)
+    return render(ctx, found, dropped, ctx.budget if detail == "full" else 0, searched, _time_advice(found, narrowing))
 
 
 def recall(ctx: ToolContext, query: str, limit: int, sources: Sequence[str], narrowing: Ranking) -> ToolResult[Found]:
@@ -149,11 +149,19 @@ def recall(ctx: ToolContext, query: str, limit: int, sources: Sequence[str], nar
     elif "memory" in sources and PROFILE.search(query):
         found = _about_the_user(ctx, found, limit, narrowing)
     searched, others = ("memories", DOCUMENTS) if "memory" in sources else ("longer documents", ABOUT)
-    advice = ""
+    advice = _time_advice(found, narrowing)
     unclear = found.state != "found" or confidence_word(found) == "low"
     if unclear and any(ctx.kb.notes(source, limit=1) for source in (*others, "conversation")):
-        advice = f" Only {searched} were searched: {ctx.prefix}search_knowledge searches the rest, too."
+        advice += f" Only {searched} were searched: {ctx.prefix}search_knowledge searches the rest, too."
     return render(ctx, found, dropped, SHORT, searched, advice)
+
+
+def _time_advice(found: SearchResult, narrowing: Ranking) -> str:
+    """That nothing clear is there does not mean that nothing was noted at another time."""
+    given = [f"{name}={one_line(value)}" for name in ("since", "until") if (value := narrowing.get(name))]
+    if not given or found.state == "found":
+        return ""
+    return f" Only notes with {' and '.join(given)} count: leave that out to search all."
 
 
 def _about_an_entity(ctx: ToolContext, name: str, limit: int) -> list[Hit]:

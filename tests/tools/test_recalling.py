@@ -233,6 +233,9 @@ def test_a_search_can_be_limited_to_days(vault: Vault, toolbox: Toolbox) -> None
         days = toolbox.call(tool, {"query": "zebras graze", "since": "2021-01-01", "until": "2023-01-01"})
 
         assert [hit["ref"] for hit in days.data["hits"]] == ["memory:y2022"]
+        assert "leave that out" not in days.text
+        none = toolbox.call(tool, {"query": "zebras graze", "since": "2025-01-01"})
+        assert "Only notes with since=2025-01-01 count: leave that out to search all." in none.text
         with pytest.raises(InvalidInputError, match="since must be a date"):
             toolbox.call(tool, {"query": "zebras", "since": "some day"})
 
