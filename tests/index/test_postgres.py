@@ -310,6 +310,24 @@ def test_a_replica_that_stops_replaying_is_noticed_and_the_primary_asked(
         writing.close()
 
 
+def test_a_replica_of_the_database_before_a_restore_does_not_answer() -> None:
+    with own_server() as (folder, address), replica_of(folder) as copy, own_server() as (_, restored):
+        with psycopg.connect(address, autocommit=True) as connection:
+            for _ in range(4):  # each fills a file of 16 MB
+                connection.execute("create table if not exists filler (); select pg_switch_wal()")
+                connection.execute("drop table filler")
+        engine, old = PostgresEngine(restored, replica=copy), PostgresEngine(address, replica=copy)
+        assert old.replica
+        assert engine.replica
+        wait_for(old.replica.keeps_up)
+
+        assert not is_standby(engine)
+        assert "never had" in str(engine.replica.problem)
+        assert engine.replica.behind > 0
+        for opened in (engine, old):
+            opened.close()
+
+
 def test_a_replica_that_cannot_be_reached_is_left_alone(vault: Vault, tmp_path: Path) -> None:
     vault.write("memories/oak.md", "Oaks live long.")
     engine = PostgresEngine(new_database(), replica=f"postgresql://me@/notes?host={tmp_path}")

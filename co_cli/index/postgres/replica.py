@@ -45,20 +45,22 @@ class Replica:
         if now < self._next:
             return self.problem is None and self._asked is self._written
         self._next = now + EVERY_SECONDS
-        positions = self._written
+        positions, problem = self._written, None
+        try:
+            self._replayed = self._replica(REPLAYED)
+        except IndexUnavailableError as error:
+            self._next, problem = now + REST_SECONDS, str(error)
         written = self._primary(WRITTEN)
         with self._lock:
             positions.append((now, written))
             while len(positions) > 1 and positions[1][0] <= now - LATE_SECONDS:
                 positions.popleft()
             needed = positions[0][1]
-        problem = None
-        try:
-            self._replayed = self._replica(REPLAYED)
-        except IndexUnavailableError as error:
-            self._next, problem = now + REST_SECONDS, str(error)
-        self.behind = max(0, written - self._replayed)
-        if problem is None and self._replayed < needed:
+        foreign = self._replayed > written  # asked first, it cannot have replayed what was not written yet
+        self.behind = written if foreign else written - self._replayed
+        if problem is None and foreign:
+            problem = "the replica has changes that this database never had: the primary answers"
+        elif problem is None and self._replayed < needed:
             problem = f"the replica is {self.behind:,} bytes behind: the primary answers"
         with self._lock:
             self.problem, self._asked = problem, positions
