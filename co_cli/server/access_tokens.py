@@ -35,7 +35,8 @@ DAY, HOUR = 86_400.0, 3_600.0
 USE_SECONDS = 300.0
 """How exactly it is known when a token was used last: each note of it is a write."""
 log = logger("server")
-NAME = re.compile(r"[\w.@-]{1,40}")
+NAME = re.compile(r"[\w.-]{1,40}")
+"""Without the @ that the name of a person has who signs in with OpenID Connect: whose name is recorded is clear."""
 
 
 class Stored(NamedTuple):
@@ -102,9 +103,7 @@ class AccessTokens:
         expires = moment_text(now + days * DAY) if days else ""
         token = Token(name, role, self._store.vault, moment_text(now), expires, per_second)
         if not NAME.fullmatch(name):
-            raise InvalidInputError(
-                "a token's name has up to 40 letters, digits and . _ @ -: choose another with --name"
-            )
+            raise InvalidInputError("a token's name has up to 40 letters, digits and . _ -: choose another with --name")
         if not self._store.add(_hash(secret), token, _change(f"created the token {name} ({role})")):
             raise InvalidInputError(f"there is a token {name} already: choose another --name, or revoke it first")
         return secret, token

@@ -74,6 +74,8 @@ class OpenId:
         self._keys: KeySet | None = None
         self._asked_at = self._keys_at = -METADATA_SECONDS
         self._fetching = asyncio.Lock()
+        self._used: dict[str, float] = {}
+        """Codes that were exchanged here, and when."""
 
     # -- the page ------------------------------------------------------------------------------------------------------
 
@@ -100,12 +102,16 @@ class OpenId:
             log.warning("%s wanted to sign in, and is in no group that may", _name(claims))
             raise SignInError(f"{_name(claims)} is in none of the groups that may use these notes.")
         log.info("%s signed in, with the role %s", token.name, token.role)
-        return self._sign("code", CODE_SECONDS, name=token.name, role=token.role)
+        return self._sign("code", CODE_SECONDS, jti=secrets.token_urlsafe(16), name=token.name, role=token.role)
 
     def exchange(self, code: str) -> str | None:
-        """A session for the code."""
-        known = self._read("code", code)
-        return self._sign("session", SESSION_SECONDS, name=known["name"], role=known["role"]) if known else None
+        """A session for the code, once on this server."""
+        known, now = self._read("code", code), time.monotonic()
+        self._used = {used: at for used, at in self._used.items() if now - at <= 2 * CODE_SECONDS}
+        if known is None or known["jti"] in self._used:
+            return None
+        self._used[known["jti"]] = now
+        return self._sign("session", SESSION_SECONDS, name=known["name"], role=known["role"])
 
     # -- requests ------------------------------------------------------------------------------------------------------
 
@@ -250,7 +256,7 @@ def _roles(groups: tuple[str, ...]) -> list[tuple[str, Role]]:
 
 
 def _name(claims: Mapping[str, Any]) -> str:
-    """As a token's name may be."""
-    claims = claims if claims.get("email_verified") is True else {**claims, "email": ""}
-    said = next(str(claims[claim]) for claim in NAME_CLAIMS if claims.get(claim))
-    return NOT_IN_A_NAME.sub("-", said)[:40]
+    """With an @, which no token's name has; in front if nobody has verified it: it is no address."""
+    verified = claims.get("email_verified") is True and "@" in str(claims.get("email"))
+    names = (str(claims[claim]) for claim in NAME_CLAIMS[0 if verified else 1 :] if claims.get(claim))
+    return NOT_IN_A_NAME.sub("-", next(names) if verified else f"@{next(names)}")[:40]

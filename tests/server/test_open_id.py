@@ -146,7 +146,9 @@ def sign_in(team: Server, sub: str) -> str:
         assert "co-sign-in" not in one.cookies
         page, _, code = done.headers["location"].partition("#code=")
         assert page == "/", "the code is in the fragment, which no request has"
-        return str(one.post(f"{API}/session", json={"code": code}).json()["token"])
+        session = str(one.post(f"{API}/session", json={"code": code}).json()["token"])
+        assert one.post(f"{API}/session", json={"code": code}).status_code == 403, "a second time"
+        return session
 
 
 def refused(team: Server, sub: str) -> str:
@@ -158,7 +160,7 @@ def refused(team: Server, sub: str) -> str:
 
 
 def test_the_groups_of_a_person_say_what_they_may_do(team: Server) -> None:
-    for sub, name, role in (("mara", "mara@example.org", "write"), ("jon", "jon", "admin"), ("ida", "ida", "read")):
+    for sub, name, role in (("mara", "mara@example.org", "write"), ("jon", "@jon", "admin"), ("ida", "@ida", "read")):
         with client(team, sign_in(team, sub)) as asking:
             assert asking.get(f"{API}/session").json()["role"] == role
             saved = asking.post(f"{API}/notes", json={"content": f"{sub} knows elms."})
