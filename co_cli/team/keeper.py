@@ -26,7 +26,7 @@ from co_cli.index.postgres.postgres_statements import ROLE, Connection, fetch
 from co_cli.logbook import logger
 from co_cli.team.schema import CHANNEL
 from co_cli.team.takeover import Takeover, advance
-from co_cli.team.team_vault import TeamVault
+from co_cli.team.team_vault import TeamVault, in_parts
 from co_cli.values import DAY
 
 LEASE_LOCK = 716_506_475
@@ -37,8 +37,6 @@ LEASE_SECONDS = 150
 """A keeper that is silent for this long loses its lease. Longer than git may take."""
 MOST_TRIES = 5
 """How often a push that was refused is repeated at once."""
-AT_ONCE = 500
-"""Changes whose texts are read and committed together."""
 log = logger("team")
 
 TRY_LEASE = "select pg_try_advisory_lock(%(key)s, %(vault)s)"
@@ -48,7 +46,6 @@ OUTBOX = """
 select seq, path, author, saved_at, commit, merged from team.changes
 where vault_id = %(vault)s and not pushed order by seq
 """
-TEXTS = "select seq, data from team.changes where vault_id = %(vault)s and seq = any(%(seqs)s)"
 COMMITTED = """
 update team.changes set commit = made.commit from unnest(%(seqs)s::bigint[], %(commits)s::text[]) as made (seq, commit)
 where vault_id = %(vault)s and changes.seq = made.seq
@@ -63,11 +60,12 @@ TRIM = """
 with old as (
     delete from team.changes where vault_id = %(vault)s and seq < coalesce(
         (select min(seq) from team.changes where vault_id = %(vault)s and (not pushed or saved_at > %(before)s)),
-        (select max(seq) + 1 from team.changes where vault_id = %(vault)s)
+        (select max(seq) from team.changes where vault_id = %(vault)s)
     ) and not exists (select from team.taken where vault_id = %(vault)s) returning seq
 )
 update team.vaults set trimmed = (select max(seq) from old) where id = %(vault)s and exists (select from old)
 """
+"""The last one stays: by it, a server knows that its folder is of this database and not of one before a restore."""
 TRIM_AUDIT = "delete from team.audit where vault_id = %(vault)s and moment < %(before)s"
 
 
@@ -230,8 +228,8 @@ class Keeper:
         tip = done[-1].commit if done else None
         if not tip or not self._builds_on(before, tip, {row.commit for row in done}):
             done, tip = [], before
-        for start in range(len(done), len(rows), AT_ONCE):
-            tip = self._commit_some(lease, tip, rows[start : start + AT_ONCE])
+        for few in in_parts(rows[len(done) :]):
+            tip = self._commit_some(lease, tip, few)
         return before, tip, rows[-1].seq if rows else 0
 
     def _builds_on(self, before: str | None, tip: str, ours: set[str | None]) -> bool:
@@ -245,10 +243,8 @@ class Keeper:
 
     def _commit_some(self, lease: Lease, parent: str | None, rows: Sequence[Unpushed]) -> str | None:
         """What was one commit before, which could not be pushed, is one again. Returns the newest."""
-        with self.team.engine.asking() as connection:
-            seqs = [row.seq for row in rows if not row.merged]
-            texts: dict[int, bytes | None] = dict(fetch(connection, TEXTS, {"vault": self.team.id(), "seqs": seqs}))
-        saved = (row for row in rows if not row.merged)
+        saved = [row for row in rows if not row.merged]
+        texts = self.team.texts([row.seq for row in saved])
         runs = [list(run) for _, run in groupby(saved, key=lambda row: (row.author, row.commit))]
         groups = [
             Group(run[-1].author, int(run[-1].saved_at), {row.path: texts[row.seq] for row in run}) for run in runs

@@ -14,10 +14,10 @@ import json
 import os
 import threading
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from co_cli.activity import acting
 from co_cli.errors import GitError, IndexUnavailableError, InvalidInputError, NoteFileError, VaultError
@@ -43,7 +43,11 @@ if TYPE_CHECKING:
 VAULT_LOCK = 716_506_474
 """Advisory locks with this number and the vault's: one save at a time."""
 POLL = 0.05
+DELETED = "old changes were deleted while they were read: try again"
+AT_ONCE = 500
+"""Texts that are in memory together."""
 log = logger("team")
+T = TypeVar("T")
 
 LOCK = f"set local lock_timeout = '60s'; select pg_advisory_xact_lock({VAULT_LOCK}, {{vault}})"
 """Others may take that long to index all of a vault."""
@@ -61,11 +65,12 @@ ADOPT = """
 update team.vaults set commit = %(commit)s, first_commit = %(first)s, skipped = %(skipped)s where id = %(vault)s
 """
 NEWER = """
-select seq, path, data, replaced, unindexed, saved_at from (
+select seq, path, replaced, unindexed, saved_at, trimmed from (
     select max(seq) as seq, array_agg(before) as replaced, bool_or(version <> %(version)s) as unindexed
     from team.changes where vault_id = %(vault)s and seq > %(after)s group by path
-) newest join team.changes using (seq)
+) newest join team.changes using (seq) join team.vaults on vaults.id = vault_id order by data is not null
 """
+TEXTS = "select seq, data from team.changes where vault_id = %(vault)s and seq = any(%(seqs)s)"
 FIRST_NEWER = "select min(saved_at) from team.changes where vault_id = %(vault)s and seq > %(after)s"
 ADD_CHANGE = """
 insert into team.changes (vault_id, path, data, before, author, saved_at, version, commit, pushed)
@@ -205,7 +210,7 @@ class TeamVault:
 
     def lag(self) -> float:
         """How many seconds ago the first change was saved that this server's folder lacks; 0.0 if it lacks none."""
-        applied = self.copy.position()
+        applied, *_ = self._positions()
         ((first,),) = self._ask(FIRST_NEWER, after=applied.seq if applied else 0)
         return 0.0 if first is None else max(0.0, time.time() - first)
 
@@ -238,6 +243,13 @@ class TeamVault:
     def differences(self) -> list[str]:
         """Files of the folder that differ from the truth. Outside of `lock`, one may have been saved just now."""
         return sorted(self._differing())
+
+    def texts(self, seqs: Sequence[int]) -> dict[int, bytes | None]:
+        """What was saved with these changes; None removed a file."""
+        found: dict[int, bytes | None] = dict(self._ask(TEXTS, seqs=list(seqs))) if seqs else {}
+        if len(found) < len(seqs):
+            raise IndexUnavailableError(DELETED)
+        return found
 
     def repair(self) -> None:
         """Put the folder right."""
@@ -397,7 +409,7 @@ class TeamVault:
         """Where the folder is (None: compare it with all of the truth), where the truth is, and the first commit."""
         applied = self.copy.position()
         ((first, trimmed, seq, saved_at, known),) = self._ask(POSITION, seq=applied.seq if applied else 0)
-        if applied and (applied.seq < trimmed or (applied.seq > trimmed and known != applied.saved_at)):
+        if applied and (applied.seq < trimmed or known != applied.saved_at):
             applied = None
         at_start = Position(trimmed, applied.saved_at if applied else None)
         return applied, Position(seq, saved_at) if seq else at_start, first
@@ -408,15 +420,20 @@ class TeamVault:
         `only_indexed`: if there are any of them, nothing is written.
         """
         applied = self.copy.position()
-        rows = self._ask(NEWER, after=applied.seq if applied else 0, version=VERSION)
-        unindexed = [row[1] for row in rows if row[4]]
+        after = applied.seq if applied else 0
+        rows = self._ask(NEWER, after=after, version=VERSION)
+        if rows and rows[0][5] > after:
+            raise IndexUnavailableError(DELETED)
+        unindexed = [row[1] for row in rows if row[3]]
         if unindexed and only_indexed:
             return unindexed
         if unindexed:
             self.copy.remember(applied, {})  # if they are not indexed after all, they are applied again
-        self.copy.put(*(FileText(path, data, before) for _, path, data, before, *_ in rows))
+        for few in in_parts(rows):
+            texts = self.texts([row[0] for row in few])
+            self.copy.put(*(FileText(path, texts[seq], before) for seq, path, before, *_ in few))
         if rows:
-            self.copy.set_position(max(Position(row[0], row[5]) for row in rows))
+            self.copy.set_position(max(Position(row[0], row[4]) for row in rows))
         return unindexed
 
     def _adopt(self) -> None:
@@ -428,8 +445,9 @@ class TeamVault:
         commit = self.repository.common(head, tip)
         skipped = json.dumps(self.repository.skipped(commit))
         self._ask(ADOPT, commit=commit, first=roots[-1] if roots else "", skipped=skipped)
-        for path, wanted in self._differing(everything=True).items():
-            self._add(path, self.copy.read(path), wanted, self.person())
+        for few in in_parts(self._differing(everything=True).items()):
+            for path, text in self._read(few).items():
+                self._add(path, self.copy.read(path), text, self.person())
 
     def _require_same_repository(self, first: str) -> None:
         head = self.repository.head()
@@ -440,36 +458,58 @@ class TeamVault:
                 f"{self.engine.path} has another vault named {name}: `git config co.vault OTHER-NAME` in {self.root}"
             )
 
-    def _differing(self, everything: bool = False) -> dict[str, bytes | None]:
-        """Files of the folder that are not as the truth says, with what they should be.
+    def _differing(self, everything: bool = False) -> dict[str, int | str | None]:
+        """Files of the folder that are not as the truth says, with the change or the blob that has their text.
 
-        Files that are neither known nor notes are left alone, unless `everything` is asked for.
+        None: it should not be there; these come first. Files that are neither known nor notes are left alone, unless
+        `everything` is asked for.
         """
         repository, ((commit,),) = self.repository, self._ask(COMMIT)
         if commit:
             repository.get(commit)
         files, rows = repository.files(commit), self._ask(NEWER, after=0, version=VERSION)
-        newest: dict[str, bytes | None] = {row[1]: row[2] for row in rows}
-        wanted: dict[str, bytes | None] = {}
+        newest: dict[str, int] = {path: seq for seq, path, *_ in rows}
+        removed: dict[str, int | str | None] = {}
+        wanted: dict[str, int | str | None] = {}
+        for few in in_parts(newest.items()):
+            texts = self.texts([seq for _, seq in few])
+            differing = {path: seq for path, seq in few if texts[seq] != self.copy.read(path)}
+            removed |= {path: None for path, seq in differing.items() if texts[seq] is None}
+            wanted |= {path: seq for path, seq in differing.items() if texts[seq] is not None}
         unread: dict[str, str] = {}
-        for path in {*repository.own_files(), *files, *newest}:
+        for path in {*repository.own_files(), *files}.difference(newest):
             data, file = self.copy.read(path), files.get(path)
-            if path in newest:
-                wanted |= {path: newest[path]} if newest[path] != data else {}
-            elif file is not None:
+            if file is not None:
                 unread |= {path: file.blob} if data is None or blob_name(data, file.blob) != file.blob else {}
             elif data is not None and (everything or self.index.opens(path)):
-                wanted[path] = None
-        texts = repository.texts(unread.values())
-        changed = {path: texts[blob] for path, blob in unread.items()}
-        return wanted | {path: data for path, data in changed.items() if not data.startswith(LARGE_FILE)}
+                removed[path] = None
+        for some in in_parts(unread.items()):
+            found = repository.texts(blob for _, blob in some)
+            wanted |= {path: blob for path, blob in some if not found[blob].startswith(LARGE_FILE)}
+        return removed | wanted
 
-    def _put_right(self, wanted: Mapping[str, bytes | None]) -> None:
+    def _read(self, wanted: Iterable[tuple[str, int | str | None]]) -> dict[str, bytes | None]:
+        """The texts of these files, from the changes or the blobs that have them."""
+        sources = dict(wanted)
+        saved = self.texts([seq for seq in sources.values() if isinstance(seq, int)])
+        blobs = self.repository.texts(blob for blob in sources.values() if isinstance(blob, str))
+        found: dict[int | str | None, bytes | None] = {**saved, **blobs, None: None}
+        return {path: found[source] for path, source in sources.items()}
+
+    def _put_right(self, wanted: Mapping[str, int | str | None]) -> None:
         checked_out = self.repository.files(self.repository.head())
-        blobs = {path: checked_out[path].blob for path in wanted if path in checked_out}
-        texts = self.repository.texts(blobs.values())
-        known = {path: [content_hash(texts[blob])] for path, blob in blobs.items()}
-        self.copy.put(*(FileText(path, data, known.get(path, ())) for path, data in wanted.items()))
+        for few in in_parts(wanted.items()):
+            blobs = {path: checked_out[path].blob for path, _ in few if path in checked_out}
+            texts = self.repository.texts(blobs.values())
+            known = {path: [content_hash(texts[blob])] for path, blob in blobs.items()}
+            self.copy.put(*(FileText(path, data, known.get(path, ())) for path, data in self._read(few).items()))
+
+
+def in_parts(values: Iterable[T]) -> Generator[list[T]]:
+    """So many that their texts fit into memory."""
+    whole = list(values)
+    for start in range(0, len(whole), AT_ONCE):
+        yield whole[start : start + AT_ONCE]
 
 
 class TeamStore(NoteStore):

@@ -186,7 +186,7 @@ def test_a_remote_that_cannot_be_reached_delays_the_push_and_no_save(team: Team)
 def test_saves_that_wait_for_the_remote_are_committed_once_and_not_looked_at_one_by_one(
     team: Team, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("co_cli.team.keeper.AT_ONCE", 50)
+    monkeypatch.setattr("co_cli.team.team_vault.AT_ONCE", 50)
     one = team.server("one")
     one.remember("Elms like water.")
     team.ask(

@@ -247,7 +247,7 @@ def test_a_folder_that_was_away_too_long_starts_again_from_git(team: Team) -> No
     keep(one)
     team.ask("update team.changes set saved_at = 0")
     keep(one)
-    assert team.ask("select count(*) from team.changes") == [(0,)]
+    assert team.ask("select count(*) from team.changes") == [(1,)], "the last one stays"
 
     assert two.note("memory:elms-like-water").body.strip() == "Elms like water."
     assert not (team.place / "two" / "memories" / "oak.md").exists()
@@ -354,6 +354,7 @@ def test_a_folder_that_is_ahead_of_a_restored_database_starts_again_from_it(team
     one.remember("Ashes burn well.")
     team.ask("delete from team.changes where path like '%firs%' or path like '%ashes%'")
     team.ask(f"alter table team.changes alter seq restart with {int(str(backup[0][0])) + 1}")
+    assert team_of(two).lag() > 0.0, "it was not compared with this database yet"
     one.rebuild()
     one.remember("Beeches give shade.")
     one.remember("Willows bend.")
@@ -362,6 +363,71 @@ def test_a_folder_that_is_ahead_of_a_restored_database_starts_again_from_it(team
     assert not (team.place / "two" / "memories" / "firs-are-green.md").exists()
     assert "Firs are green." in kept_texts(team.place / "two")[0]
     assert verify(two.index).agrees
+
+
+def test_a_folder_with_the_number_of_the_last_change_before_a_restore_starts_again_from_the_database(
+    team: Team,
+) -> None:
+    one, two = team.server("one"), team.server("two")
+    one.remember("Elms like water.")
+    assert two.note("memory:elms-like-water")
+    team.ask("delete from team.changes")
+    team.ask("alter table team.changes alter seq restart with 1")
+    one.rebuild()
+    one.remember("Firs are green.")
+    keep(one)
+    team.ask("update team.changes set saved_at = 0")  # old enough to be deleted
+    keep(one)
+
+    assert two.note("memory:firs-are-green").body.strip() == "Firs are green."
+    assert team_of(two).differences() == []
+    assert not (team.place / "two" / "memories" / "elms-like-water.md").exists()
+
+
+def test_old_changes_that_are_deleted_while_a_server_catches_up_are_not_missed(
+    team: Team, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, two = team.server("one"), team.server("two")
+    for text in ("Elms like water.", "Firs are green."):
+        one.remember(text)
+    keep(one)
+    positions, first = team_of(two)._positions, iter([True])
+
+    def delete_then() -> object:
+        found = positions()
+        for _ in first:
+            team.ask("update team.changes set saved_at = 0 where path like '%elms%'")
+            keep(one)
+        return found
+
+    monkeypatch.setattr(team_of(two), "_positions", delete_then)
+    team_of(two).catch_up()
+    assert team.ask("select count(*) from team.changes") == [(1,)]
+    team_of(two).catch_up()
+    assert team_of(two).differences() == []
+
+
+def test_a_server_that_lacks_much_applies_it_in_parts(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("co_cli.team.team_vault.AT_ONCE", 3)
+    one, two = team.server("one"), team.server("two")
+    for number in range(7):
+        team.push(f"plans/{number}.md", f"Plan {number}.\n")
+    keep(one)
+    team_of(two).catch_up()
+    git(team.clone, "rm", "--quiet", "-r", "plans")
+    for path in ("plans", *(f"lists/{number}.md" for number in range(7))):
+        commit(team.clone, path, f"This is {path}.\n")
+    git(team.clone, "push", "--quiet")
+    keep(one)
+
+    three = team.server("three")
+    team_of(three).copy.set_position(None)
+    for kb in (two, three):
+        team_of(kb).catch_up()
+        assert team_of(kb).differences() == []
+        assert (Path(kb.root) / "plans").read_text() == "This is plans.\n"
+        assert len(list((Path(kb.root) / "lists").iterdir())) == 7
+        assert kept_texts(Path(kb.root)) == []
 
 
 def test_large_files_are_left_to_git_lfs(team: Team) -> None:
