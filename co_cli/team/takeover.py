@@ -259,10 +259,10 @@ class Takeover:
         # a file that they removed and we changed stays
         merged = ours if theirs is None else self.repository.merge(ours, base or b"", theirs)
         if merged is None:
-            self.team.write(Written(*self._conflict_copy(path, ours, saved_by), None))
+            self.team.write(Written(*self._conflict_copy(path, ours, saved_by), None, author=saved_by))
             self.team.write(Written(path, theirs, ours, received))
         elif merged != ours:
-            self.team.write(Written(path, merged, ours))
+            self.team.write(Written(path, merged, ours, author=saved_by))
         return merged != ours
 
     def _audited(self, file: Incoming, edits: Sequence[Edit], hashes: Mapping[str, str]) -> list[dict[str, object]]:

@@ -112,6 +112,8 @@ class Save:
     """The texts of the files that it changes; None for new ones."""
     received: dict[str, Received] = field(default_factory=dict[str, Received])
     """Files that came from git."""
+    authors: dict[str, str] = field(default_factory=dict[str, str])
+    """Of files that somebody else saved before."""
     last: Position | None = None
     """Its last change."""
     answers: dict[SaveKey, Saved] = field(default_factory=dict[SaveKey, Saved])
@@ -129,6 +131,8 @@ class Written(NamedTuple):
     """What it was."""
     received: Received | None = None
     """None if it did not come from git."""
+    author: str | None = None
+    """None: whoever saves now."""
 
 
 class TeamVault:
@@ -316,12 +320,14 @@ class TeamVault:
         """Write or remove files inside `lock`."""
         save: Save = self._local.save
         self.touch(*(file.path for file in files))
-        for path, _, known, received in files:
+        for path, _, known, received, author in files:
             save.before[path] = known  # the file may have more already, if it was committed here by hand
             if received:
                 save.received[path] = received
+            if author:
+                save.authors[path] = author
         self.copy.put(
-            *(FileText(path, data, () if known is None else [content_hash(known)]) for path, data, known, _ in files)
+            *(FileText(path, data, () if known is None else [content_hash(known)]) for path, data, known, *_ in files)
         )
 
     def _record(self, save: Save) -> None:
@@ -337,7 +343,8 @@ class TeamVault:
         person = self.person()
         with save.connection.pipeline():
             for path, data in changed.items():
-                save.last = self._add(path, data, save.before[path], person, save.received.get(path))
+                author = save.authors.get(path, person)
+                save.last = self._add(path, data, save.before[path], author, save.received.get(path))
             run(save.connection, NOTIFY, {"channel": CHANNEL, "vault": self.id()})
 
     def _add(

@@ -14,6 +14,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from co_cli.activity import acting
 from co_cli.errors import GitError, IndexUnavailableError
 from co_cli.searching.note_details import note_history
 from co_cli.server.gauges import gauges
@@ -805,3 +806,19 @@ def test_the_audit_log_is_kept_for_as_long_as_the_operator_says_and_members_cann
     assert team.ask("select action from team.audit order by id") == [("change",)]
     one.update(saved.ref, tags=["trees"])
     assert team.ask("select action from team.audit") == [("change",), ("change",)], "what is saved later is recorded"
+
+
+def test_what_is_merged_and_what_is_kept_twice_belongs_to_the_person_who_saved_it(team: Team) -> None:
+    team.push("memories/list.md", LINES)
+    one, two = team.server("one"), team.server("two")
+    mara = acting.set("web:mara")
+    one.update("memory:list", LINES.replace("One", "First"))
+    one.update("memory:oak", "Oaks live for a thousand years.")
+    acting.reset(mara)
+    team.push("memories/list.md", LINES.replace("Three", "Third"))
+    team.push("memories/oak.md", "Oaks live for five hundred years.\n")
+    keep(two)
+
+    for path in ("memories/list.md", "memories/oak-conflict-mara.md"):
+        assert git(team.remote, "log", "-1", "--format=%an", "--", path) == "mara"
+    assert team_of(two).history("memories/list.md", 1)[0].who == "mara"
