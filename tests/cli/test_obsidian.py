@@ -115,4 +115,4 @@ def test_problems_of_notes_are_one_line_with_a_count(co: Co, vault: Vault, tmp_p
     told = [line.partition(",")[0] for line in synced if line.startswith("problem")]
     assert told[0] == "problem  28 notes have problems"
     assert len(rows[0]["problems"]) == 29
-    assert "bad27.md: line 2" in co("doctor").out
+    assert "bad27.md: line 2" in co("doctor", "--json").out
