@@ -52,6 +52,8 @@ MOST_COMMITS = 10_000
 """Of one push, that are asked for their authors."""
 AT_ONCE = 500
 """Paths in one call of git."""
+OTHERS_FETCH = (b"cannot lock ref", b"incorrect old value")
+"""What git says if somebody else fetches into the same clone. The second is of git 2.53."""
 
 
 class GitFile(NamedTuple):
@@ -164,7 +166,7 @@ class Repository:
             done = self.run(*asked, check=last, seconds=REMOTE_SECONDS)
             if done.returncode == 0:
                 return
-            if b"cannot lock ref" not in done.stderr:
+            if not any(said in done.stderr for said in OTHERS_FETCH):
                 raise self._failure("fetch", done)
 
     def count(self, old: str | None, new: str) -> int:

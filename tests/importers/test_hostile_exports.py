@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import stat
 import struct
 import zipfile
@@ -160,9 +161,9 @@ def test_a_wrong_file_is_reported_on_one_line(import_data: ImportData, vault: Va
         "": "there is nothing in it that `co data import chatgpt` can read",
         "[]": "there is nothing in it that `co data import chatgpt` can read",
         "[": "item 1: cut off",
-        "<html>not found</html>": "item 1: cut off or not valid JSON (Expecting value)",
-        "[" * 100_000: "nested too deep",
-        '{"a": ' * 50_000: "nested too deep",
+        "<html>not found</html>": r"item 1: cut off or not valid JSON \(Expecting value\)",
+        "[" * 100_000: "(nested too deep|item 1: cut off)",  # from Python 3.14 on, depth does not matter
+        '{"a": ' * 50_000: "(nested too deep|item 1: cut off)",
         "true": "item 1: no conversation, and no memory",
         '{"title": "x"}': "item 1: no conversation, and no memory",
         "9" * 10_000: "item 1: no conversation, and no memory",
@@ -172,7 +173,7 @@ def test_a_wrong_file_is_reported_on_one_line(import_data: ImportData, vault: Va
         ran = import_data("chatgpt", path)
 
         assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
-        assert problem in ran.err
+        assert re.search(problem, ran.err)
     assert vault.notes() == []
 
 
