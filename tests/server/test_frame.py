@@ -87,6 +87,7 @@ def test_keys_and_chords_go_places_and_fields_keep_their_letters(page: Any) -> N
 
 def test_a_bar_stays_while_the_server_is_away_and_the_page_goes_on_when_it_is_back(server: Server, page: Any) -> None:
     page.wait_for_selector("input[type=search]")
+    wait_for(lambda: server.site.events.listening)
     page.route("**/api/v1/**", lambda route: route.abort())
     page.route("**/page/**", lambda route: route.abort())
     server.site.events.stop_streams()
@@ -98,6 +99,17 @@ def test_a_bar_stays_while_the_server_is_away_and_the_page_goes_on_when_it_is_ba
     page.unroute("**/api/v1/**")
 
     page.wait_for_selector(".given textarea")
+    page.wait_for_selector("#offline", state="hidden")
+    page.problems.clear()  # Chromium logs what could not be loaded
+
+
+def test_the_bar_goes_when_the_server_says_something(server: Server, page: Any) -> None:
+    page.wait_for_selector("note-card")
+    wait_for(lambda: server.site.events.listening)
+    page.route("**/api/v1/review/count", lambda route: route.abort())
+    server.site.events.publish("activity", {})
+    page.wait_for_selector("#offline:has-text('co is not running')")
+    server.site.events.publish("notice", {"text": "It is."})
     page.wait_for_selector("#offline", state="hidden")
     page.problems.clear()  # Chromium logs what could not be loaded
 

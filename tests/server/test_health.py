@@ -245,3 +245,4 @@ def test_a_user_sees_how_far_the_vectors_of_another_model_are(
 
         page.wait_for_selector("dt:has-text('Vectors') + dd:has-text('ollama:shown-on-the-page')")
         assert page.locator("progress[aria-label]").count() == 0
+        page.close()  # it would miss the server

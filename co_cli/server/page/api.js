@@ -93,6 +93,7 @@ export async function events(fn) {
       for (let text = ""; ;) {
         const { value, done } = await reader.read();
         if (done) break;
+        online.value = "on"; // whatever failed meanwhile; a quiet server sends something now and then, too
         const parts = (text + value).split("\n\n");
         text = parts.pop();
         for (const one of parts) {
