@@ -161,7 +161,7 @@ def test_requests_are_answered_although_nobody_reads_the_log(environment: dict[s
             url = json.loads(process.stderr.readline())["url"]
             with httpx2.Client(base_url=url, verify=False, timeout=PATIENCE) as asking:
                 assert {asking.get(f"{API}/session").status_code for _ in range(600)} == {401}
-                assert all([process.stderr.readline() for _ in range(5)])
+                assert all(process.stderr.readline() for _ in range(5))
                 assert asking.get(f"{API}/session").status_code == 401
             process.send_signal(signal.SIGTERM)
             said = [json.loads(line)["text"] for line in process.stderr]
