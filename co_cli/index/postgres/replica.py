@@ -45,18 +45,21 @@ class Replica:
         if now < self._next:
             return self.problem is None and self._asked is self._written
         self._next = now + EVERY_SECONDS
-        positions, problem = self._written, None
-        try:
-            self._replayed = self._replica(REPLAYED)
-        except IndexUnavailableError as error:
-            self._next, problem = now + REST_SECONDS, str(error)
+        positions = self._written
         written = self._primary(WRITTEN)
         with self._lock:
             positions.append((now, written))
             while len(positions) > 1 and positions[1][0] <= now - LATE_SECONDS:
                 positions.popleft()
             needed = positions[0][1]
-        foreign = self._replayed > written  # asked first, it cannot have replayed what was not written yet
+        problem = None
+        try:
+            self._replayed = self._replica(REPLAYED)
+        except IndexUnavailableError as error:
+            self._next, problem = now + REST_SECONDS, str(error)
+        if self._replayed > written:  # it was asked later
+            written = self._primary(WRITTEN)
+        foreign = self._replayed > written
         self.behind = written if foreign else written - self._replayed
         if problem is None and foreign:
             problem = "the replica has changes that this database never had: the primary answers"
