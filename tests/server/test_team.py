@@ -148,14 +148,14 @@ def test_the_history_says_who_saved_what_and_how(team: Server, kb: KnowledgeBase
     with client(team, token(kb, "write", "mara")) as asking:
         saved = asking.post(f"{API}/notes", json={"content": "Elms like water."}).json()
         asking.put(f"{API}/notes/{saved['ref']}", json={"title": "Elms"})
-    with mcp(team, token(kb, "admin", "jon@desk")) as talk:
+    with mcp(team, token(kb, "admin", "jon.desk")) as talk:
         talk.call_tool("update_memory", {"ref": saved["ref"], "tags": ["tree"]})
     with team.client() as asking:
         asking.put(f"{API}/notes/{saved['ref']}", json={"title": "All about elms"})
         changes = asking.get(f"{API}/history/{saved['ref']}").json()["history"]["changes"]
         feed = asking.get(f"{API}/activity", params={"kind": "saved", "front_end": "web"}).json()["entries"]
 
-    assert [one["front_end"] for one in changes] == ["web", "mcp:jon@desk", "web:mara"], "one editing session"
+    assert [one["front_end"] for one in changes] == ["web", "mcp:jon.desk", "web:mara"], "one editing session"
     assert {one["front_end"] for one in feed} == {"web", "web:mara"}
 
 
