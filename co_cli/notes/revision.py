@@ -22,8 +22,9 @@ def change_file(store: NoteStore, path: str, data: bytes, body: str | None, fiel
     if data.startswith(UTF_16):
         raise FrontmatterError(path, 1, "UTF-16; save it as UTF-8, then change it")
     before = data.decode("utf-8", "surrogateescape")
-    if body is not None and before != data.decode("utf-8", "replace"):
-        raise InvalidInputError(f"{path} is not valid UTF-8: save it as UTF-8 in an editor, then change its text")
+    is_mixed = body is not None or not str(fields).isascii()  # UTF-8 beside letters of another encoding
+    if is_mixed and before != data.decode("utf-8", "replace"):
+        raise InvalidInputError(f"{path} is not valid UTF-8: save it as UTF-8 in an editor, then change it")
     text = set_fields(before, fields, path)
     if body is not None:
         text = set_body(text, body)
