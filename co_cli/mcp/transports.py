@@ -115,7 +115,7 @@ def _refusal(mistake: ValidationError) -> types.JSONRPCError:
     if first["type"] == "json_invalid":
         error = types.ErrorData(code=types.PARSE_ERROR, message=first["msg"])
     else:
-        error = types.ErrorData(code=types.INVALID_REQUEST, message="no JSON-RPC 2.0 message; send one in each line")
+        error = types.ErrorData(code=types.INVALID_REQUEST, message="not a JSON-RPC 2.0 message: send one per line")
     return types.JSONRPCError(jsonrpc="2.0", id=None, error=error)
 
 
