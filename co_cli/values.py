@@ -21,6 +21,8 @@ _HIDDEN = (
     "\u3164\ufeff\uffa0\ufff9-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e00ff\U000e01f0-\U000e0fff"
 )
 _SELECTORS, _JOINERS = "\ufe00-\ufe0f\U000e0100-\U000e01ef", "\u200c\u200d"
+INVISIBLE_SIGNS = _HIDDEN + _SELECTORS + _JOINERS
+"""What INVISIBLE begins with, for a character class: one is found faster than the whole pattern is tried everywhere."""
 INVISIBLE = (
     f"[{_HIDDEN}]"
     f'|(?<=[\\x00-"$-)+-/:-\\x7f{_HIDDEN}{_JOINERS}{_SELECTORS}])[{_SELECTORS}]+'

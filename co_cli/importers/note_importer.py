@@ -107,12 +107,17 @@ class NoteImporter:
         self._vault, self.store, self.index, self.request = vault, vault.store, vault.index, request
         self._known: dict[str, str] | None = None
         self._forgotten: dict[str, str] | None = None
+        self._kept: dict[str, str] | None = None
         self._places: dict[str, str] = {}  # where an id, or the text of a memory, is in the export
         self._names: set[str] = set()
 
     def put(self, item: Item) -> ImportReceipt:
         """Decide about one item, and write it if this is not a dry run."""
         masked = set[str]()
+        place, title = item.place, item.title or title_from(item.text or "untitled")
+        if self.store.secrets != "allow":
+            text = item.text.strip()  # as the note will have it: a text is searched for secrets once, if twice in a row
+            place, title = redact_line(place, text), redact_line(title, text)
         try:
             with count_masked() as masked, self.store.lock() if self.request.write else contextlib.nullcontext():
                 outcome, path, detail = self._put(item)
@@ -122,9 +127,6 @@ class NoteImporter:
             outcome, path, detail = "skipped", None, str(error)
         except (KnowledgeError, OSError) as error:
             outcome, path, detail = "failed", None, reason(error)
-        place, title = item.place, item.title or title_from(item.text or "untitled")
-        if self.store.secrets != "allow":
-            place, title = redact_line(place, item.text), redact_line(title, item.text)
         ref, full = (source_ref(path), self.store.absolute(path)) if path else (None, None)
         receipt = ImportReceipt(place, item.noun, outcome, title, ref, full, detail)
         if outcome not in WRITTEN:
@@ -220,18 +222,18 @@ class NoteImporter:
         stamp: dict[str, object] = {ORIGIN: self.request.origin, IDENTITY: item.id, HASH: unhashed}
         if item.path:
             text = self._stamped(item.text, {} if self.request.origin == OWN else stamp)
-            data = text.encode("utf-8", "surrogateescape")
+            data, checked = text.encode("utf-8", "surrogateescape"), b""
         else:
             fields = {**item.fields, **stamp}
             draft = NewNote(Draft(item.text, item.title, item.tags, item.category, "import", item.source, fields))
             # nobody can take a password out of what was said: a conversation is kept without it
             masks = item.source == "conversation" and self.store.secrets == "refuse"
             draft.remove_secrets("redact" if masks else self.store.secrets)
-            data = draft.render(time.time())
+            data, checked = draft.render(time.time()), f"{draft.content}\n".encode("utf-8", "replace")
         largest = self._vault.settings.knowledge_max_note_bytes
         if len(data) > largest:
             raise InvalidInputError(f"it has more than {largest:,} bytes (setting knowledge_max_note_bytes)")
-        data = self.store.safe(data, here)
+        data = self.store.safe(data.removesuffix(checked), here) + checked
         fields, body = _split(data)
         written = f"{body_hash(body)}-{_hash_fields(fields)}"
         return data.replace(unhashed.encode(), unhashed.replace(NO_HASH, written).encode(), 1)
@@ -256,9 +258,11 @@ class NoteImporter:
 
     def _read_kept(self) -> dict[str, str]:
         """Paths of the conversations that were not imported, by the ids of their sessions."""
-        imported = self.index.notes.field_values(IDENTITY)
-        sessions = self.index.notes.field_values("session")
-        return {session: path for path, session in sessions.items() if path not in imported}
+        if self._kept is None:
+            imported = self.index.notes.field_values(IDENTITY)
+            sessions = self.index.notes.field_values("session")
+            self._kept = {session: path for path, session in sessions.items() if path not in imported}
+        return self._kept
 
     def _read_forgotten(self) -> dict[str, str]:
         """Where notes in the trash were, by their ids."""

@@ -77,6 +77,8 @@ class Rule(NamedTuple):
     min_entropy: float = 0.0
     reach: int = 1_500
     """Characters after the keyword in which the secret ends."""
+    before: int = 100
+    """Characters before the keyword in which the match begins."""
     follow: tuple[tuple[str, Callable[[re.Match[str], str, str], bool]], ...] = ()
     """What may follow a name, with a check that also gets the name: the secret is there."""
     wraps: bool = False
@@ -363,7 +365,7 @@ NAMED = (
 USER = r"[\w.@+-]{1,60}"
 NAME_KEYWORDS = """
     pass pw psk kennwort contrase senha wachtwoord senord ароль 密 パスワード 비밀번호 secret key token auth""".split()
-NAME_RULE = Rule("", tuple(NAME_KEYWORDS), NAME, reach=80, follow=NAMED)
+NAME_RULE = Rule("", tuple(NAME_KEYWORDS), NAME, reach=50, before=20, follow=NAMED)
 CHECKS = {
     "any": None,
     "real": _is_real,

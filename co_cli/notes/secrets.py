@@ -6,6 +6,7 @@ A rule is searched for only near its keywords, so most notes cost no more than l
 
 from __future__ import annotations
 
+import functools
 import re
 from bisect import bisect_right
 from collections.abc import Collection, Generator, Iterable, Iterator
@@ -16,7 +17,7 @@ from typing import NamedTuple
 
 from co_cli.errors import SecretError
 from co_cli.notes.secret_rules import CHANGE, MIN_CHANGES, Rule, SecretSpan, cells, matches, rules_by_keyword
-from co_cli.values import INVISIBLE
+from co_cli.values import INVISIBLE, INVISIBLE_SIGNS
 
 SHOWN = 4
 """Characters of a secret that a mask keeps."""
@@ -24,22 +25,23 @@ RECOGNISABLE = 16
 """The first characters of a longer secret that identify it, for example in a title that was cut."""
 MAX_REPEATED = 100
 """Secrets of one text whose other occurrences are masked as well."""
-BEFORE_KEYWORD = 100
 
-NOISE = rf"\\(?=[_.~=+*#\"'-])|{INVISIBLE}|&(?:#\d{{2,6}}|#x[0-9A-Fa-f]{{2,5}}|quot|amp|lt|gt);"
-"""What hides a secret: Markdown's escapes (`ghp\\_…`), characters that nobody sees, entities of HTML."""
 SAME_SIGNS = {**{0xFEE0 + code: code for code in range(0x21, 0x7F)}, 0x2010: "-", 0x2011: "-", 0xA0: " "}
 """Full-width letters and signs, and hyphens, as ASCII."""
-JOINT = r"(?<=[\w+/=-])\\?\n[ \t>]{0,8}(?=([\w+/=.-]{4,200}))"
+SAME = "[\uff01-\uff5e\u2010\u2011\xa0]"
+NOISE = rf"\\(?=[_.~=+*#\"'-])|{INVISIBLE}|&(?:#\d{{2,6}}|#x[0-9A-Fa-f]{{2,5}}|quot|amp|lt|gt);|(?P<same>{SAME})"
+"""What hides a secret: Markdown's escapes (`ghp\\_…`), characters that nobody sees, entities of HTML, and others for
+ASCII."""
+NOISE_SIGN = rf"[\\&{INVISIBLE_SIGNS}{SAME[1:]}"
+JOINT = r"(?:\n(?<=[\w+/=-]\n)|\\\n(?<=[\w+/=-]\\\n))[ \t>]{0,8}(?=([\w+/=.-]{4,200}))"
 """The end of a line within a token."""
-LAST_WORD = re.compile(r"[\w+/=.-]+$")
+NO_TOKEN = r"[^\w+/=.-]"
 CAPITALS = r"[A-Z0-9]+"
 REST = re.compile(r"(?<=\w)[A-Za-z0-9+/][\w+/=-]*")
 LONG_REST = re.compile(r"[^\s\"'`,;|<>]+")
 LONG = 190
 """Characters of a value that a rule may have cut off."""
 MARKDOWN_MARK = r"[*_`\\]"
-ASCII_LOWER = {capital: capital + 32 for capital in range(ord("A"), ord("Z") + 1)}
 
 
 class Secret(NamedTuple):
@@ -78,7 +80,7 @@ def redact(text: str) -> str:
 
 def redact_line(line: str, text: str) -> str:
     """A title or another line that was made from this text, with the text's secrets masked."""
-    return redact(f"{text}\n{line}").rpartition("\n")[2]
+    return _mask_repeated({text[start:end] for start, end, _ in _spans(text)}, redact(line))
 
 
 def reveals_secret(title: str, text: str) -> bool:
@@ -138,19 +140,17 @@ def _redact(text: str, known: Collection[str]) -> tuple[str, set[str]]:
             parts += [text[place:start], mask(secret)]
             place = end
             masked.add(secret)
-    redacted = "".join([*parts, text[place:]])
-    for secret in sorted(masked, key=len, reverse=True)[:MAX_REPEATED]:
-        redacted = _mask_repeated(secret, redacted)
-    return redacted, masked
+    return _mask_repeated(masked, "".join([*parts, text[place:]])), masked
 
 
-def _mask_repeated(secret: str, text: str) -> str:
-    """Mask a secret where no keyword marks it, also as a heading shows it: cut, or without its `_`."""
-    bare = re.sub(MARKDOWN_MARK, "", secret)
-    for form in {secret, bare} if len(bare) >= 2 * SHOWN else (secret,):
-        text = text.replace(form, mask(secret))
-        if len(form) > RECOGNISABLE and not form.startswith("-----"):
-            text = re.sub(re.escape(form[:RECOGNISABLE]) + r"[\w-]*", lambda _: mask(secret), text)
+def _mask_repeated(secrets: Collection[str], text: str) -> str:
+    """Mask secrets where no keyword marks them, also as a heading shows them: cut, or without their `_`."""
+    for secret in sorted(secrets, key=len, reverse=True)[:MAX_REPEATED]:
+        bare, masked = re.sub(MARKDOWN_MARK, "", secret), mask(secret)
+        for form in {secret, bare} if len(bare) >= 2 * SHOWN else (secret,):
+            text = text.replace(form, masked)
+            if len(form) > RECOGNISABLE and not form.startswith("-----"):
+                text = re.sub(re.escape(form[:RECOGNISABLE]) + r"[\w-]*", masked.replace("\\", r"\\"), text)
     return text
 
 
@@ -173,15 +173,15 @@ class Edited(NamedTuple):
 
 
 def _edit(text: str, edits: Iterable[re.Match[str]]) -> Edited:
-    """The text with entities decoded and everything else that matched left out."""
-    from html import unescape  # a table of all entities, which a text without any does without
-
+    """The text with entities decoded, other signs as ASCII, and everything else that matched left out."""
     parts: list[str] = []
     places: list[int] = []
     shifts: list[int] = []
     end = length = 0
     for edit in edits:
-        sign = unescape(edit[0])[:1] if edit[0].startswith("&") else ""
+        if edit.start() < end:  # found from its middle again
+            continue
+        sign = _decode(edit[0]) if edit[0].startswith("&") or edit.lastgroup else ""
         parts += [text[end : edit.start()], sign]
         length += edit.start() - end
         end = edit.end()
@@ -191,10 +191,20 @@ def _edit(text: str, edits: Iterable[re.Match[str]]) -> Edited:
     return Edited("".join([*parts, text[end:]]), places, shifts)
 
 
+def _decode(sign: str) -> str:
+    if sign.startswith("&"):
+        from html import unescape  # a table of all entities, which a text without any does without
+
+        sign = unescape(sign)[:1]
+    return sign.translate(SAME_SIGNS)
+
+
+@functools.lru_cache(maxsize=4)  # a note is asked for its secrets, masked, and compared with its title
 def _spans(text: str) -> list[SecretSpan]:
     """In the order of the text, each to the end of its token. Those that overlap are one, called as the longer one."""
-    plain = _edit(text, re.finditer(NOISE, text))
-    plain = plain._replace(text=plain.text.translate(SAME_SIGNS))
+    noise = re.compile(NOISE)
+    starts = (sign.start() for sign in re.finditer(NOISE_SIGN, text))
+    plain = _edit(text, filter(None, (noise.match(text, start) for start in starts)))
     found = [*_find(plain.text)]
     joints = [joint for joint in re.finditer(JOINT, plain.text) if _is_cut(joint)]
     if joints:
@@ -222,8 +232,8 @@ def _is_cut(joint: re.Match[str]) -> bool:
     """Whether a line may end within a token: what follows is no word, and what comes before is none or has a `_`."""
     if len(re.findall(CHANGE, joint[1])) < MIN_CHANGES - 1 and not re.fullmatch(CAPITALS, joint[1]):
         return False
-    before = LAST_WORD.search(joint.string, max(0, joint.start() - 200), joint.start())
-    return bool(before and ("_" in before[0] or re.search(CHANGE, before[0]) or re.fullmatch(CAPITALS, before[0])))
+    before = re.split(NO_TOKEN, joint.string[max(0, joint.start() - 200) : joint.start()])[-1]
+    return bool("_" in before or re.search(CHANGE, before) or re.fullmatch(CAPITALS, before))
 
 
 def _find(text: str, wrapped: bool = False) -> Iterator[SecretSpan]:
@@ -233,16 +243,19 @@ def _find(text: str, wrapped: bool = False) -> Iterator[SecretSpan]:
 
 def _windows(text: str, wrapped: bool) -> Iterator[tuple[Rule, list[tuple[int, int]]]]:
     """The rules that have a keyword in the text, each with the places to search: the cost does not grow with them."""
-    lowered = text.lower() if text.isascii() else text.translate(ASCII_LOWER)
+    lowered = text.replace("İ", "I").lower()  # the one capital that becomes two characters
+    triples = _triples(" ".join({*lowered.split()}))
     found: dict[Rule, list[tuple[int, int]]] = {}
     for keyword, rules in rules_by_keyword().items():
+        if not triples.issuperset(_triples_of(keyword)):
+            continue
         place = lowered.find(keyword) if keyword else -1
         while place >= 0:
             for rule in rules:
                 if wrapped and not rule.wraps:
                     continue
                 windows = found.setdefault(rule, [])
-                start, end = max(0, place - BEFORE_KEYWORD), place + rule.reach
+                start, end = max(0, place - rule.before), place + rule.reach
                 if windows and start <= windows[-1][1] and start >= windows[-1][0]:
                     windows[-1] = (windows[-1][0], max(end, windows[-1][1]))
                 else:
@@ -251,3 +264,13 @@ def _windows(text: str, wrapped: bool) -> Iterator[tuple[Rule, list[tuple[int, i
     yield from found.items()
     if not wrapped:
         yield from ((rule, [(0, len(text))]) for rule in rules_by_keyword()[""])
+
+
+def _triples(text: str) -> set[tuple[str, ...]]:
+    return set(zip(text, text[1:], text[2:], strict=False))
+
+
+@functools.cache
+def _triples_of(keyword: str) -> set[tuple[str, ...]]:
+    """Every three letters of its words: a text that lacks one of them lacks the keyword, and need not be searched."""
+    return set[tuple[str, ...]]().union(*map(_triples, keyword.split()))
