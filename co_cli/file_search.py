@@ -17,7 +17,7 @@ from co_cli.index.stored import EXPIRED
 from co_cli.notes.note import Note
 from co_cli.notes.properties import properties_text
 from co_cli.retrieval.grammar import Node
-from co_cli.retrieval.matching import Condition, NoteText, PassageText, TooSlowError, too_slow
+from co_cli.retrieval.matching import Condition, NoteText, PassageText, TooSlowError, has_compared, too_slow
 from co_cli.retrieval.query import Query, filters_for
 from co_cli.retrieval.request import Attempt, SearchRequest, attempts
 from co_cli.retrieval.results import (
@@ -112,7 +112,9 @@ def _chosen(condition: Condition, slow: list[str], note: Note, passages: Sequenc
 
 
 def _meets(note: Note, leaf: Node) -> bool:
-    return meets(note, requirements(filters_for(leaf)))
+    return (
+        has_compared(note.metadata, leaf) if leaf.kind == "compared" else meets(note, requirements(filters_for(leaf)))
+    )
 
 
 def _hit(match: GrepMatch, query: Query) -> Hit:

@@ -42,6 +42,8 @@ ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=st
 
 Row = dict[str, Any]
 FilteredColumn = Literal["tags", "fields", "path_key", "file_key", "language"]
+NOTHING = "\t"
+"""The value of a field without one. It is not an empty text."""
 OF_PASSAGES = ("language",)
 """Those that each passage has; the others are the note's."""
 
@@ -218,7 +220,7 @@ def _fields(metadata: Mapping[str, object]) -> list[str]:
     speaker = "user"
     for key, value in metadata.items():
         texts = [text for member in members_of(value) for text in _compared(member)]
-        found += [field_text(key, text) for text in texts or ["\t"]]  # nothing is not an empty text
+        found += [field_text(key, text) for text in texts or [NOTHING]]
         speaker = texts[0] if key == "provenance" and texts else speaker
     return [*dict.fromkeys(found), field_text("", speaker)]
 

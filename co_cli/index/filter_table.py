@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, NamedTuple, TypedDict, get_type_hint
 
 from co_cli.errors import InvalidInputError
 from co_cli.hits import Filters
-from co_cli.index.derivation import FilteredColumn, field_text, quoted, unlinked
+from co_cli.index.derivation import NOTHING, FilteredColumn, field_text, quoted, unlinked
 from co_cli.index.tokens import fold
 from co_cli.notes.dates import read_moment, read_when
 from co_cli.notes.language import read_language, unknown_language
@@ -75,7 +75,9 @@ def _has_tags(tags: Sequence[str], filters: Filters) -> Iterator[Requirement]:
 
 
 def _has_fields(pairs: Iterable[tuple[str, str]], filters: Filters) -> Iterator[Requirement]:
-    return (Requirement("fields", (quoted(field_text(key, unlinked(value))),)) for key, value in pairs)
+    for key, value in pairs:
+        texts = [unlinked(value), *([NOTHING] if fold(value) == "null" else [])]
+        yield Requirement("fields", tuple(quoted(field_text(key, text)) for text in texts))
 
 
 def _has_keys(keys: Iterable[str], filters: Filters) -> Iterator[Requirement]:

@@ -6,18 +6,20 @@ The same for notes from an index and from files. A note meets them as a whole; o
 from __future__ import annotations
 
 import functools
+import operator
 import re
 import time
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import groupby, pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from co_cli.errors import KnowledgeError
-from co_cli.index.tokens import spaceless_run, tokens
+from co_cli.index.tokens import fold, spaceless_run, tokens
 from co_cli.notes.markdown import headings
 from co_cli.retrieval.grammar import TEXTS, Node, compile_regex, leaves
+from co_cli.values import members_of
 
 REGEX_SECONDS = 0.25
 """What a regular expression may take for one text."""
@@ -27,6 +29,12 @@ ACCENTS = range(0x300, 0x370)
 END = ".,;:!?"
 LINES = ("line", "task", "task-todo", "task-done")
 """Terms that a single line meets."""
+SIGNS: dict[str, Callable[[Any, Any], bool]] = {
+    "<": operator.lt,
+    ">": operator.gt,
+    "<=": operator.le,
+    ">=": operator.ge,
+}
 LONGEST_OVERLAP = 250
 """Characters that a passage may repeat of the one before."""
 
@@ -124,12 +132,18 @@ class Condition(NamedTuple):
             case "word" | "phrase" | "regex":
                 parts = _texts(note) if text is None else (text,)
                 return any(self._in_text(node, part, note.language) for part in parts)
-            case "tag" | "path" | "file" | "lang" | "property" | "key":
+            case "tag" | "path" | "file" | "lang" | "property" | "key" | "compared":
                 return note.meets(node)
+            case "match-case" | "ignore-case":
+                return self._replace(case=node.kind == "match-case")._has(node.nodes[0], note, text)
             case "line":
                 parts = _lines(note)
             case "section":
                 parts = _sections(note.passages)
+            case "block":
+                parts = re.split(r"\n\s*\n", "\n\n".join((*_headings(note), _joined(note.passages, "\n\n"))))
+            case "content":
+                parts = ("\n".join((*_headings(note), _joined(note.passages))),)
             case "task" | "task-todo" | "task-done":
                 state = node.kind.partition("-")[2]
                 parts = (re.sub(TASK, "", line, count=1) for line in _lines(note) if _is_task(line, state))
@@ -157,9 +171,30 @@ def _texts(note: NoteText) -> Iterator[str]:
     yield from (passage.heading for passage in note.passages if passage.heading)
 
 
-def _lines(note: NoteText) -> Iterator[str]:
+def has_compared(metadata: Mapping[str, object], node: Node) -> bool:
+    """Whether a value of the frontmatter is more or less than the number or day that a term asks for."""
+    sign = node.text.rstrip("0123456789.- ")
+    asked = _ordered(node.text[len(sign) :])
+    values = [value for key, value in metadata.items() if fold(key) == fold(node.name)]
+    had = [_ordered(member) for value in values for member in members_of(value)]
+    return any(type(value) is type(asked) and SIGNS[sign](value, asked) for value in had)
+
+
+def _ordered(value: object) -> float | str | None:
+    """A number, or a day as text."""
+    text = "" if isinstance(value, bool) else str(value).strip()
+    if re.fullmatch(r"-?\d+(?:\.\d+)?", text):
+        return float(text)
+    return text[:10] if re.match(r"\d{4}-\d\d-\d\d", text) else None
+
+
+def _headings(note: NoteText) -> Iterator[str]:
     for heading in dict.fromkeys(passage.heading for passage in note.passages if passage.heading):
         yield from heading.split(" > ")
+
+
+def _lines(note: NoteText) -> Iterator[str]:
+    yield from _headings(note)
     yield from _joined(note.passages).split("\n")
 
 
@@ -168,7 +203,7 @@ def _is_task(line: str, state: str) -> bool:
     return task is not None and (not state or (task["mark"] == " ") == (state == "todo"))
 
 
-def _joined(passages: Sequence[PassageText]) -> str:
+def _joined(passages: Sequence[PassageText], between: str = "\n") -> str:
     """The text of passages, without what the next one repeats. Two parts of one line are one line again."""
     if len(passages) == 1:
         return passages[0].body
@@ -180,7 +215,7 @@ def _joined(passages: Sequence[PassageText]) -> str:
             body = body[_overlap(text, body) :].lstrip()
             text += f"{'' if not text or _is_spaceless(body[:1]) else ' '}{body}"
         else:
-            text += f"\n{body}" if text else body
+            text += f"{between}{body}" if text else body
         last_line = passage.last_line
     return text
 

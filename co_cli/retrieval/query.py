@@ -51,9 +51,7 @@ class Query:
     quoted: tuple[str, ...] = ()
     refused: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
-    """Operators that are words here."""
-    problem: str | None = None
-    """What is wrong with an operator. It is then read as text."""
+    """Operators that are words here, and why."""
 
     @property
     def tags(self) -> tuple[str, ...]:
@@ -154,8 +152,8 @@ def parse(text: str, prefix: bool = False, case: bool = False, operators: bool =
     language = guess_language(text)
     loose = [term.text for term in parsed.terms if term.kind == "word"]
     spelled = _wanted(loose, language)
-    narrowing = [term for term in terms if term.kind in NARROWING or _refuses(term) in NARROWING]
-    rest = [term for term in terms if term.kind != "word" and term not in narrowing]
+    narrowing = [term for term in terms if _narrows(term)]
+    rest = [term for term in terms if term.kind != "word" and not _narrows(term)]
     exact = [node for term in rest if (node := _compared(term)) is not None]
     exact += [Node("phrase", word) for word in spelled if case]
     wanted = [leaf for node in exact for leaf, positive in leaves(node) if positive]
@@ -183,14 +181,18 @@ def parse(text: str, prefix: bool = False, case: bool = False, operators: bool =
         spelled=tuple(spelled),
         quoted=tuple(quoted),
         refused=tuple(node.nodes[0].text for node in exact if _refuses(node) == "phrase"),
-        remarks=parsed.remarks,
-        problem=parsed.problem,
+        # what is being typed is not complete
+        remarks=(*parsed.remarks, *([parsed.broken] if parsed.broken and not prefix else ())),
     )
 
 
 def _refuses(node: Node) -> str:
     """The kind of what a term excludes; nothing if it is no exclusion."""
     return node.nodes[0].kind if node.kind == "not" else ""
+
+
+def _narrows(node: Node) -> bool:
+    return (_refuses(node) or node.kind) in NARROWING
 
 
 def _condition(nodes: Sequence[Node], case: bool) -> Condition | None:

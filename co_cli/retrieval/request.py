@@ -102,7 +102,8 @@ def attempts(request: SearchRequest, dates: bool = True) -> Iterator[Attempt]:
         yield Attempt(wide, wide.narrow(request.filters), (*query.remarks, remark))
     elif period is not None:
         query = _parse(request, request.query)
-        yield Attempt(query, request.filters, (f"{describe(period)}: nothing was found, all notes were searched",))
+        remark = f"{describe(period)}: nothing was found, all notes were searched"
+        yield Attempt(query, request.filters, (*query.remarks, remark))
 
 
 def _parse(request: SearchRequest, text: str, operators: bool = True) -> Query:

@@ -13,7 +13,7 @@ from co_cli.index.engine import ReadTransaction
 from co_cli.index.stored import Scope, StoredNote, StoredPassage
 from co_cli.index.word_query import WordQuery
 from co_cli.retrieval.grammar import NARROWING, SCOPES, Node
-from co_cli.retrieval.matching import Condition, NoteText, PassageText, TooSlowError, too_slow
+from co_cli.retrieval.matching import Condition, NoteText, PassageText, TooSlowError, has_compared, too_slow
 from co_cli.retrieval.query import filters_for, needles_in
 
 SECONDS = 5.0
@@ -115,14 +115,17 @@ class _Selecting:
             return None
         if node.kind in SCOPES:
             return self._proposed(node.nodes[0], True) if node.nodes else None
-        if node.kind in NARROWING:
+        if node.kind in NARROWING or node.kind == "compared":
             return self._having(node)
         return self._with_words(node) if node.kind != "regex" else None
 
     def _having(self, leaf: Node) -> frozenset[int]:
         if leaf not in self.members:
-            notes = self.reader.list_notes(replace(self.scope, filters=filters_for(leaf)))
-            self.members[leaf] = frozenset(note.id for note in notes)
+            filters = filters_for(Node("key", name=leaf.name) if leaf.kind == "compared" else leaf)
+            notes = self.reader.list_notes(replace(self.scope, filters=filters))
+            self.members[leaf] = frozenset(
+                note.id for note in notes if leaf.kind != "compared" or has_compared(note.frontmatter, leaf)
+            )
         return self.members[leaf]
 
     def _with_words(self, leaf: Node) -> frozenset[int] | None:

@@ -90,9 +90,6 @@ def options_of(limit: int, given: SearchOptions) -> Options:
 def build_request(vault: Vault, query: str, options: Options, operators: bool = True) -> SearchRequest:
     """The request that these options and the settings make. Without `operators` all of the query is text."""
     _require_text(query)
-    is_whole = operators and not options.prefix  # what is being typed is not complete
-    if is_whole and (problem := parse(query).problem):
-        raise InvalidInputError(problem)
     if not 1 <= options.limit <= LARGEST_LIMIT:
         raise InvalidInputError(f"limit must be between 1 and {LARGEST_LIMIT}, not {options.limit}")
     if options.min_score is not None and not math.isfinite(options.min_score):

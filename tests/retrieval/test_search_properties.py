@@ -37,6 +37,9 @@ ANYTHING = st.one_of(
         ),
         max_size=6,
     ).map(" ".join),
+    st.lists(
+        st.sampled_from([*'()[]/-"#:<>?*+\\{}| ', "oak", "line:", "lang:", "[a:", "OR ", "(?au)"]), max_size=20
+    ).map("".join),
 )
 SEARCHES = settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
