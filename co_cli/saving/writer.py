@@ -11,11 +11,11 @@ import contextlib
 import os
 import re
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 from co_cli.errors import (
-    IndexDamagedError,
     IndexUnavailableError,
     InvalidInputError,
     KnowledgeError,
@@ -46,6 +46,7 @@ from co_cli.values import OWN_SOURCES, to_utf8
 from co_cli.vault import Vault, open_vault, sync_origin
 from co_cli.vaults import place_of, tier_of
 
+Answer = TypeVar("Answer")
 UNUSABLE = re.compile(r'[\x00-\x1f\x7f:*?"<>|#^\[\]]|//|[ .](?:/|$)')
 """In a path that a caller chose: what some file system, or a link in Obsidian, cannot hold."""
 
@@ -75,10 +76,7 @@ class VaultWriter:
         new = NewNote(draft)
         self._require_size(new.content)
         new.supersede([self.lookup.open_own(ref, "superseded").ref for ref in superseded])
-        try:
-            return self._save(new, draft)
-        except IndexDamagedError:  # nothing was written yet, and a new index has taken its place
-            return self._save(new, draft)
+        return self._save(new, draft)
 
     def _require_room(self) -> None:
         most, index = self._vault.settings.most_notes, self.lookup.index
@@ -87,10 +85,7 @@ class VaultWriter:
 
     def related(self, content: str, title: str | None = None) -> list[Related]:
         """Memories similar to a text, as `save` would name them."""
-        index = self.lookup.index
-        if index is None or not content.strip():
-            return []
-        return self._related(index, NewNote(Draft(content, title)))
+        return self._related(NewNote(Draft(content, title))) if content.strip() else []
 
     def update(self, ref: str, change: Change) -> Saved:
         elsewhere = self.lookup.in_other_tier(ref)
@@ -236,21 +231,20 @@ class VaultWriter:
         Related memories are searched for and vectors are made before the lock is taken, or after it is free if a
         server makes them: other writers must not wait for either.
         """
-        index = self.lookup.index
         with count_masked() as masked:
             new.remove_secrets(self.store.secrets)
-            related = self._related(index, new) if index and draft.on_related != "keep" else []
-            ready = self._embed_ahead(index, new) if index else None
+            related = self._related(new) if draft.on_related != "keep" else []
+            ready = self._ask_index(lambda index: self._embed_ahead(index, new), None)
             with self.store.lock():
                 answered = self._answers.answer_to(draft.key) if draft.key else None
                 if answered:
                     return replace(answered, path=self.store.absolute(answered.path))
-                twin = find_twin(self.store, index, new) if index else None
+                twin = self._ask_index(lambda index: find_twin(self.store, index, new), None)
                 if twin:
                     waits, saved = self._repeat(new, *twin)
                 else:
                     detail = _supersede(new, related) if draft.on_related == "supersede" else ""
-                    waits, saved = self._create(index, new, ready)
+                    waits, saved = self._create(new, ready)
                     related = () if detail else tuple(related)
                     saved = replace(saved, related=related, detail=f"{saved.ref}; {detail}" if detail else "")
                 saved = replace(saved, masked=len(masked))
@@ -265,18 +259,20 @@ class VaultWriter:
         data = self.store.safe(new.render(time.time()))
         return embed_ahead(index.origin, index.embedders, f"{FOLDERS[new.source]}/new.md", data)
 
-    def _related(self, index: KnowledgeIndex, new: NewNote) -> list[Related]:
-        return related_notes(self.store, index, new, self._vault.settings.knowledge_duplicate_threshold)
+    def _related(self, new: NewNote) -> list[Related]:
+        threshold = self._vault.settings.knowledge_duplicate_threshold
+        return self._ask_index(lambda index: related_notes(self.store, index, new, threshold), list[Related]())
 
-    def _create(self, index: KnowledgeIndex | None, new: NewNote, ready: ReadyVectors | None) -> tuple[bool, Saved]:
+    def _create(self, new: NewNote, ready: ReadyVectors | None) -> tuple[bool, Saved]:
         """Whether something waits for a vector, and the receipt."""
-        path = self._write(index, new)
+        path = self._write(new)
         waits = self._index(path, ready)  # before another writer asks whether this is a repeat
         return waits, Saved(ref_of(path, new.source), self.store.absolute(path), "created")
 
-    def _write(self, index: KnowledgeIndex | None, new: NewNote) -> str:
+    def _write(self, new: NewNote) -> str:
         """Write the file of a new note, where it says or named after its title. Returns its path."""
-        home, data, taken = FOLDERS[new.source], new.render(time.time()), index.notes.taken if index else None
+        home, data = FOLDERS[new.source], new.render(time.time())
+        taken = self._taken if self.lookup.index else None
         if not new.path.strip("/").removeprefix(f"{home}/"):
             self._require_included(f"{home}/{slugify(new.title)}.md")
             return self.store.create(home, new.title, data, taken)
@@ -290,6 +286,9 @@ class VaultWriter:
             raise NoteConflictError(f"{path} exists already; nothing was written")
         self.store.create_at(path, data)
         return path
+
+    def _taken(self, path: str) -> bool:
+        return self._ask_index(lambda index: index.notes.taken(path), False)
 
     def _path_in_home(self, source: str, chosen: str) -> str:
         """A path that a caller chose, in the folder of a kind of notes."""
@@ -366,9 +365,21 @@ class VaultWriter:
 
         Returns whether something waits for a vector.
         """
-        with contextlib.suppress(IndexUnavailableError):
-            return self._vault.index.index_file(None, path, embed=False, ready=ready)
-        return False
+        return self._ask_index(lambda index: index.index_file(None, path, embed=False, ready=ready), False)
+
+    def _ask_index(self, question: Callable[[KnowledgeIndex], Answer], otherwise: Answer) -> Answer:
+        """What the index answers, or `otherwise`: whatever fails in it, the note is written."""
+        try:
+            return question(self.lookup.index) if self.lookup.index else otherwise
+        except IndexUnavailableError:
+            return otherwise
+        except KnowledgeError:
+            raise
+        except Exception as error:
+            from co_cli.logbook import logger  # imports logging, 20 ms, which a save rarely needs
+
+            logger("index").error("a note was saved without the index", exc_info=error)
+            return otherwise
 
 
 def _supersede(new: NewNote, related: Sequence[Related]) -> str:

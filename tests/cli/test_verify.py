@@ -14,6 +14,7 @@ from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.store import content_hash
 from co_cli.sources.walk import scan_origin
 from tests.command import Co
+from tests.damage import VECTOR_DAMAGE
 from tests.vault import Vault
 
 Change = Callable[..., None]
@@ -67,6 +68,7 @@ DRIFT = {
     ),
     "the count": ("update vaults set passages = passages + 1", "5 are counted"),
     "a word": ("delete from docs_fts where rowid = 1", "3 have words"),
+    "a vector's place": (VECTOR_DAMAGE["a place that does not exist"], "docs_vec"),
 }
 
 

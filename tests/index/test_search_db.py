@@ -21,7 +21,8 @@ from co_cli.settings import load_settings
 from co_cli.upkeep.verification import verify
 from co_cli.vault import Opening
 from tests.command import Co
-from tests.damage import spoil_table
+from tests.damage import VECTOR_DAMAGE, spoil_table, spoil_vectors
+from tests.hooks.events import PROMPT, given
 from tests.index.contents import contents, contents_from_scratch
 from tests.vault import Vault
 
@@ -240,6 +241,42 @@ def test_a_save_is_not_lost_to_a_damaged_index(sound: Path, co: Co, vault: Vault
         assert (saved.code, saved.out[:7]) == (0, "created"), (table, saved.err)
         assert co("search", f"word of {table}", "--json").json["hits"][0]["title"].startswith("The word of")
     assert len(vault.notes()) == len(NOTES) + 4
+
+
+@pytest.mark.parametrize("damage", VECTOR_DAMAGE.values(), ids=VECTOR_DAMAGE)
+def test_damaged_vectors_stop_neither_a_search_nor_a_save(sound: Path, co: Co, data_dir: Path, damage: str) -> None:
+    import numpy as np  # noqa: F401 - a process that has it reads every vector
+
+    for number, command in enumerate((("search", "oaks"), ("remember", "Oaks grow in the park."))):
+        shutil.rmtree(data_dir, ignore_errors=True)
+        shutil.copytree(sound, data_dir)
+        spoil_vectors(data_dir / "search.db", damage)
+
+        ran = co(*command)
+
+        assert ran.code == 0, ran.err
+        assert ("memory:oak", "created memory:oaks-grow-in-the-park")[number] in ran.out
+        assert co("index", "verify", "--repair").code == 0
+        assert co("search", "oaks", "--json").json["degraded"] == []
+    assert "memory:oaks-grow-in-the-park" in co("search", "oaks in the park").out
+
+
+def test_a_note_is_written_even_if_the_index_fails_in_a_way_that_no_check_sees(
+    sound: Path, co: Co, data_dir: Path
+) -> None:
+    shutil.copytree(sound, data_dir)
+    spoil_vectors(data_dir / "search.db", "alter table names rename to nams")
+
+    assert co("remember", "Oaks live for centuries in the park.").out.startswith("created")
+
+
+def test_a_hook_that_meets_damaged_vectors_has_them_made_again(sound: Path, co: Co, data_dir: Path) -> None:
+    shutil.copytree(sound, data_dir)
+    spoil_vectors(data_dir / "search.db", VECTOR_DAMAGE["a shortened block"])
+
+    given(co, "claude-code", PROMPT, prompt="For how long do oaks live?")
+
+    assert "memory:oak" in given(co, "claude-code", PROMPT, prompt="For how long do oaks live?")
 
 
 def test_the_embedding_cache_of_a_readable_file_is_kept_and_that_of_a_damaged_one_is_not(

@@ -10,7 +10,7 @@ import pytest
 
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.upkeep.doctor import Finding
-from tests.damage import spoil_table
+from tests.damage import VECTOR_DAMAGE, spoil_table, spoil_vectors
 from tests.vault import Vault
 
 
@@ -149,6 +149,21 @@ def test_doctor_fix_rebuilds_a_damaged_table(healthy: KnowledgeBase, data_dir: P
     assert errors(healthy.doctor(fix=True)) == []
     assert all("was moved aside" in finding.text for finding in troubles(healthy.doctor()))
     assert len(healthy.search("tree", backend="fts5").hits) == 4
+
+
+@pytest.mark.parametrize("damage", VECTOR_DAMAGE.values(), ids=VECTOR_DAMAGE)
+def test_doctor_reads_every_vector_and_rebuilds_damaged_ones(
+    healthy: KnowledgeBase, data_dir: Path, damage: str
+) -> None:
+    healthy.close()
+    spoil_vectors(data_dir / "search.db", damage)
+
+    [found] = errors(healthy.doctor())
+
+    assert "docs_vec" in found.text
+    assert errors(healthy.doctor(fix=True)) == []
+    assert errors(healthy.doctor()) == []
+    assert healthy.search("tree").degraded == []
 
 
 def test_without_a_search_db_the_doctor_still_answers(vault: Vault, data_dir: Path) -> None:

@@ -24,6 +24,7 @@ from co_cli.index.sqlite.database_files import (
     WRONG_FILE,
     create,
     explain,
+    find_damage,
     fresh_path,
     inode_of,
     is_ours,
@@ -52,6 +53,8 @@ MOST_IDLE = 8
 HAS_VEC0 = "select 1 from sqlite_master where sql like 'create virtual table % using vec0%' limit 1"
 DAMAGE = (*WRONG_FILE, UnicodeDecodeError)
 """What reading a damaged file raises. SQLite does not check that a text is UTF-8."""
+SUSPICIOUS = (apsw.SQLError, TypeError, ValueError)
+"""What it may raise, too: sqlite-vec calls what it cannot read an error of SQL, or finds a distance of null."""
 
 
 class FileConnection(apsw.Connection):
@@ -132,8 +135,7 @@ class Database:
             if connection.in_transaction:
                 connection.execute(end)
         except BaseException as error:
-            # sqlite-vec calls a page that it cannot read an error of SQL
-            damaged = isinstance(error, DAMAGE) or (isinstance(error, apsw.SQLError) and _is_damaged(connection))
+            damaged = isinstance(error, DAMAGE) or (isinstance(error, SUSPICIOUS) and bool(find_damage(connection)))
             connection.close()
             if damaged:
                 raise self.retire(connection.inode, error) from error
@@ -218,18 +220,13 @@ class Database:
         return IndexDamagedError(f"{self.path} was damaged ({why}): {where}, and the next try makes a new one")
 
     def problem(self) -> str | None:
-        """What SQLite finds wrong when it checks the whole file; None if nothing."""
+        """What is wrong with the file, all of which is read; None if nothing."""
         try:
             connection = self.borrow()
         except IndexUnavailableError:
             return None  # not damaged, but out of reach
         try:
-            broken = [str(row[0]) for row in connection.execute("pragma quick_check(3)") if row[0] != "ok"]
-            return "; ".join(broken) or None
-        except (apsw.BusyError, apsw.ReadOnlyError):
-            return None
-        except (apsw.Error, *DAMAGE) as error:
-            return str(error)
+            return find_damage(connection)
         finally:
             connection.close()
 
@@ -321,13 +318,6 @@ def connect(path: str, extension: str | None) -> FileConnection | None:
         connection.close()
         raise
     return connection
-
-
-def _is_damaged(connection: apsw.Connection) -> bool:
-    try:
-        return connection.execute("pragma quick_check(1)").get != "ok"
-    except apsw.Error:
-        return True
 
 
 def _make_fresh(path: str) -> str:

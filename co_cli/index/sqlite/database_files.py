@@ -1,4 +1,4 @@
-"""The file of a database: create it, recognise ours, move an unusable one aside, swap a new one in.
+"""The file of a database: create it, recognise ours, check it, move an unusable one aside, swap a new one in.
 
 One process at a time, behind a lock file.
 """
@@ -8,8 +8,10 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import struct
 import time
 from collections.abc import Generator, Iterable
+from typing import Any
 
 import apsw
 
@@ -31,6 +33,19 @@ LITTLE = 64 << 10
 MUCH = 64 << 20
 """Bytes: with more free space something else is used up, such as a quota."""
 CACHE_TABLES = ("spaces", "embedding_cache")
+VECTOR_TABLES = """
+select name, sql like 'create virtual%' from sqlite_master where name like 'docs_vec%' and sql like '%, embedding %'
+"""
+READ_VECTORS = """
+select count(*), count(distinct length(vectors.embedding)), coalesce(max(length(vectors.embedding)), 0),
+    total(docs.id is not null and vectors.part is not docs.vault_id || '/' || docs.source)
+from {table} as vectors left join passages on passages.id = vectors.rowid left join docs on docs.id = passages.doc_id
+"""
+VECTOR_BLOCKS = """
+select blocks.chunk_id, blocks.size, blocks.validity, blocks.rowids, length(vectors.vectors)
+from {table}_chunks as blocks left join {table}_vector_chunks00 as vectors on vectors.rowid = blocks.chunk_id
+"""
+VECTOR_PLACE = "select chunk_id, chunk_offset from {table}_rowids where rowid = :id"
 
 
 def create(path: str, schema: str, version: int, application: int) -> None:
@@ -75,6 +90,39 @@ def keep_cache(old: str, fresh: str) -> None:
         return
     finally:
         connection.close()
+
+
+def find_damage(connection: apsw.Connection) -> str | None:
+    """What is wrong with the file; None if nothing. Reads all of it."""
+    try:
+        broken = [str(row[0]) for row in connection.execute("pragma quick_check(3)") if row[0] != "ok"]
+        tables: list[Any] = [] if broken else connection.execute(VECTOR_TABLES).fetchall()
+        broken += [f"the vectors in {name} are damaged" for name, vec0 in tables if not _sound(connection, name, vec0)]
+        return "; ".join(broken) or None
+    except (apsw.BusyError, apsw.ReadOnlyError):
+        return None
+    except (apsw.Error, UnicodeDecodeError) as error:
+        return str(error)
+
+
+def _sound(connection: apsw.Connection, table: str, vec0: bool) -> bool:
+    """Whether every vector can be read, and sqlite-vec's tables agree: for SQLite's own check these are just rows."""
+    try:
+        read: list[Any] = connection.execute(READ_VECTORS.format(table=table)).fetchall()
+        blocks: Iterable[Any] = connection.execute(VECTOR_BLOCKS.format(table=table)) if vec0 else ()
+        (count, widths, width, astray), used = read[0], 0
+        for block, size, validity, rowids, length in blocks:
+            if (len(validity) * 8, len(rowids), length) != (size, size * 8, size * width if width else length):
+                return False
+            for place in range(size):
+                if validity[place // 8] >> place % 8 & 1:
+                    (row,) = struct.unpack_from("<q", rowids, place * 8)
+                    if connection.execute(VECTOR_PLACE.format(table=table), {"id": row}).get != (block, place):
+                        return False
+                    used += 1
+        return widths <= 1 and not astray and (not vec0 or used == count)
+    except (apsw.SQLError, TypeError):
+        return False
 
 
 def swap(fresh: str, path: str) -> None:
