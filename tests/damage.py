@@ -33,5 +33,4 @@ VECTOR_DAMAGE = {
 def spoil_vectors(path: Path, statement: str) -> None:
     connection = apsw.Connection(str(path))
     connection.execute(statement)
-
     connection.close()

@@ -78,7 +78,10 @@ def _needed(requirement: str) -> list[str]:
     name, extras = named.groups() if named else ("", None)
     if extras is None:
         return [name]
-    more = [other for other in metadata.requires(name) or () if _extra_of(other) in extras.split(",")]
+    try:
+        more = [other for other in metadata.requires(name) or () if _extra_of(other) in extras.split(",")]
+    except metadata.PackageNotFoundError:  # so its extras are not known
+        return [name]
     return [name, *(package for other in more for package in _needed(other))]
 
 
