@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from co_cli.notes.note import Note
     from co_cli.reports import Progress, SyncReport
     from co_cli.retrieval.explain import Explanation
-    from co_cli.saves import Forgotten, OnRelated, Saved, SaveKey
+    from co_cli.saves import Erased, Forgotten, OnRelated, Saved, SaveKey
     from co_cli.saving.lookup import Lookup
     from co_cli.saving.writer import VaultWriter
     from co_cli.searching.context import Context
@@ -265,6 +265,12 @@ class LocalKnowledgeBase:
     def forget(self, ref: str) -> Forgotten:
         """Move a note to the vault's trash."""
         return self.writer().forget(ref)
+
+    def erase(self, ref: str) -> Erased:
+        """Remove a note, its copies, and what the data folder has about it, for good."""
+        from co_cli.upkeep.erasing import erase_note  # slow to import
+
+        return erase_note(self.vault, ref)
 
     def restore(self, ref: str) -> Saved:
         """Move a forgotten note back from the trash."""

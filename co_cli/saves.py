@@ -133,6 +133,21 @@ class SaveKey:
 
 
 @dataclass(frozen=True, slots=True)
+class Erased:
+    """What was erased with a note."""
+
+    ref: str
+    files: int
+    """Its file and copies in the trash."""
+    rows: int
+    """Entries of its history, of the query log and of other logs."""
+    turns: int
+    """Of conversations."""
+    left: tuple[str, ...]
+    """Where it may still be, each with the command that removes it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Forgotten:
     """Where a forgotten note went."""
 

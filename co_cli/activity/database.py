@@ -102,17 +102,6 @@ class ActivityDatabase(Database):
                         write_spool(connection, name, stream.read())
                     patiently(os.unlink, file)
 
-    def shrink(self) -> None:
-        """Return free pages to the disk, so that nothing that was deleted is left in the file."""
-        connection = self.borrow()
-        try:
-            connection.execute("pragma incremental_vacuum").fetchall()
-            connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
-        except apsw.BusyError:
-            pass  # somebody is reading; the last one to close the file does the same
-        finally:
-            connection.close()
-
     def check(self, fix: bool = False) -> str | None:
         """What is wrong with the file; None if nothing is, or it does not exist. `fix` moves a damaged one aside."""
         if not os.path.exists(self.path):

@@ -17,6 +17,7 @@ from co_cli.cli.opening import (
     add_limit,
     add_no_sync,
     add_pairs,
+    confirm,
     filters_of,
     filters_text,
     find_note,
@@ -382,24 +383,53 @@ def _text(words: list[str]) -> str:
 
 def add_forget(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("ref", nargs="+", help="which notes, or their numbers in your last search")
+    parser.add_argument("--erase", action="store_true", help="delete them for good, with copies, history and logs")
+    parser.add_argument("-y", "--yes", action="store_true", help="with --erase: do not ask")
 
 
 def run_forget(options: argparse.Namespace) -> int:
     """
     The file moves to the vault's trash; `co note restore REF` restores it. If it
     superseded another note, that one is valid again: name both to forget both.
+    --erase deletes a note for good, also one in the trash: the file and its copies,
+    its history, logged searches and prompts about it, turns of conversations,
+    vectors, and what is left of deleted text in the databases and their backups.
+    It names what remains, such as git commits, with the command that removes it.
 
     examples:
       co forget memory:blue-pool-first
       co forget memory:door-code-2222 memory:door-code-1111
+      co forget --erase memory:door-code-2222
     """
+    if options.yes and not options.erase:
+        raise InvalidInputError("--yes is for --erase: without it, nothing is deleted")
     with open_anywhere(options) as kb:
+        if options.erase:
+            return _erase(options, kb)
         # if one is unknown, none is forgotten
         refs = dict.fromkeys(find_note(kb, ref).ref for ref in options.ref)
         gone = [kb.forget(ref) for ref in refs]
-    lines = [f"forgotten {note.ref}; `co note restore {shell_line(note.ref)}` restores it" for note in gone]
+    lines = [
+        f"forgotten {note.ref}; `co note restore {shell_line(note.ref)}` restores it, and "
+        f"`co forget --erase {shell_line(note.ref)}` deletes it for good"
+        for note in gone
+    ]
     for old in (old for note in gone for old in note.valid_again if old not in refs):
         lines.append(f"valid again: {old}, which it superseded; `co forget {shell_line(old)}` forgets it, too")
+    return print_result(options, gone, lines)
+
+
+def _erase(options: argparse.Namespace, kb: KnowledgeBase) -> int:
+    refs = [result_ref(kb.local, ref) for ref in options.ref]
+    if not confirm(options, f"Delete {', '.join(refs)} for good? Nothing restores it.", "--erase"):
+        return 1
+    gone = [kb.local.erase(ref) for ref in refs]
+    lines: list[str] = []
+    for note in gone:
+        counts = ((note.files, "file"), (note.rows, "log entry"), (note.turns, "turn of conversations"))
+        parts = ", ".join(count_of(number, noun) for number, noun in counts if number)
+        lines.append(f"erased {note.ref}: {parts}, and its words in the index")
+    lines += dict.fromkeys(f"left: {where}" for note in gone for where in note.left)
     return print_result(options, gone, lines)
 
 

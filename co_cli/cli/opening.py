@@ -266,12 +266,12 @@ def read_stdin(hint: str) -> str:
         raise InvalidInputError("stdin is not valid UTF-8: convert it, as with `iconv -f latin1 -t utf-8`") from None
 
 
-def confirm_clear(options: argparse.Namespace, question: str) -> bool:
-    """Ask before --clear deletes something, unless there is --yes."""
+def confirm(options: argparse.Namespace, question: str, flag: str = "--clear") -> bool:
+    """Ask before an option deletes something, unless there is --yes."""
     if options.yes:
         return True
     if not reads_terminal():
-        raise InvalidInputError("--clear asks before it deletes, and there is no terminal: add --yes")
+        raise InvalidInputError(f"{flag} asks before it deletes, and there is no terminal: add --yes")
     print(f"{question} [y/N] ", end="", flush=True)
     yes = sys.stdin.readline().strip().lower() in ("y", "yes")
     if not yes:

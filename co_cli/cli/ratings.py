@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from co_cli.activity.query_log import clear_log
 from co_cli.cli.opening import (
     add_limit,
-    confirm_clear,
+    confirm,
     find_note,
     open_knowledge_base,
     print_result,
@@ -81,7 +81,7 @@ def run_tune(options: argparse.Namespace) -> int:
     """
     with open_knowledge_base(options) as kb:
         if options.clear:
-            if not confirm_clear(options, "Delete every rating of answers in this vault? Notes stay."):
+            if not confirm(options, "Delete every rating of answers in this vault? Notes stay."):
                 return 1
             cleared = feedback.clear(kb.vault)
             line = f"deleted: {count_of(cleared, 'rating')}; searches use the default weights"
@@ -138,7 +138,7 @@ def run_stats(options: argparse.Namespace) -> int:
 
 
 def _clear(options: argparse.Namespace, kb: LocalKnowledgeBase) -> int:
-    if not confirm_clear(options, "Delete what was searched for in this vault? Notes and their history stay."):
+    if not confirm(options, "Delete what was searched for in this vault? Notes and their history stay."):
         return 1
     database = kb.activity.written()
     with database.writing() as connection:

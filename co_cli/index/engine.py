@@ -225,6 +225,10 @@ class WriteTransaction(ReadTransaction, Protocol):
         """Keep vectors of texts by their hashes, and mark those that were used again. Old entries may be evicted."""
         ...
 
+    def drop_unused_cached(self) -> None:
+        """Forget the cached vectors of texts that no passage has now."""
+        ...
+
 
 class Engine(Protocol):
     """One store, shared by threads and processes. It is derived: a store that is damaged is moved aside and rebuilt.
@@ -255,6 +259,10 @@ class Engine(Protocol):
 
     def compact(self) -> None:
         """Tidy up after many changes, in short transactions."""
+        ...
+
+    def erase(self) -> str | None:
+        """Leave nothing in the store of what was deleted. Returns where something may be left, and how it goes."""
         ...
 
     def unindexed(self) -> str | None:

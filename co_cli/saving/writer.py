@@ -70,8 +70,8 @@ class VaultWriter:
         superseded = [draft.supersedes] if isinstance(draft.supersedes, str) else list(draft.supersedes)
         if draft.tier is not None and draft.tier != tier_of(self._vault.settings):
             refs = [self._ref_in_tier(draft.tier, ref) for ref in superseded]
-            with _opened_tier(self._vault, draft.tier) as writer:
-                return _prefixed(writer.save(replace(draft, tier=None, supersedes=refs)), draft.tier)
+            with opened_tier(self._vault, draft.tier) as other:
+                return _prefixed(VaultWriter(other).save(replace(draft, tier=None, supersedes=refs)), draft.tier)
         self._require_room()
         new = NewNote(draft)
         self._require_size(new.content)
@@ -91,8 +91,8 @@ class VaultWriter:
         elsewhere = self.lookup.in_other_tier(ref)
         if elsewhere is not None:
             tier, ref = elsewhere
-            with _opened_tier(self._vault, tier) as writer:
-                return _prefixed(writer.update(ref, change), tier)
+            with opened_tier(self._vault, tier) as other:
+                return _prefixed(VaultWriter(other).update(ref, change), tier)
         if change.content is not None and not change.content.strip():
             raise InvalidInputError("the new text is empty: nothing was changed; `co forget` removes a note")
         require_readable(change.fields or {})
@@ -178,8 +178,8 @@ class VaultWriter:
         elsewhere = self.lookup.in_other_tier(ref)
         if elsewhere is not None:
             tier, ref = elsewhere
-            with _opened_tier(self._vault, tier) as writer:
-                gone = writer.forget(ref)
+            with opened_tier(self._vault, tier) as other:
+                gone = VaultWriter(other).forget(ref)
             valid = tuple(f"{tier}:{again}" for again in gone.valid_again)
             return replace(gone, ref=f"{tier}:{gone.ref}", valid_again=valid)
         note = self.lookup.open_own(ref, "forgotten")
@@ -206,8 +206,8 @@ class VaultWriter:
         """
         tier, _, rest = ref.partition(":")
         if any(origin.tier == tier for origin in self._vault.index.linked):
-            with _opened_tier(self._vault, tier) as writer:
-                return _prefixed(writer.restore(rest), tier)
+            with opened_tier(self._vault, tier) as other:
+                return _prefixed(VaultWriter(other).restore(rest), tier)
         with self.store.lock():
             kept, path = self.lookup.trashed_copy(ref)
             dropped = self.lookup.dropped_text(kept)
@@ -390,15 +390,15 @@ def _supersede(new: NewNote, related: Sequence[Related]) -> str:
 
 
 @contextlib.contextmanager
-def _opened_tier(vault: Vault, tier: str) -> Generator[VaultWriter]:
-    """Writes to the vault of another tier, by itself. Your own is created if it does not exist."""
+def opened_tier(vault: Vault, tier: str) -> Generator[Vault]:
+    """The vault of another tier, by itself. Your own is created if it does not exist."""
     place = place_of(vault.settings, tier)
     if tier == "user":
         make_folders(place, private=True)
     settings = vault.settings_of(place)
     other = open_vault(replace(settings, set_by={**settings.set_by, "vault": tier}), vault.opening)
     try:
-        yield VaultWriter(other)
+        yield other
     finally:
         other.close()
 

@@ -304,7 +304,8 @@ def test_forget_and_restore(co: Co, vault: Vault) -> None:
     vault.write("memories/oak.md", NOTE)
 
     gone = co("forget", "oak", "oak")
-    assert gone.out == "forgotten memory:oak; `co note restore memory:oak` restores it\n"
+    restores = "`co note restore memory:oak` restores it"
+    assert gone.out == f"forgotten memory:oak; {restores}, and `co forget --erase memory:oak` deletes it for good\n"
     assert co("search", "oaks", "--no-sync", "--backend", "fts5").code == 1
     assert co("list", "--trash").out.startswith("memory:oak  Oaks  forgotten today  (.trash/")
     [trashed] = co("list", "--trash", "--json").json

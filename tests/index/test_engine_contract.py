@@ -486,6 +486,11 @@ def test_a_vector_that_is_ready_is_stored_with_its_passage_and_the_others_wait(e
         assert [one.text for one in reader.waiting(vault, space, 10)[1]] == ["Ash\nAn ash."]
         assert reader.cached(FLOATS, [key]) == {key: vector}
     with engine.writing() as writer:
+        writer.cache(FLOATS, {b"of a text that is gone": vector})
+    engine.erase()
+    with engine.reading() as reader:
+        assert reader.cached(FLOATS, [key, b"of a text that is gone"]) == {key: vector}
+    with engine.writing() as writer:
         other = ReadyVectors(FLOATS._replace(model="other"), {key: vector})
         assert writer.put_files(vault, [elm], other) == 1, "vectors of another space are not used"
 

@@ -162,6 +162,7 @@ def test_commands_work_over_a_server(
     ref = co(*server, "remember", "Ashes are grey.", "--json").json["ref"]
     assert co(*server, "edit", ref, "--add-tag", "grey").code == 0
     assert "grey" in vault.read("memories/ashes-are-grey.md")
+    assert "where the vault is" in co(*server, "forget", "--erase", ref, "-y").err
     assert co(*server, "forget", ref).code == 0
     assert co(*server, "note", "restore", ref).code == 0
     ran = co(*server, "show", "oak", "--raw")

@@ -40,6 +40,8 @@ def test_a_save_on_one_server_is_read_on_another_at_once(team: Team) -> None:
     assert two.search("elms").hits[0].ref == saved.ref
     two.update(saved.ref, "Elms like light.", version=two.note(saved.ref).version)
     assert one.note(saved.ref).body.strip() == "Elms like light."
+    with pytest.raises(InvalidInputError, match="git filter-repo"):
+        one.erase(saved.ref)
     two.forget(saved.ref)
     assert [note.ref for note in one.notes()] == ["memory:oak"]
     assert one.restore(saved.ref).outcome == "restored"

@@ -303,6 +303,11 @@ class PostgresEngine:
             finally:
                 fetch(connection, "reset search_path")
 
+    def erase(self) -> str | None:
+        with self.writing() as writer:
+            writer.drop_unused_cached()
+        return f"PostgreSQL keeps deleted rows of {self.path} until `vacuumdb --full`, and in its own backups"
+
     def unindexed(self) -> str | None:
         with self._connection() as connection, as_owner(connection):
             tables = find_unindexed(connection, self._store(connection))

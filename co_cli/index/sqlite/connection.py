@@ -219,6 +219,18 @@ class Database:
         where = f"it is kept as {kept}" if kept else "it was moved aside"
         return IndexDamagedError(f"{self.path} was damaged ({why}): {where}, and the next try makes a new one")
 
+    def shrink(self) -> str | None:
+        """Write the file anew, so that nothing that was deleted is left in it. Returns what was in the way."""
+        connection = self.borrow()
+        try:
+            connection.execute("vacuum")
+            connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+        except apsw.BusyError:
+            return f"{self.path} is in use: deleted text is in it until every other program that uses it has ended"
+        finally:
+            connection.close()
+        return None
+
     def problem(self) -> str | None:
         """What is wrong with the file, all of which is read; None if nothing."""
         try:

@@ -171,12 +171,12 @@ def set_aside(path: str) -> str | None:
     return kept
 
 
-def remove_old_copies(path: str) -> None:
+def remove_old_copies(path: str, kept: int = KEPT) -> None:
     """Keep the newest few of the files that were moved aside. A readable database that is not ours is never removed."""
     headers = {copy: _header(copy) for copy in set_aside_before(path)}
     ours = [copy for copy, header in headers.items() if header.endswith(MARK)]
     nobodys = [copy for copy, header in headers.items() if copy not in ours and not IS_DATABASE.match(header)]
-    for older in (*ours[:-KEPT], *nobodys[:-1]):
+    for older in (*ours[: len(ours) - kept], *nobodys[: len(nobodys) - min(kept, 1)]):
         with contextlib.suppress(OSError):
             remove_database(older)
 

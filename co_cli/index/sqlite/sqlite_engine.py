@@ -14,7 +14,7 @@ from co_cli.index.engine import Engine, ReadTransaction, WriteTransaction
 from co_cli.index.sqlite import vectors as vector_tables
 from co_cli.index.sqlite import words as word_tables
 from co_cli.index.sqlite.connection import OLDEST_SQLITE, Database, fetch, vector_extension
-from co_cli.index.sqlite.database_files import inode_of
+from co_cli.index.sqlite.database_files import inode_of, remove_old_copies
 from co_cli.index.sqlite.resident import ResidentVectors
 from co_cli.index.sqlite.sqlite_statements import SqliteStatements
 from co_cli.index.sqlite.words import MERGE, words_table
@@ -109,6 +109,13 @@ class SqliteEngine:
                     connection.execute(MERGE.format(table=table))
         with self.database.writing() as connection:
             connection.execute("pragma incremental_vacuum").fetchall()
+
+    def erase(self) -> str | None:
+        with self.writing() as writer:
+            writer.drop_unused_cached()
+        self.compact()  # a segment of a word index keeps deleted words until it is merged
+        remove_old_copies(self.path, 0)
+        return self.database.shrink()
 
     def problem(self, discard: bool = False) -> str | None:
         inode = inode_of(self.path)

@@ -82,6 +82,9 @@ COUNT_USE = (
     "update spaces set hits = hits + %(hits)s, misses = misses + %(misses)s where id = %(space)s returning misses"
 )
 FORGET_CACHE = "delete from embedding_cache where space_id = %(space)s"
+CACHED = "select hash from embedding_cache"
+TEXTS = f"{TO_EMBED} from passages join docs on docs.id = passages.doc_id"
+DROP_CACHED = "delete from embedding_cache where hash {among} (%(hashes)s)"
 EVICT = """
 delete from embedding_cache where used <= (select used from embedding_cache order by used desc limit 1 offset %(most)s)
 """
@@ -203,6 +206,13 @@ def put_cached(
     tx: Tables, space: VectorSpace, fresh: Mapping[bytes, Vector | None], used: Collection[bytes] = ()
 ) -> None:
     _keep(tx, _add_space(tx, space), fresh, used)
+
+
+def drop_unused_cached(tx: Statements) -> None:
+    used = {text_hash(_to_embed(row).text) for row in tx.fetch(TEXTS)}
+    unused = {bytes(key) for (key,) in tx.fetch(CACHED)} - used
+    if unused:
+        tx.run(DROP_CACHED, {"hashes": sorted(unused)})
 
 
 def _keep(

@@ -40,3 +40,4 @@ class TableTransaction:
     reembed = spaces.reembed
     put_vectors = spaces.put_vectors
     cache = spaces.put_cached
+    drop_unused_cached = spaces.drop_unused_cached
