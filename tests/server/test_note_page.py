@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from tests.server.browser import PHONE, axe, inspect, until, wait_for
+from tests.server.browser import PHONE, axe, inspect, until, visit, wait_for
 from tests.server.conftest import Server
 
 REF = "article:people/who-does-what"
@@ -63,6 +63,18 @@ def test_a_note_is_read_with_its_links_its_pictures_and_its_history(page: Any, s
     until(page, "document.querySelector('.lit').textContent === 'Odalys Benn'")
     page.click("h3:has-text('Linked from') + ul a >> nth=0")
     until(page, "!location.pathname.endsWith('who-does-what')")
+
+
+def test_the_text_of_a_note_has_one_colour_whatever_was_opened_before(page: Any, server: Server) -> None:
+    colour = "getComputedStyle(document.querySelector('.prose p')).color"
+    page.wait_for_selector("input[type=search]")
+    visit(page, f"/note/{REF}")
+    page.wait_for_selector(".prose p")
+    after_home = page.evaluate(colour)
+
+    page.reload()
+    page.wait_for_selector(".prose p")
+    assert page.evaluate(colour) == after_home
 
 
 def test_a_note_is_read_from_hit_to_hit_with_its_outline_its_cards_and_an_older_version(

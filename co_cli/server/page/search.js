@@ -202,7 +202,7 @@ export async function open(main, { query, session, signal, go, toast, setKeys, o
 
   function verdict() {
     const { found, state } = asking;
-    if (state === "reading") return html`<span class="reading">${icon("article")}Reading the hits…</span>`;
+    if (state === "reading") return html`<span class="reading-hits">${icon("article")}Reading the hits…</span>`;
     if (!found || asking.error || noNotes()) return nothing;
     if (state !== "done") return html`<span class="soft">${count(found.hits.length, "note")}…</span>`;
     const sure = found.confidence === null ? "" : ` · ${Math.round(100 * found.confidence)} % sure`;
