@@ -10,7 +10,8 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 from html import escape, unescape
-from itertools import groupby, zip_longest
+from itertools import groupby, takewhile, zip_longest
+from time import thread_time
 from urllib.parse import quote
 from xml.etree.ElementTree import Element, tostring
 
@@ -34,8 +35,9 @@ FORMULA = re.compile(r"\$\$([^$]{1,2000})\$\$|\$(?![\s$])((?:\\.|[^$\\\n]){1,100
 """`$$…$$`, and `$…$` where no price is meant: no blanks inside the dollars, and no digit behind them."""
 LONGEST_FORMULA = 100
 """Lines of a formula between `$$`."""
-LONGEST_COLOURED = 20_000
-"""Characters of a code block that has colours."""
+LONGEST_COLOURED, COLOUR_SECONDS = 20_000, 0.5
+"""Characters of a code block that has colours, and the CPU time for all of a note: that of a block may grow with the
+square of its length."""
 ALIASES = {
     "abstract": "summary tldr",
     "danger": "error bug",
@@ -69,7 +71,7 @@ COLOURS = {
 
 
 def make_parser() -> MarkdownIt:
-    parser = MarkdownIt("commonmark", {"highlight": coloured}).enable(["table", "strikethrough"])
+    parser = MarkdownIt("commonmark").enable(["table", "strikethrough"])
     parser.use(footnote_plugin, inline=False, move_to_end=False)
     parser.inline.ruler.at("footnote_ref", _footnote)
     parser.inline.ruler.before("escape", "formula", _formula)
@@ -85,20 +87,31 @@ def make_parser() -> MarkdownIt:
     return parser
 
 
-def coloured(code: str, language: str, _: str = "") -> str:
-    """Code as HTML, with a class for each keyword, string, comment and so on; plain if its language is unknown."""
-    from pygments.lexers import get_lexer_by_name  # 30 ms  # pyright: ignore[reportUnknownVariableType]
-    from pygments.util import ClassNotFound
+class Colouring:
+    """Colours the code of one note, until the time for it is over."""
 
-    if not language or len(code) > LONGEST_COLOURED:
-        return escape(code)
-    try:
-        lexer = get_lexer_by_name(language, stripnl=False, ensurenl=False)
-    except ClassNotFound:
-        return escape(code)
-    pieces = groupby(lexer.get_tokens(code), lambda piece: _colour(str(piece[0])))
-    texts = ((colour, escape("".join(text for _, text in group))) for colour, group in pieces)
-    return "".join(f'<span class="code-{colour}">{text}</span>' if colour else text for colour, text in texts)
+    def __init__(self) -> None:
+        self._left = COLOUR_SECONDS
+
+    def __call__(self, code: str, language: str, _: str = "") -> str:
+        """Code as HTML, with a class for each keyword, string, comment and so on; plain if its language is unknown."""
+        from pygments.lexers import get_lexer_by_name  # 30 ms  # pyright: ignore[reportUnknownVariableType]
+        from pygments.util import ClassNotFound
+
+        if not language or len(code) > LONGEST_COLOURED or self._left <= 0:
+            return escape(code)
+        try:
+            lexer = get_lexer_by_name(language, stripnl=False, ensurenl=False)
+        except ClassNotFound:
+            return escape(code)
+        end = thread_time() + self._left
+        tokens = list(takewhile(lambda _: thread_time() < end, lexer.get_tokens(code)))
+        self._left = end - thread_time()
+        if self._left <= 0:
+            return escape(code)
+        pieces = groupby(tokens, lambda piece: _colour(str(piece[0])))
+        texts = ((colour, escape("".join(text for _, text in group))) for colour, group in pieces)
+        return "".join(f'<span class="code-{colour}">{text}</span>' if colour else text for colour, text in texts)
 
 
 @lru_cache(maxsize=500)

@@ -14,14 +14,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from html import escape
 from itertools import pairwise
+from typing import cast
 from urllib.parse import quote, unquote
 
 import nh3
 from markdown_it.token import Token
+from markdown_it.utils import OptionsDict, OptionsType
 
 from co_cli.notes.note import Note
 from co_cli.notes.refs import ENDINGS
-from co_cli.server.markdown_rules import COLOURS, make_parser
+from co_cli.server.markdown_rules import COLOURS, Colouring, make_parser
 from co_cli.values import INVISIBLE
 
 LONGEST, MOST_MARKS = 300_000, 20_000
@@ -145,7 +147,8 @@ def _markdown(body: str, first_line: int, links: Mapping[str, str | None]) -> st
             token.content = _unhidden(token.content)
         if token.children:
             token.children = list(_linked(token.children, links))
-    return PARSER.renderer.render(tokens, PARSER.options, {})
+    options = OptionsDict(cast("OptionsType", {**PARSER.options, "highlight": Colouring()}))
+    return PARSER.renderer.render(tokens, options, {})
 
 
 def _linked(tokens: Sequence[Token], links: Mapping[str, str | None]) -> Iterable[Token]:

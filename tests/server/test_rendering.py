@@ -212,6 +212,17 @@ def test_code_has_colours_and_keeps_its_text() -> None:
     assert Elements(html).text.count(code) == 3
 
 
+def test_code_after_the_time_for_one_note_has_no_colours() -> None:
+    short, slow = "```python\nreturn 1\n```\n\n", f"```perl\n{'m{' * 9_000}\n```\n\n"
+    started = process_time()
+    html = html_of(short + slow * 3 + short)
+
+    assert process_time() - started < 10, "half a second on an idle machine; without a limit, 20"
+    assert html.count("<span") == 2, "only the first block has colours: a keyword and a number"
+    assert Elements(html).text.count("m{" * 9_000) == 3
+    assert Elements(html).text.count("return 1") == 2
+
+
 def test_highlights_and_the_direction_of_each_block() -> None:
     html = html_of("==so *very*== a == b\n\n- c\n\n> d\n")
 
