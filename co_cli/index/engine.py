@@ -273,6 +273,10 @@ class Engine(Protocol):
         """Bytes on the disk."""
         ...
 
+    def revision(self) -> object:
+        """Another value after every commit of any process; ask for it before you read what should be kept with it."""
+        ...
+
     def problem(self, discard: bool = False) -> str | None:
         """What a full check of the store finds wrong; None if nothing. `discard` moves a damaged store aside."""
         ...

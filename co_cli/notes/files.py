@@ -217,6 +217,15 @@ def change_json(path: str, change: Callable[[dict[str, Any]], object]) -> None:
         replace(path, json.dumps(state, indent=1).encode(), private=True)
 
 
+def stamp_of(path: str) -> tuple[int, int, int] | None:
+    """Another value when a file was changed or replaced; None if it is not there."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns, found.st_size
+
+
 def sync_folder(folder: str) -> None:
     """Make names in this folder survive a power cut. Windows has no such call and needs none."""
     if os.name == "nt":

@@ -15,6 +15,7 @@ from co_cli.activity.database import FILE_NAME
 from co_cli.activity.events import SPOOL
 from co_cli.errors import IndexUnavailableError
 from co_cli.local import LocalKnowledgeBase
+from co_cli.notes.files import stamp_of
 from co_cli.notes.refs import source_ref
 from co_cli.searching.freshness import Batch, Notice, Watcher
 from co_cli.sources.origin import Origin
@@ -60,10 +61,10 @@ class Events:
     async def _follow_activity(self) -> None:
         """Tell pages that agents did something: what any process records goes through two small files."""
         files = [os.path.join(self._kb.settings.data_dir, name) for name in (SPOOL, f"{FILE_NAME}-wal", FILE_NAME)]
-        before = _stamps(files)
+        before = [*map(stamp_of, files)]
         while True:
             await asyncio.sleep(ACTIVITY_SECONDS)
-            now = _stamps(files) if self.listening else before
+            now = [*map(stamp_of, files)] if self.listening else before
             if now != before:
                 self.publish("activity", {})
             before = now
@@ -127,15 +128,3 @@ class Events:
     def _refs(self, origin: Origin, paths: Collection[str]) -> list[str]:
         known = {note.path: note.ref for note in self._kb.index.of(origin).notes.find("path", *paths)}
         return [known.get(path) or (f"{origin.label}/{path}" if origin.name else source_ref(path)) for path in paths]
-
-
-def _stamps(files: list[str]) -> list[tuple[int, int] | None]:
-    return [_stamp(file) for file in files]
-
-
-def _stamp(file: str) -> tuple[int, int] | None:
-    try:
-        found = os.stat(file)
-    except OSError:
-        return None
-    return found.st_mtime_ns, found.st_size

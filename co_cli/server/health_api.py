@@ -19,6 +19,7 @@ from co_cli.ranking import learned_weights
 from co_cli.retrieval.profiles import PROFILES
 from co_cli.searching.requests import Options, build_request, find
 from co_cli.server.jobs import Jobs, JobState, Report
+from co_cli.server.kept_answers import kept_until_changed
 from co_cli.server.routes import CALLER, route
 from co_cli.settings import BY_NAME, SETTINGS
 from co_cli.summaries import Status
@@ -130,6 +131,7 @@ _reader_named = cache(reader_named)
 
 
 @route("GET", "/health")
+@kept_until_changed(lambda kb: learned_weights(kb.vault.ranking))
 def show_health(kb: LocalKnowledgeBase) -> Health:
     """Show the state of the sources, the index and the settings."""
     sources = kb.sources.states()

@@ -17,6 +17,7 @@ from co_cli.index.tokens import is_stop_word
 from co_cli.local import LocalKnowledgeBase
 from co_cli.notes.files import change_json, read_json
 from co_cli.server.jobs import Jobs, Progress, Report
+from co_cli.server.kept_answers import kept_until_changed
 from co_cli.server.layout import Matrix, arrange, centres, group_of
 from co_cli.server.routes import route
 from co_cli.values import moment_text
@@ -66,7 +67,15 @@ class NoteMap(NamedTuple):
 _jobs: Jobs[None] = Jobs()
 
 
+def _layout(kb: LocalKnowledgeBase) -> object:
+    """How far the layout is, in tenths: the page does not need to be answered anew for each step."""
+    job = _jobs.last(kb)
+    progress = job and job.state.progress
+    return job and (job.state._replace(progress=None), progress and 10 * progress.done // max(1, progress.total))
+
+
 @route("GET", "/map")
+@kept_until_changed(_layout)
 def show_map(kb: LocalKnowledgeBase) -> NoteMap:
     """Show the newest notes by meaning: where each one is in two dimensions."""
     with kb.engine.reading():

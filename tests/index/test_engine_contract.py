@@ -173,6 +173,20 @@ def embed_all(writer: WriteTransaction, vault: int, space: StoredSpace, vectors:
 # -- files and notes ---------------------------------------------------------------------------------------------------
 
 
+def test_every_process_sees_by_the_revision_whether_something_was_written(open_engine: Open) -> None:
+    engine, other = open_engine(), open_engine()
+    vault = oaks(engine, "holm")
+    before = other.revision()
+    with engine.reading() as reader:
+        assert counted(reader, vault) == (1, 1)
+    assert other.revision() == before
+
+    put(engine, file("memories/holm.md", "The holm is an elm."))
+    changed = other.revision()
+    assert changed != before
+    assert engine.revision() == other.revision() == changed
+
+
 def test_files_are_put_replaced_and_dropped(engine: Engine) -> None:
     vault = put(
         engine,

@@ -82,6 +82,17 @@ def test_sources_say_how_fresh_they_are(api: TestClient, sample: KnowledgeBase, 
     assert health["status"]["notes"]["memory"] == rows["memory"]["notes"]
 
 
+def test_the_state_is_computed_once_until_the_index_changes(api: TestClient, sample: KnowledgeBase) -> None:
+    """Nothing watches the files here; a server notices a change and updates the index."""
+    first = api.get("/api/v1/health")
+    (Path(sample.root) / "memories" / "new.md").write_text("A new note.\n")
+    assert api.get("/api/v1/health").content == first.content
+
+    sample.sync()
+    after = ask(api, "GET", "/health")["status"]["notes"]["memory"]
+    assert after == first.json()["status"]["notes"]["memory"] + 1
+
+
 def test_a_setting_says_where_it_comes_from(
     sample: KnowledgeBase, api: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:

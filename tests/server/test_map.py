@@ -68,6 +68,11 @@ def test_places_are_computed_once_and_again_when_notes_change(sample: KnowledgeB
     kept = Path(sample.settings.data_dir, "map.json").read_text("utf-8")
     assert not any(note["ref"].partition(":")[2] in kept for note in placed)  # a forgotten note leaves no name there
 
+    placed_at = Path(sample.settings.data_dir, "map.json")
+    placed_at.rename(placed_at.with_suffix(".away"))
+    assert not api.get("/api/v1/map").json()["working"], "it is the same answer as long as no note changes"
+    placed_at.with_suffix(".away").rename(placed_at)
+
     saved = sample.remember("The lighthouse keeper has a spare key for the boat shed.")
     between = api.get("/api/v1/map").json()
     assert between["working"]

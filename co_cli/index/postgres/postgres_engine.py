@@ -89,6 +89,7 @@ insert into co_cli.stores (version, store) values (%(version)s, %(store)s)
 on conflict (version) do update set store = excluded.store
 """
 FORGET_STORE = "delete from co_cli.stores where version = %(version)s and store = %(store)s"
+SNAPSHOT = "select pg_current_snapshot()::text"
 UNUSED = """
 select nspname from pg_namespace
 where starts_with(nspname, 'co_store_') and nspname not in (select store from co_cli.stores)
@@ -316,6 +317,11 @@ class PostgresEngine:
     def size(self) -> int:
         with self._connection() as connection:
             return int(fetch(connection, SIZE, {"store": self._store(connection)})[0][0])
+
+    def revision(self) -> object:
+        with self.reading() as reader:
+            assert isinstance(reader, PostgresTransaction)
+            return fetch(reader.connection, SNAPSHOT)
 
     def problem(self, discard: bool = False) -> str | None:
         try:

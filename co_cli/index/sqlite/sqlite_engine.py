@@ -20,6 +20,7 @@ from co_cli.index.sqlite.sqlite_statements import SqliteStatements
 from co_cli.index.sqlite.words import MERGE, words_table
 from co_cli.index.tables.note_rows import find_miscounts
 from co_cli.index.tables.transaction import TableTransaction
+from co_cli.notes.files import stamp_of
 
 
 class SqliteTransaction(SqliteStatements, TableTransaction):
@@ -98,6 +99,9 @@ class SqliteEngine:
 
     def size(self) -> int:
         return os.path.getsize(self.path)
+
+    def revision(self) -> object:
+        return [stamp_of(f"{self.path}{part}") for part in ("", "-wal")]
 
     def compact(self) -> None:
         """Merge the word indexes' segments and return free pages to the disk."""
