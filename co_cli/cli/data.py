@@ -78,7 +78,7 @@ def run_import(options: argparse.Namespace) -> int:
 
         def stage(verb: str) -> ProgressBar:
             bars.close()  # the bar of the previous stage
-            return bars.enter_context(ProgressBar(verb))
+            return bars.enter_context(ProgressBar(verb, unit="files" if verb == "indexing" else "bytes"))
 
         receipts = import_export(kb.vault, request, stage)
     failed = [receipt for receipt in receipts if receipt.outcome == "failed"]
@@ -179,7 +179,7 @@ def run_export(options: argparse.Namespace) -> int:
             print("No notes to export.", file=sys.stderr)
             return 1
         sys.stdout.flush()
-        with ProgressBar("exporting") as bar:
+        with ProgressBar("exporting", unit="notes") as bar:
             report = export_notes(kb.vault, notes, options.to, options.format, bar)
     for failure in report.failures:
         print(printable(f"co: {failure}"), file=sys.stderr)

@@ -271,7 +271,10 @@ def size_of(count: int) -> str:
 
 
 class ProgressBar:
-    """A bar on stderr for much work, or work that takes over 0.4 s, if stderr is a terminal that can erase it."""
+    """A bar on stderr for much work, or work that takes over 0.4 s, if stderr is a terminal that can erase it.
+
+    Elsewhere a line every ten seconds: a log or an agent shows that something goes on, and short work says nothing.
+    """
 
     def __init__(self, verb: str, stream: TextIO | None = None, unit: str = "") -> None:
         """`unit` is what is counted, such as `files`."""
@@ -292,17 +295,18 @@ class ProgressBar:
         now = time.monotonic()
         if total != self.total:  # another stage, with another speed
             self.started, self.total = self.shown if not self.total else now, total
-        if not self.visible or (self.drawn and now - self.shown < 0.1):
+        if now - self.shown < ((0.1 if self.drawn else 0.0) if self.visible else 10.0):
             return
         if now - self.started < 0.4 and (done or total < LONG_WORK):
             return
-        self.shown, self.drawn = now, True
+        self.shown, self.drawn = now, self.visible
         rate = done / max(now - self.started, 0.001)
         left = f", {(total - done) / rate:,.0f} s left" if rate else ""
         filled = 24 * done // max(total, 1)
         counted = f"{done:,} of {total:,} {unit}".rstrip()
-        text = f"[{'#' * filled}{'.' * (24 - filled)}] {self.verb} {counted}{left}"
-        self.stream.write(f"\r\x1b[K{text[: terminal_width()]}")
+        text = f"{self.verb} {counted}{left}"
+        bar = f"[{'#' * filled}{'.' * (24 - filled)}] {text}"
+        self.stream.write(f"\r\x1b[K{bar[: terminal_width()]}" if self.visible else f"{text}\n")
         self.stream.flush()
 
     def __enter__(self) -> Self:

@@ -2,8 +2,8 @@
 
 `imported_from` and `import_id` identify an item in the next import. `import_hash` has the hashes of the item, of the
 text that was written, and of each field: they tell what changed in the export, and what the person changed here. An
-update replaces the text and the fields that changed only in the export. The first pass makes the same decisions and
-writes nothing: it is the dry run, and it finds every conflict before a file is touched.
+update replaces the text and the fields that changed only in the export. A dry run makes the same decisions and writes
+nothing; `on_conflict="error"` begins with one, to find every conflict before a file is touched.
 """
 
 from __future__ import annotations
@@ -71,9 +71,12 @@ def import_export(
         os.makedirs(data_dir, exist_ok=True)
         with locked(os.path.join(data_dir, "import.lock")):  # a second import sees what the first one wrote
             sync_origin(vault, vault.index.origin, stages and stages("indexing"), EMBEDDING_SECONDS)
-            receipts = _run(vault, request._replace(write=False), stages and stages("reading"))
-            if request.write and any(receipt.outcome in WRITTEN for receipt in receipts):
-                receipts = _run(vault, request, stages and stages("writing"))
+            if not request.write or request.on_conflict == "error":
+                receipts = _run(vault, request._replace(write=False), stages and stages("reading"))
+                if not request.write:
+                    return receipts
+            receipts = _run(vault, request, stages and stages("importing"))
+            if any(receipt.outcome in WRITTEN for receipt in receipts):
                 sync_origin(vault, vault.index.origin, stages and stages("indexing"), EMBEDDING_SECONDS)
             return receipts
     except OSError as error:
@@ -89,12 +92,17 @@ def _run(vault: Vault, request: ImportRequest, progress: Progress | None) -> lis
     receipts: list[ImportReceipt] = []
     for path in request.paths:
         before = len(receipts)
-        with contextlib.closing(reader.read(path)) as parts:
-            for part in parts:
-                receipts += [importer.put(part.item)] if part.item else []
-                receipts += [part.receipt] if part.receipt else []
-                if progress:
-                    progress(part.done, part.size)
+        try:
+            with contextlib.closing(reader.read(path)) as parts:
+                for part in parts:
+                    receipts += [importer.put(part.item)] if part.item else []
+                    receipts += [part.receipt] if part.receipt else []
+                    if progress:
+                        progress(part.done, part.size)
+        except InvalidInputError as error:  # the export is refused as a whole
+            if not receipts:
+                raise
+            receipts.append(failed(path, str(error)))
         if len(receipts) == before:
             receipts.append(failed(path, f"there is nothing in it that `co data import {request.origin}` can read"))
     return receipts

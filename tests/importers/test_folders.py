@@ -8,9 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from co_cli.importers.note_importer import ImportRequest, import_export
+from co_cli.knowledge_base import KnowledgeBase
+from co_cli.reports import Progress
 from tests.command import Co
 from tests.importers.conftest import ImportData
-from tests.importers.exports import write_files
+from tests.importers.exports import write_files, write_zip
 from tests.vault import Vault
 
 FRONT = "aliases: [Home]  # mine\ntags: [Boats/Sail]\n"
@@ -146,3 +149,26 @@ def test_changed_frontmatter_is_taken_over_unless_i_changed_mine(
     assert ("status: mine" in text, "tags: [mine]" in text, "level: 2" in text) == (True, True, True)
     assert "rating" not in text
     assert imported("status: new\nlevel: 2") == ("unchanged", "")
+
+
+def test_a_zip_is_written_while_it_is_read(kb: KnowledgeBase, vault: Vault, tmp_path: Path) -> None:
+    path = write_zip(tmp_path / "Brain.zip", {f"{name}.md": f"About {name}." for name in ("Oak", "Pear", "Yew")})
+    written: dict[str, list[int]] = {}
+
+    def count_notes(verb: str) -> Progress:
+        counts = written.setdefault(verb, [])
+        return lambda done, total: counts.append(len(vault.notes()))
+
+    import_export(kb.vault, ImportRequest("obsidian", [path], write=True), count_notes)
+
+    assert written["importing"] == [1, 2, 3]
+    assert "reading" not in written
+
+
+def test_a_second_export_that_is_refused_costs_only_itself(co: Co, vault: Vault, tmp_path: Path) -> None:
+    path = write_zip(tmp_path / "Brain.zip", {"Oak.md": "Oaks live long."})
+
+    ran = co("data", "import", "obsidian", path, str(tmp_path / "gone.zip"), "--yes")
+
+    assert (ran.code, vault.notes()) == (2, ["articles/Brain/Oak.md"])
+    assert "gone.zip does not exist" in ran.err
