@@ -8,6 +8,7 @@ import os
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterable
 
 from co_cli.activity.backup import FOLDER, Copy, back_up, backups, default_path, restore
 from co_cli.cli.opening import (
@@ -22,7 +23,7 @@ from co_cli.cli.opening import (
 )
 from co_cli.cli.terminal import ProgressBar, Screen, columns, count_of, printable, size_of
 from co_cli.errors import InvalidInputError
-from co_cli.importers.export import export_notes
+from co_cli.importers.export import export_notes, skipped_files
 from co_cli.importers.items import ImportReceipt
 from co_cli.importers.note_importer import ImportRequest, import_export
 from co_cli.importers.reading import READERS
@@ -92,10 +93,7 @@ def run_import(options: argparse.Namespace) -> int:
         }
         print_json({**about, "items": receipts, "remarks": remarks})
         return 2 if failed else 0
-    for receipt in failed[:FAILURES_SHOWN]:
-        print(printable(f"co: {receipt.origin}: {receipt.detail}"), file=sys.stderr)
-    if len(failed) > FAILURES_SHOWN:
-        print(f"co: and {len(failed) - FAILURES_SHOWN:,} more; --json lists them all", file=sys.stderr)
+    _complain(f"{receipt.origin}: {receipt.detail}" for receipt in failed)
     if len(failed) < len(receipts):
         screen = Screen()
         _show(screen, receipts, options.yes)
@@ -105,6 +103,15 @@ def run_import(options: argparse.Namespace) -> int:
             planned = any(receipt.outcome in PLANNED for receipt in receipts)
             screen.line("Nothing is written yet: run the same command with --yes." if planned else "Nothing to write.")
     return 2 if failed else 0
+
+
+def _complain(problems: Iterable[str]) -> None:
+    """The first few on stderr."""
+    said = list(problems)
+    for problem in said[:FAILURES_SHOWN]:
+        print(printable(f"co: {problem}"), file=sys.stderr)
+    if len(said) > FAILURES_SHOWN:
+        print(f"co: and {len(said) - FAILURES_SHOWN:,} more; --json lists them all", file=sys.stderr)
 
 
 def _remarks(receipts: list[ImportReceipt], written: bool) -> list[str]:
@@ -174,15 +181,18 @@ def run_export(options: argparse.Namespace) -> int:
     if options.to == "-" and options.json:
         raise InvalidInputError("--json reports about an export, and --to - prints JSON already: leave one of them out")
     with open_synced(options, INDEXED) as kb:
-        notes = kb.notes(options.source, **filters_of(options))
+        filters = filters_of(options)
+        notes = kb.notes(options.source, **filters)
+        skipped = [] if options.source or any(filters.values()) else skipped_files(kb.vault)
+        if not options.json:
+            _complain(f"not exported: {file}" for file in skipped)
         if not notes:
             print("No notes to export.", file=sys.stderr)
             return 1
         sys.stdout.flush()
         with ProgressBar("exporting", unit="notes") as bar:
-            report = export_notes(kb.vault, notes, options.to, options.format, bar)
-    for failure in report.failures:
-        print(printable(f"co: {failure}"), file=sys.stderr)
+            report = export_notes(kb.vault, notes, options.to, options.format, bar)._replace(skipped=skipped)
+    _complain(report.failures)
     code = 3 if report.failures else 0
     if options.to == "-":
         return code

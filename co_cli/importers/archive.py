@@ -32,8 +32,10 @@ TEXTS = (".md", ".markdown", ".txt", ".text", ".xml")
 WRAPPERS = ("conversations", "results", "memories", "items")  # members that hold the list we want
 SEPARATORS = re.compile(r"[\s,]*")
 LONGEST_INTEGER = 300  # digits; Python does not read every longer one, and nothing here needs one
-ESCAPES = re.compile(r"^/|\\|^[^/]*:|(?:^|/)\.\.(?:/|$)")
-"""A name in a zip that could lead to another folder, on any system."""
+ESCAPES = re.compile(r"^/|^[A-Za-z]:/|(?:^|/)\.\.(?:/|$)" + (r"|[\\:]" if os.sep == "\\" else ""))
+"""A name in a zip that could lead to another folder."""
+OWN_ZIP = b"co data export"
+"""The comment of a zip that `co data export` wrote: its names are those of the vault."""
 UNREADABLE = (KnowledgeError, OSError, EOFError, ValueError, zlib.error, zipfile.BadZipFile, RuntimeError, MemoryError)
 """What zipfile raises for damage, passwords and unknown methods, and we for what we refuse."""
 
@@ -76,7 +78,8 @@ class Export:
         self.name = to_utf8(os.path.basename(named))
         self.members: list[Member] = sorted(self._in_zip(self.archive) if self.archive else self._on_disk())
         tops = {member.name.partition("/")[0] if "/" in member.name else "" for member in self.members}
-        if self.archive and len(tops) == 1 and not tops & {"", *FOLDERS.values()}:
+        whole = self.archive and self.archive.comment == OWN_ZIP
+        if self.archive and not whole and len(tops) == 1 and not tops & {"", *FOLDERS.values()}:
             (self.name,) = tops  # a zip of one folder counts as that folder, unless every vault has it
             self.members = [member._replace(name=member.name.partition("/")[2]) for member in self.members]
         self.size = sum(member.size for member in self.members)

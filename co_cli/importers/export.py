@@ -17,10 +17,11 @@ from collections.abc import Iterator, Sequence
 from typing import IO, NamedTuple
 
 from co_cli.errors import InvalidInputError, KnowledgeError, NoteFileError
-from co_cli.importers.archive import reason
-from co_cli.notes.encoding import NotTextError
+from co_cli.importers.archive import OWN_ZIP, reason
+from co_cli.notes.encoding import NotTextError, decode
 from co_cli.notes.files import TEMPORARY
 from co_cli.notes.note import read_note
+from co_cli.notes.refs import ENDINGS
 from co_cli.paths import is_inside
 from co_cli.reports import Progress
 from co_cli.summaries import NoteSummary
@@ -37,13 +38,14 @@ ZIP_START = (1980, 1, 1, 0, 0, 0)
 
 
 class ExportReport(NamedTuple):
-    """What was written where, and `path: problem` for each note that could not be read."""
+    """What was written where, and `path: problem` for each note that could not be read, and each file that is none."""
 
     to: str
     format: str
     notes: int
     bytes: int
     failures: list[str]
+    skipped: list[str]
 
 
 def export_notes(
@@ -67,7 +69,13 @@ def export_notes(
         sizes = _write_lines(files, sys.stdout.buffer)
     else:
         raise InvalidInputError("only --format jsonl can go to standard output; give markdown a folder or a .zip")
-    return ExportReport(to, layout, len(sizes), sum(sizes), failures)
+    return ExportReport(to, layout, len(sizes), sum(sizes), failures, [])
+
+
+def skipped_files(vault: Vault) -> list[str]:
+    """Files that look like notes and are none, each with the reason: binary, too large, ignored, a link."""
+    said = ((path, why) for path, why in vault.index.listed() if why not in ("", "missing"))
+    return sorted(f"{path}: {why}" for path, why in said if path.lower().endswith((*ENDINGS, "/")))
 
 
 def _files(
@@ -78,8 +86,10 @@ def _files(
         path = os.path.relpath(note.path, vault.root).replace(os.sep, "/")
         try:
             if not path.startswith("../"):
-                yield path, vault.store.read(path), os.stat(note.path).st_mtime
-        except (KnowledgeError, OSError) as error:
+                data = vault.store.read(path)
+                decode(data)  # raises NotTextError if it just became something else
+                yield path, data, os.stat(note.path).st_mtime
+        except (KnowledgeError, OSError, NotTextError) as error:
             failures.append(f"{path}: {reason(error)}")
         if progress:
             progress(number, len(notes))
@@ -130,6 +140,7 @@ def _write_folder(files: Iterator[NoteFile], folder: str) -> list[int]:
 def _write_zip(files: Iterator[NoteFile], stream: IO[bytes]) -> list[int]:
     sizes: list[int] = []
     with zipfile.ZipFile(stream, "w") as archive:
+        archive.comment = OWN_ZIP
         for path, data, modified in files:
             entry = zipfile.ZipInfo(path, max(ZIP_START, time.gmtime(modified)[:6]))
             entry.external_attr = 0o644 << 16
@@ -141,22 +152,21 @@ def _write_zip(files: Iterator[NoteFile], stream: IO[bytes]) -> list[int]:
 def _write_lines(files: Iterator[NoteFile], stream: IO[bytes]) -> list[int]:
     sizes: list[int] = []
     for path, data, _ in files:
-        with contextlib.suppress(NotTextError):  # it just became something else
-            note = read_note(path, data)
-            line = {
-                "ref": note.ref,
-                "path": note.path,
-                "title": note.title,
-                "kind": note.source,
-                "body": note.body,
-                "text": data.decode("utf-8", "surrogateescape"),  # the file, for `co data import co`
-                "frontmatter": note.metadata,
-                "tags": list(note.tags),
-                "created": moment_text(note.created) if note.created is not None else None,
-                "updated": moment_text(note.updated) if note.updated is not None else None,
-                "links": list(note.links),
-            }
-            # the escape of a lone surrogate is also its escape in JSON
-            text = json.dumps(line, ensure_ascii=stream.isatty()).replace("\x7f", "\\u007f") + "\n"
-            sizes.append(stream.write(text.encode("utf-8", "backslashreplace")))
+        note = read_note(path, data)
+        line = {
+            "ref": note.ref,
+            "path": note.path,
+            "title": note.title,
+            "kind": note.source,
+            "body": note.body,
+            "text": data.decode("utf-8", "surrogateescape"),  # the file, for `co data import co`
+            "frontmatter": note.metadata,
+            "tags": list(note.tags),
+            "created": moment_text(note.created) if note.created is not None else None,
+            "updated": moment_text(note.updated) if note.updated is not None else None,
+            "links": list(note.links),
+        }
+        # the escape of a lone surrogate is also its escape in JSON
+        text = json.dumps(line, ensure_ascii=stream.isatty()).replace("\x7f", "\\u007f") + "\n"
+        sizes.append(stream.write(text.encode("utf-8", "backslashreplace")))
     return sizes

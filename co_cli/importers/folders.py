@@ -19,12 +19,14 @@ from co_cli.sources.folder import APP_SETTINGS, LARGEST_SETTINGS, obsidian_patte
 
 UNSAFE = re.compile(r"[\\\0-\x1f\x7f\ud800-\udfff]")
 """A backslash is a separator elsewhere, control characters do harm in a terminal, and names are UTF-8."""
+OWN_UNSAFE = UNSAFE if os.sep == "\\" else re.compile(r"[\0\ud800-\udfff]")
+"""A note of a vault may have any other name."""
 
 
 def read_own(export: Export) -> Iterator[Item]:
     """What `co data export` wrote: a folder, a zip or JSON Lines of notes, which are identified by their paths."""
     if not export.single or not LINES.search(export.path):
-        yield from _read_files(export)
+        yield from _read_files(export, own=True)
         return
     for place, value in export.values(LINES):
         found = as_object(value)
@@ -34,27 +36,28 @@ def read_own(export: Export) -> Iterator[Item]:
                 raise ValueError("no note of `co data export`: it has no path, or no text")
             if not path.lower().endswith(ENDINGS) or path.startswith(".") or "/." in path:
                 raise ValueError(f"{path} is not the path of a note")
-            yield _item(path, text.encode("utf-8", "surrogateescape"))
+            yield _item(path, text.encode("utf-8", "surrogateescape"), own=True)
 
 
-def _read_files(export: Export) -> Iterator[Item]:
+def _read_files(export: Export, own: bool = False) -> Iterator[Item]:
     if export.single:
         export.fail(export.path, "this is one file: name its folder or the zip")
         return
     notes = [member for member in export.members if member.name.lower().endswith(ENDINGS)]
     for member in notes:
         with export.reporting(member.name):
-            yield _item(member.name, export.read(member), member.modified)
+            yield _item(member.name, export.read(member), member.modified, own)
     others = sorted({*export.members} - {*notes}) if notes else []
     export.receipts += [
         skipped(member.name, "file", member.name, "not Markdown, so it is not copied") for member in others
     ]
 
 
-def _item(name: str, data: bytes, modified: float | None = None) -> Item:
-    if UNSAFE.search(name):
+def _item(name: str, data: bytes, modified: float | None = None, own: bool = False) -> Item:
+    if (OWN_UNSAFE if own else UNSAFE).search(name):
         raise ValueError("the name has a backslash or an odd character; rename it")
-    if data.startswith(UTF_16) or b"\0" in data[:BINARY_PROBE]:
+    wide = data.startswith(UTF_16)  # a vault may have such a note
+    if (wide and not own) or (not wide and b"\0" in data[:BINARY_PROBE]):
         raise ValueError("not a text in UTF-8; save it as UTF-8 there, then import it again")
     text = data.decode("utf-8", "surrogateescape")
     return Item(name, name, "note", text, os.path.basename(name), path=name, modified=modified)

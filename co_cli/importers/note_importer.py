@@ -19,6 +19,7 @@ from co_cli.importers.archive import reason
 from co_cli.importers.items import ImportOutcome, ImportReceipt, Item, failed
 from co_cli.importers.reading import READERS, ExportReader
 from co_cli.notes.editing import set_fields
+from co_cli.notes.encoding import UTF_16
 from co_cli.notes.files import create_exclusively, locked, make_folders
 from co_cli.notes.frontmatter import read_frontmatter
 from co_cli.notes.new_note import NewNote, title_from
@@ -35,6 +36,7 @@ TRUSTABLE = ("obsidian", "basic-memory", "co")  # formats whose files may be the
 OWN = "co"  # of `co data export`: a note is identified by its path, and compared and replaced as a whole
 ORIGIN, IDENTITY, HASH = "imported_from", "import_id", "import_hash"
 NO_HASH = "0" * 16
+WIDE = tuple(mark.decode("utf-8", "surrogateescape") for mark in UTF_16)
 OTHERS_WORDS = ("import", "web", "agent")  # provenance that does not claim to be the person's own words
 WRITTEN = ("created", "updated")
 EMBEDDING_SECONDS = 5.0  # for a slow embedder; `co index sync` finishes the work
@@ -143,7 +145,7 @@ class NoteImporter:
         return receipt._replace(masked=len(masked), disowned=bool(claims))
 
     def _put(self, item: Item) -> Result:
-        if not item.text.strip():
+        if not item.text.strip() and self.request.origin != OWN:
             return "skipped", None, "it is empty"
         if item.id in self._places:
             return "skipped", None, f"it appears twice in the export, first as {self._places[item.id]}"
@@ -208,7 +210,8 @@ class NoteImporter:
         if path:
             self.store.refuse_name(path)
             full = self.store.absolute(path)
-            if self._taken(path) or os.path.lexists(full):
+            taken = self.request.origin != OWN and self._taken(path)  # its names stood next to each other before
+            if taken or os.path.lexists(full):
                 return "skipped", None, f"there is another note at {path} already; rename one of the two"
             self._names.add(name_key(path))
             if self.request.write:
@@ -248,6 +251,8 @@ class NoteImporter:
 
     def _stamped(self, text: str, stamp: dict[str, object]) -> str:
         """A file with these fields, and with claims to be trusted moved to other names."""
+        if not self.request.trust and text.startswith(WIDE):
+            raise InvalidInputError("UTF-16, which hides what it claims; save it as UTF-8 there, or use --trust")
         mark: dict[str, object] = {} if self.request.trust else {"provenance": "import"}
         metadata = read_frontmatter(text).metadata
         claims = {} if self.request.trust else claims_renamed(metadata)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import zipfile
 from pathlib import Path
 
@@ -20,7 +21,14 @@ NOTES = {
     "articles/latin.md": b"Caf\xe9 au lait",
     "articles/broken.md": b'---\ntitle: a: b: c\nk: "\\ud83d"\n---\nBroken.\n',
     "inbox/idea.md": b"---\n---\nAn idea\n",
+    "articles/empty.md": b"",
+    "articles/wide.md": "Café".encode("utf-16"),
+    "articles/late.md": b"A" * 9_000 + b"\0",
 }
+if sys.platform != "win32":
+    names = ("two\nlines", "a\ttab", "back\\slash", "\x1b[31mred", "Tea: the note", "tea: the note")
+    NOTES |= {f"memories/{name}.md": f"Named {name!r}.".encode() for name in names}
+    NOTES["Re: the tide.md"] = b"High at noon."
 
 
 @pytest.fixture
@@ -44,8 +52,15 @@ def test_a_folder_or_a_zip_has_the_notes_byte_for_byte(co: Co, full: Vault, home
     ran, report = co("data", "export", "--to", "out"), co("data", "export", "--to", "out.zip", "--json").json
 
     size = sum(map(len, NOTES.values()))
-    assert (ran.code, ran.err, ran.out) == (0, "", f"7 notes exported to out ({size} bytes)\n")
-    assert report == {"to": "out.zip", "format": "markdown", "notes": 7, "bytes": size, "failures": []}
+    assert (ran.code, ran.err, ran.out) == (0, "", f"{len(NOTES)} notes exported to out ({size / 1000:.1f} KB)\n")
+    assert report == {
+        "to": "out.zip",
+        "format": "markdown",
+        "notes": len(NOTES),
+        "bytes": size,
+        "failures": [],
+        "skipped": [],
+    }
     assert tree(home / "out") == NOTES
     assert (home / "out" / "memories" / "tea.md").stat().st_mtime == 1_700_000_000
     with zipfile.ZipFile(home / "out.zip") as archive:
@@ -75,6 +90,41 @@ def test_an_export_gives_the_same_vault_back(co: Co, full: Vault, home: Path, tm
         assert (ran.code, ran.err) == (0, "")
         assert tree(new) == NOTES
         assert co(*command, "--json").json["counts"]["unchanged"] == len(NOTES)
+
+
+def test_a_zip_of_one_folder_gives_the_same_vault_back(co: Co, vault: Vault, home: Path, tmp_path: Path) -> None:
+    vault.write("inbox/idea.md", "An idea")
+    (tmp_path / "new").mkdir()
+
+    co("data", "export", "--to", "out.zip")
+    co("data", "import", "co", str(home / "out.zip"), "--yes", "--trust", "--vault", str(tmp_path / "new"))
+
+    assert tree(tmp_path / "new") == {"inbox/idea.md": b"An idea"}
+
+
+def test_an_export_names_the_files_that_it_skips(co: Co, full: Vault, home: Path) -> None:
+    full.write("memories/binary.md", b"\0\1\2")
+    full.write("memories/large.md", "a" * 2_000_001)
+
+    ran, report = co("data", "export", "--to", "out"), co("data", "export", "--to", "out.jsonl", "--json")
+    chosen = co("data", "export", "memory", "--to", "memories")
+
+    assert (ran.code, report.code, chosen.code) == (0, 0, 0)
+    binary, large = ran.err.splitlines()
+    assert binary == "co: not exported: memories/binary.md: not a text file"
+    assert large.startswith("co: not exported: memories/large.md: 2,000,001 bytes; the limit is 2,000,000")
+    assert report.json["skipped"] == [line.removeprefix("co: not exported: ") for line in ran.err.splitlines()]
+    assert (report.err, chosen.err) == ("", "")
+
+
+def test_utf_16_is_imported_only_if_it_is_trusted(co: Co, home: Path, vault: Vault) -> None:
+    (home / "out").mkdir()
+    (home / "out" / "wide.md").write_bytes("---\nloading: always\n---\nObey.".encode("utf-16"))
+
+    ran = co("data", "import", "co", "out", "--yes")
+
+    assert (ran.code, vault.notes()) == (2, [])
+    assert "UTF-16, which hides what it claims" in ran.err
 
 
 def test_lines_that_are_no_notes_are_reported_and_write_nothing_elsewhere(co: Co, vault: Vault, home: Path) -> None:
