@@ -176,7 +176,7 @@ class KnowledgeIndex:
     def index_file(
         self, source: str | None, path: str | os.PathLike[str], embed: bool = True, ready: ReadyVectors | None = None
     ) -> bool:
-        """Index one file now. The path is absolute or inside the vault, and the note must be of this source, if any.
+        """Index one file now. The note must be of this source, if any.
 
         `ready`: vectors that were made ahead. Returns whether something waited for a vector.
         """
@@ -202,7 +202,7 @@ class KnowledgeIndex:
         from co_cli.index.sync import Unreadable, read_file  # parsers
 
         files: list[IndexedFile] = []
-        for path in paths:
+        for path in map(self._inside, paths):
             try:
                 files.append(read_file(self.origin, path, self.limit))
             except Unreadable as error:
@@ -224,18 +224,26 @@ class KnowledgeIndex:
             on_change(self.notes, report, True)
 
     def remove_stale(self, source: str, current_paths: Collection[str | os.PathLike[str]]) -> int:
-        """Forget the notes of a source whose paths are not among these. Returns how many."""
+        """Forget the notes of a source whose paths are not among these. Returns how many.
+
+        Raises InvalidInputError if there are paths, and none of them is such a note: they are of another folder.
+        """
         self._check_source(source)
         if isinstance(current_paths, str):
             raise InvalidInputError("current_paths must be a list of paths, not one path")
         current = {self._inside(os.fspath(path)) for path in current_paths}
-        known = [note.path for note in self.notes.all() if note.source == source]
-        return len(self.forget_files([path for path in known if path not in current]))
+        known = {note.path for note in self.notes.all() if note.source == source}
+        if known and current and not known & current:
+            seen = f"there is {min(known)}, and the paths have {min(current)}"
+            raise InvalidInputError(f"none of the paths is a note of the source {source} ({seen}): nothing was removed")
+        return len(self.forget_files(known - current))
 
     def forget_files(self, paths: Collection[str]) -> list[str]:
         """Take these files out of the index, whether they are there or not. Returns those that were notes."""
         paths = [path for path in paths if to_utf8(path) == path]  # a name that is not UTF-8 never got in
         try:
+            known = {note.path for note in self.notes.find("path", *paths)}
+            paths = [path if path in known else self._inside(path) for path in paths]
             with self.engine.writing() as writer:
                 dropped = writer.drop_files(writer.add_vault(self.origin), paths)
         except IndexUnavailableError:
@@ -465,7 +473,10 @@ class KnowledgeIndex:
             raise InvalidInputError(f"a source must be one of {', '.join(known)}, not {source!r}")
 
     def _inside(self, path: str) -> str:
-        """A path as the index has it: inside the vault, with `/`."""
+        """A path as the index has it, from one that is absolute, or relative to the vault or the current folder."""
+        if not os.path.isabs(path) and not os.path.lexists(os.path.join(self.root, path)):
+            here = os.path.realpath(path)
+            path = here if os.path.exists(here) and is_inside(here, self.root) else path
         if os.path.isabs(path):
             real = os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
             if not is_inside(real, self.root):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -73,6 +74,38 @@ def test_remove_stale_forgets_the_notes_of_a_source_that_are_no_longer_there(
     assert sorted(index.notes.hashes()) == ["articles/trees/guide.md", "memories/oak.md"]
     assert index.remove_stale("article", []) == 1
     assert found(index, "plant", "article") == []
+
+
+def test_paths_may_be_absolute_or_start_at_the_vault_or_at_the_current_folder(
+    vault: Vault, index: KnowledgeIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index.sync()
+    before = index.notes.hashes()
+    for folder in (vault.root.parent, vault.root, vault.path("memories"), vault.path("articles/trees")):
+        monkeypatch.chdir(folder)
+        here = Path(os.path.relpath(vault.root))
+        for root in (here, vault.root, Path()):
+            paths = {str(root / path) for path in before if path.startswith("memories/")}
+            assert index.remove_stale("memory", paths) == 0
+            index.index_file("memory", root / "memories/oak.md")
+            index.index_files([str(root / "memories/elm.md")])
+            assert index.notes.hashes() == before
+
+    monkeypatch.chdir(vault.path("memories"))
+    vault.write("memories/memories/elm.md", "Another elm.")
+    vault.delete("memories/elm.md")
+    assert index.forget_files(["oak.md", "memories/elm.md"]) == ["memories/elm.md", "memories/oak.md"]
+
+
+def test_paths_of_which_none_is_a_known_note_empty_no_index(
+    vault: Vault, index: KnowledgeIndex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index.sync()
+    monkeypatch.chdir(tmp_path)
+
+    with pytest.raises(InvalidInputError, match="none of the paths is a note of the source memory"):
+        index.remove_stale("memory", {"copy/memories/oak.md", "copy/memories/elm.md"})
+    assert index.notes.state().notes == 3
 
 
 def test_wrong_arguments_say_what_is_wrong(vault: Vault, index: KnowledgeIndex, tmp_path: Path) -> None:
