@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 SIGNALS = {
-    "name": "the query is its title, an alias, its file name, its ref or its number",
+    "name": "the query is its title, an alias, its file name, its ref or its number, or words of one",
     "meaning": "the cosine between the query and the passage",
     "words": "bm25 divided by the best bm25, less if only a few of the words occur",
     "reader": "the score of a model that read query and passage",

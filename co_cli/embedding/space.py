@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Literal, NamedTuple, Protocol
 
 from co_cli.errors import EmbeddingError
@@ -18,6 +19,13 @@ ENGLISH_MODELS = ("static", "minilm")
 """Providers that know English only: what they make of other text is noise, and worse than words alone."""
 VOCABULARY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "model", "minilm-vocab.txt")
 """The word pieces of MiniLM and of the reader, one a line."""
+
+
+@lru_cache(64)
+def is_english_word(word: str) -> bool:
+    """Whether it is among the 30,000 pieces of English text that the models know: then it is spelled right."""
+    with open(VOCABULARY, "rb") as pieces:
+        return f"\n{word.lower()}\n".encode() in pieces.read()
 
 
 class VectorSpace(NamedTuple):

@@ -34,7 +34,7 @@ from co_cli.summaries import NoteLine
 
 NoteKey = Literal["id", "ref", "path", "path_key", "fingerprint", "name", "link"]
 """What notes can be looked up by: `path_key` and `name` are folded, `link` is the key of a link target."""
-DERIVATION = 23
+DERIVATION = 24
 """Raise it when the same files would give other rows."""
 
 
@@ -80,6 +80,10 @@ class ReadTransaction(Protocol):
 
         None at all if too many share it, such as `Meeting`, because then it identifies none of them.
         """
+        ...
+
+    def names_of(self, notes: Sequence[int]) -> list[tuple[int, str, str]]:
+        """Each of these notes with each of its folded names, and which that is: title, alias or slug."""
         ...
 
     def names_like(self, vaults: Iterable[int], text: str, limit: int) -> list[int]:

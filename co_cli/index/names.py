@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from co_cli.notes.note import Note
 
 LONGEST_NAME = 300
+MOST_NAMED = 20
+"""Notes that a name may mean: one that more of them share identifies none."""
 BLANKED = {place: " " for place in range(128) if not chr(place).isalnum() and chr(place) not in "+#"}
 """C, C++ and C# are three names."""
 NUMBER = re.compile(r"([^\W\d_]{1,10}) ?0*([1-9]\d{0,4})")
@@ -55,7 +57,7 @@ def numbers_of(name: str) -> list[str]:
 def names_of(note: Note) -> dict[str, str]:
     """What a note can be asked for by, folded, and which of its names that is."""
     called = [("title", note.title), *(("alias", alias) for alias in note.aliases)]
-    called += [("slug", stem_of(note.path)), ("slug", note.ref.partition(":")[2]), ("ref", note.ref)]
+    called += [("slug", stem_of(note.path)), ("path", note.ref.partition(":")[2]), ("ref", note.ref)]
     found: dict[str, str] = {}
     for kind, text in called:
         name = fold_name(text)

@@ -52,7 +52,9 @@ class Named(NamedTuple):
     passage: int
     note: int
     kind: str
-    """`title`, `alias`, `slug` or `ref`."""
+    """`title`, `alias`, `slug`, `path` or `ref`."""
+    share: float = 1.0
+    """How much of the name was asked for: `tomasz` is half of `Tomasz Wójcik`."""
 
 
 class StoredPassage(NamedTuple):

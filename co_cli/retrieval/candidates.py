@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import fsum, log
 
-from co_cli.embedding.space import Vector
+from co_cli.embedding.space import Vector, is_english_word
 from co_cli.index.engine import ReadTransaction
-from co_cli.index.names import fold_name, numbers_of
+from co_cli.index.names import MOST_NAMED, fold_name, numbers_of
 from co_cli.index.stored import Match, Named, Scope, StoredSpace
 from co_cli.index.tokens import fold
 from co_cli.index.word_query import Term, WordQuery
@@ -19,6 +19,8 @@ from co_cli.retrieval.query import Query
 DEPTH = 100
 """Passages that words and vectors propose, each."""
 ENDING = r"\.[^\W_]{1,5}$"
+LIGHT_VERBS = frozenset("go get need want must make take find know tell give".split())
+"""Words of a question that an answer need not have."""
 MOST_COUNTED = 16
 """Words of a question that are counted."""
 
@@ -73,6 +75,16 @@ class Candidates:
         """Whether this passage has all words of the question."""
         return bool(self.idf) and self.idf.keys() <= self.having.get(passage, set())
 
+    def has_every_content_word(self, passage: int) -> bool:
+        """The same without verbs such as `go`, unless there are no other words."""
+        content = self.idf.keys() - LIGHT_VERBS or self.idf.keys()
+        return bool(content) and content <= self.having.get(passage, set())
+
+    @property
+    def is_one_odd_word(self) -> bool:
+        """Whether nothing is asked for but a word that no passage has and that may be no word."""
+        return len(self.idf) == len(self.unknown) == 1 and not any(map(is_english_word, self.words.typed))
+
     @property
     def best_coverage(self) -> float:
         return max(self.coverages.values(), default=0.0)
@@ -96,7 +108,11 @@ def gather(reader: ReadTransaction, ask: Ask, space: StoredSpace | None, vector:
     elif query.plain and matches and len(terms) > 1:  # words answer alone: no match with all of them may be missing
         proposed = {match.passage: match for match in _with_every_word(reader, ask, terms)}
         matches += [proposed[passage] for passage in proposed.keys() - {match.passage for match in matches}]
-    named = _named(reader, ask) if query.plain else []
+    having = terms_having(reader, query.words, terms, [match.passage for match in matches])
+    named: list[Named] = []
+    if query.plain:
+        with_all = [match for match in matches if having[match.passage].issuperset(terms)]
+        named = _named(reader, ask) or _partly_named(reader, ask, with_all)
     notes = {match.passage: match.note for match in matches} | {neighbour.passage: neighbour.note for neighbour in near}
     proposed = set(notes.values())
     notes |= {match.passage: match.note for match in named if match.note not in proposed}
@@ -107,7 +123,6 @@ def gather(reader: ReadTransaction, ask: Ask, space: StoredSpace | None, vector:
     # a passage has words in one language
     counts = {term: min(total, sum(counted[stem] for stem in found)) for term, found in variants.items()}
     idf = {term: log(1 + (total - count + 0.5) / (count + 0.5)) for term, count in counts.items()}
-    having = terms_having(reader, query.words, terms, [match.passage for match in matches])
     unknown = frozenset(term for term, count in counts.items() if not count)
     return Candidates(matches, near, named, notes, cosines, idf, having, unknown, query.words)
 
@@ -176,6 +191,19 @@ def _named(reader: ReadTransaction, ask: Ask) -> list[Named]:
         return found
     numbered = [match for number in numbers_of(name) for match in reader.named(ask.scope, number, longer=True)]
     return [match._replace(kind="number") for match in numbered]
+
+
+def _partly_named(reader: ReadTransaction, ask: Ask, matches: Sequence[Match]) -> list[Named]:
+    """Those of the matches that have a name with every word that was asked for: `tomasz` is Tomasz Wójcik."""
+    asked = {*fold_name(ask.query.text).split()}
+    first = {match.note: match.passage for match in reversed(matches)}
+    found: dict[int, Named] = {}
+    for note, name, kind in reader.names_of(list(first)) if asked else ():
+        words = name.split()
+        share = len(asked) / len(words) if asked.issubset(words) else 0.0
+        if share > (found[note].share if note in found else 0.0):
+            found[note] = Named(first[note], note, kind, share)
+    return list(found.values()) if len(found) <= MOST_NAMED else []
 
 
 def _with_file(reader: ReadTransaction, ask: Ask) -> list[Named]:

@@ -117,9 +117,12 @@ def _steps(trace: Trace, subject: Subject) -> list[Step]:
         text = left.get(note, "the query only narrows: what passes is listed, newest first")
         name = "validity" if note in left else "listing"
         return [*steps, Step(name, *_place([candidate.note for candidate in ranked], note), text)]
-    kind = next((found.kind for found in candidates.named if found.note == note), None)
-    if kind:
-        steps.append(Step("name", 1, len(candidates.named), f"the query is its {kind}, and that comes first"))
+    named = next((found for found in candidates.named if found.note == note), None)
+    if named:
+        part = "" if named.share == 1 else "a part of "
+        steps.append(
+            Step("name", 1, len(candidates.named), f"the query is {part}its {named.kind}, and that comes first")
+        )
     lacking = [word for word in query.spelled if word not in subject.words]
     has = [word for word in query.spelled if word in subject.words]
     parts = [f"has {_listed(has)}" if has else "", f"lacks {_listed(lacking)}" if lacking else ""]

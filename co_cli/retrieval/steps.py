@@ -120,13 +120,22 @@ def score(prepared: PreparedQuery, candidates: Candidates, weights: Mapping[str,
     if not candidates.cosines:  # words decide alone, with the weight of both
         both = weights.get("words", 0.0) + weights.get("meaning", 0.0)
         weights = {**{name: weight for name, weight in weights.items() if name != "meaning"}, "words": both}
-    named, ceiling = {found.note for found in candidates.named}, sum(weights.values())
+    named, ceiling = {found.note: found.share for found in candidates.named}, sum(weights.values())
     scored = prepared.request.profile.formula(candidates, weights)
+    mentions = max((candidate.score for candidate in scored if candidate.note not in named), default=0.0)
     scored = [
-        candidate.plus("name", NAME * (ceiling - candidate.score)) if candidate.note in named else candidate
+        candidate.plus("name", _name_part(candidate.score, mentions, ceiling, named[candidate.note]))
+        if candidate.note in named
+        else candidate
         for candidate in scored
     ]
     return Scores(weights, best_first([candidate for candidate in scored if candidate.score > 0]))
+
+
+def _name_part(score: float, mentions: float, ceiling: float, share: float) -> float:
+    """What a name, of which this share was asked for, adds to a score: it is then above those of mentions."""
+    least = max(score, mentions)
+    return least - score + (ceiling - least) * (NAME * share + (1 - NAME) * score / ceiling)
 
 
 def read_facts(

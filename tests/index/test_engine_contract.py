@@ -236,6 +236,12 @@ def test_names_are_found_as_they_are_typed(engine: Engine) -> None:
     assert named("tdclk") == ["memory:a"], "letters in this order"
     assert named("quercus") == named("trees oak") == ["article:trees/oak"]
     assert named("zqx") == []
+    with engine.reading() as reader:
+        oak = reader.named(scope_of(vault), "oak")[0].note
+        assert sorted(reader.names_of([oak])) == [
+            (oak, "oak", "title"),
+            (oak, "quercus robur", "alias"),
+        ], "neither the ref nor the folders"
 
 
 def test_notes_and_passages_are_counted_by_source(engine: Engine) -> None:

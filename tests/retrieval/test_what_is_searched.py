@@ -62,6 +62,50 @@ def test_a_note_with_the_name_that_was_asked_for_comes_first(kb: KnowledgeBase, 
         assert sum(first.signals.values()) == pytest.approx(first.score, abs=1e-9)
 
 
+PEOPLE = (
+    "Tomasz W\u00f3jcik, Marcus Lindqvist, Hannah Brandt, Priya Raman, Elena Petrova, Diego Fern\u00e1ndez, "
+    "Aoife Byrne, Kenji Mori, Lucia Conti, Samuel Okafor, Ingrid Dahl, Yusuf Demir"
+).split(", ")
+
+
+@pytest.fixture
+def people(kb: KnowledgeBase, vault: Vault) -> KnowledgeBase:
+    """A note for each person, and notes that mention them more often than their own do."""
+    for name in PEOPLE:
+        vault.write(f"articles/People/{name}.md", "Works in the office on the second floor. Likes coffee and sailing.")
+        first, last = name.split()
+        for number, subject in enumerate(("launch", "budget", "survey", "harbour wall")):
+            text = f"{first} and {last} spoke about the {subject}: {first} agrees, {last} asks {first} for a plan."
+            vault.write(f"memories/{first.lower()}{number}.md", f"---\ntitle: The {subject} call\n---\n{text}")
+    kb.sync()
+    return kb
+
+
+def test_a_person_is_found_by_one_of_the_names_before_notes_that_mention_it(people: KnowledgeBase, co: Co) -> None:
+    for name in PEOPLE:
+        for query in name.lower().split():
+            assert refs(people, query)[0] == f"article:People/{name}", query
+
+    why = co("note", "why", "lindqvist", "article:People/Marcus Lindqvist").out
+    assert "the query is a part of its title, and that comes first" in why
+
+
+def test_a_misspelled_name_finds_the_person_first(people: KnowledgeBase) -> None:
+    found = people.search("marucs")
+
+    assert found.understood == ('no note has "marucs": searched for "marcus"',)
+    assert found.hits[0].title == "Marcus Lindqvist"
+
+
+def test_a_word_that_many_titles_share_names_none_of_them(kb: KnowledgeBase, vault: Vault) -> None:
+    for number in range(25):
+        vault.write(f"memories/p{number}.md", f"---\ntitle: Plan {number} for the harbour\n---\nOf no interest.")
+    kb.sync()
+
+    assert not any("name" in hit.signals for hit in kb.search("harbour", limit=30).hits)
+    assert "name" in kb.search("plan 7").hits[0].signals
+
+
 def test_a_query_that_found_nothing_suggests_words_that_are_spelled_alike(
     kb: KnowledgeBase, vault: Vault, co: Co
 ) -> None:

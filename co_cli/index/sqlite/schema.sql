@@ -130,7 +130,7 @@ create table names (
     vault_id integer not null references vaults (id),
     name text not null,
     doc_id integer not null references docs (id),
-    kind text not null,                  -- title, alias, slug or ref
+    kind text not null,                  -- title, alias, slug, path or ref
     primary key (vault_id, name, doc_id)
 ) strict, without rowid;
 

@@ -8,7 +8,7 @@ from typing import Any
 from co_cli.embedding.space import Vector
 from co_cli.index.derivation import Row, derive, text_to_embed
 from co_cli.index.engine import NoteKey
-from co_cli.index.names import fold_name
+from co_cli.index.names import MOST_NAMED, fold_name
 from co_cli.index.stored import (
     IndexedFile,
     Match,
@@ -40,8 +40,8 @@ from co_cli.notes.dates import edge_for, local_day
 from co_cli.sources.origin import Origin
 from co_cli.summaries import NoteLine, stored_texts
 
-MOST_NAMED, MOST_LINKING, MOST_LIKE = 20, 2_000, 200
-"""Notes that are found by one name, and by the link to one note; and names that are compared as somebody types one."""
+MOST_LINKING, MOST_LIKE = 2_000, 200
+"""Notes that are found by the link to one note; and names that are compared as somebody types one."""
 MOST_OF_A_NOTE, DEEPER = 5, 10
 """Passages of one note, when a few long notes would fill the list; and how much longer a list they are taken from."""
 ADD_VAULT = """
@@ -89,6 +89,7 @@ from names {cross_join} docs on docs.id = names.doc_id {cross_join} passages on 
 where names.vault_id = %(vault)s and {called} and {filters}
 group by names.doc_id order by names.doc_id limit %(limit)s
 """
+NAMES_OF = "select doc_id, name, kind from names where doc_id {among} (%(docs)s) and kind in ('title', 'alias', 'slug')"
 NAMES_LIKE = """
 select doc_id, name from names
 where vault_id = %(vault)s and name >= %(first)s and name <= %(last)s and name like %(pattern)s and kind <> 'ref'
@@ -273,6 +274,10 @@ def find_named(tx: Statements, scope: Scope, name: str, longer: bool = False) ->
         called = "names.name >= %(name)s and names.name <= %(last)s" if longer else "names.name = %(name)s"
         found += [Named(*row) for row in tx.fetch(NAMED, bound, called=called, filters=where)]
     return found if len(found) <= MOST_NAMED else []
+
+
+def read_names(tx: Statements, notes: Sequence[int]) -> list[tuple[int, str, str]]:
+    return [(note, name, kind) for note, name, kind in tx.fetch(NAMES_OF, {"docs": list(notes)})]
 
 
 def find_names_like(tx: Statements, vaults: Iterable[int], text: str, limit: int) -> list[int]:

@@ -14,6 +14,7 @@ class TableTransaction:
     words = note_rows.search_words
     containing = note_rows.find_containing
     named = note_rows.find_named
+    names_of = note_rows.read_names
     names_like = note_rows.find_names_like
     list_notes = note_rows.list_notes
     outline = note_rows.outline_notes
