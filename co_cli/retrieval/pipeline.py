@@ -24,7 +24,7 @@ from co_cli.retrieval.rerank import READ, is_readable, read, rerank
 from co_cli.retrieval.results import answers, best_of_each_note, make_result, read_text
 from co_cli.retrieval.score import Scored, with_share
 from co_cli.retrieval.selection import select
-from co_cli.retrieval.spelling import find_parts, is_known_word, part_text, respell, suggest
+from co_cli.retrieval.spelling import find_parts, part_text, respell, suggest
 from co_cli.retrieval.steps import (
     NoteFacts,
     PreparedQuery,
@@ -97,7 +97,7 @@ def _parts_of_words(index: IndexedNotes, trace: Trace) -> Attempt | None:
     query, unknown = attempt.query, len(candidates.unknown) == len(candidates.idf) > 0
     if not unknown or candidates.named or query.words.prefixes or not query.plain or attempt.listing:
         return None
-    if trace.ranking.ranked and answers(trace) and (len(candidates.idf) > 1 or is_known_word(query.text)):
+    if trace.ranking.ranked and answers(trace) and not candidates.is_one_odd_word:
         return None
     with index.engine.reading() as reader:
         found = find_parts(reader, index.view(reader, attempt.filters).scope, query.text)

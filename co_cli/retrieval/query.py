@@ -27,6 +27,12 @@ WORDS_BESIDE_QUOTES = 2
 """With this many words around a phrase, it is a question that quotes, not a search for the phrase."""
 EDGES = "".join(chr(place) for place in range(33, 128) if not chr(place).isalnum()) + "\u2018\u2019\u201c\u201d\u2026"
 WENT_WRONG = re.compile(r"\bwhat went wrong (?=with|in|at|on|during|when)", re.IGNORECASE)
+TOPIC = re.compile(
+    r"\s*(?:(?:find|show|list|give|get|search)\s+(?:me\s+|for\s+)?)?(?:(?:all|any|my|some|the)\s+)*"
+    r"(?:notes?|memor(?:y|ies)|articles?|anything|everything|something)\s+(?:about|on|regarding)\s+(?=\w)",
+    re.IGNORECASE,
+)
+"""What says that notes are wanted, before what they are about."""
 ASKS_WHY = re.compile(r"\s*why\b", re.IGNORECASE)
 CAUSES = ("why", "because", "cause", "reason", "wrong")
 """Words that are likely in the answer to a question that begins with "why"."""
@@ -145,6 +151,7 @@ def _filter_of(node: Node) -> tuple[str, str | tuple[str, str]]:
 def parse(text: str, prefix: bool = False, case: bool = False, operators: bool = True) -> Query:
     """Take a query apart. With `prefix`, its last word may be the beginning of one; with `case`, words are exact."""
     text = WENT_WRONG.sub("why ", to_utf8(text)[:LONGEST_QUERY].replace("\0", " "))
+    text = text[found.end() :] if (found := TOPIC.match(text)) else text
     parsed = parse_terms(text) if operators else Parsed(tuple(Node("word", word) for word in text.split()))
     terms = tuple(dict.fromkeys(parsed.terms))
     if terms and all(_refuses(term) == "phrase" for term in terms):

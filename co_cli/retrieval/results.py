@@ -39,7 +39,7 @@ CELL_END = re.compile(r"(?<!\\)\|")
 ABSENT = 0.2
 """Below this confidence nothing is there: with a reader, so are 5 % of the questions that short notes answer."""
 UNKNOWN = 0.5
-"""The same for a single word that no note has, which may be no word."""
+"""The same for a single word that no note has, if it may be no word."""
 WEAK = 0.05
 """Below this confidence a hit is labelled as weak: half of the wrong ones, and with a reader 5 % of the right ones."""
 
@@ -114,7 +114,8 @@ def make_result(index: IndexedNotes, trace: Trace) -> SearchResult:
 
 
 def confidence_of(trace: Trace) -> float | None:
-    """How sure it is that something answers. What is not valid answers nothing."""
+    """How sure it is that something answers. What is not valid answers nothing, and what has all the words of the
+    question may."""
     candidates, left, read = trace.candidates, trace.facts.left, trace.read_scores
     if any(found.note not in left for found in candidates.named):
         return 1.0
@@ -127,19 +128,20 @@ def confidence_of(trace: Trace) -> float | None:
     unread = valid if best is None or trace.reading is None else valid & trace.reading.unreadable
     cosine = max((candidates.cosines[passage] for passage in unread & candidates.cosines.keys()), default=0.0)
     coverage = max((share for passage, share in candidates.coverages.items() if passage in unread), default=0.0)
-    without_reading = confidence(fit, cosine, coverage, None)
+    least = ABSENT if any(map(candidates.has_every_content_word, valid)) else 0.0
+    without_reading = max(least, confidence(fit, cosine, coverage, None))
     if best is None:
         return without_reading
-    sure = confidence(fit, cosine, coverage, best)
+    sure = max(least, confidence(fit, cosine, coverage, best))
     return max(sure, without_reading) if unread else sure
 
 
 def answers(trace: Trace) -> bool:
     """Whether it is sure enough."""
-    sure, candidates = confidence_of(trace), trace.candidates
     if trace.prepared.attempt.query.is_exact:  # every candidate has what must be there
         return True
-    return sure is None or sure >= (UNKNOWN if len(candidates.idf) == 1 and candidates.unknown else ABSENT)
+    sure = confidence_of(trace)
+    return sure is None or sure >= (UNKNOWN if trace.candidates.is_one_odd_word else ABSENT)
 
 
 def _fit(prepared: PreparedQuery) -> Fit | None:
@@ -301,8 +303,8 @@ def is_weak(
     candidate: Scored, passage: StoredPassage, candidates: Candidates, fit: Fit | None, score: float | None = None
 ) -> bool:
     """Whether a hit hardly has to do with the question, taken by itself."""
-    cosine = candidates.cosines.get(candidate.passage)
-    if cosine is None or fit is None or "name" in candidate.signals:
+    cosine, certain = candidates.cosines.get(candidate.passage), candidates.has_every_content_word(candidate.passage)
+    if cosine is None or fit is None or "name" in candidate.signals or certain:
         return False
     coverage = 0.0
     if candidate.signals.get("words"):

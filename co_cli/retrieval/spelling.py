@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from co_cli.embedding.space import VOCABULARY
+from co_cli.embedding.space import is_english_word
 from co_cli.index.engine import ReadTransaction
 from co_cli.index.stored import Scope
 from co_cli.index.tokens import is_stop_word, spans, tokens
@@ -44,7 +44,7 @@ def respell(reader: ReadTransaction, scope: Scope, text: str, unknown: frozenset
     for word in WORD.findall(text):  # a capital may begin a name, and another name is not what was meant
         terms = tokens(word)
         is_lone = len(terms) == 1 and terms[0] in unknown
-        if is_lone and word.islower() and word.isalpha() and len(word) >= SHORTEST and not _is_english(word):
+        if is_lone and word.islower() and word.isalpha() and len(word) >= SHORTEST and not is_english_word(word):
             other = _closest(reader, scope, word, terms[0])
             if other and word not in other and (around := find_parts(reader, scope, word)):
                 other = around[word][0] if len(unknown) < len(tokens(text)) else None  # alone, all such words are found
@@ -83,11 +83,6 @@ def part_text(part: str, words: Sequence[str]) -> str:
     return f'no note has the word "{part}": searched for words with this part: {named}{more}'
 
 
-def is_known_word(text: str) -> bool:
-    """Whether this is one word of English, which means something by itself."""
-    return _is_english(text.strip(EDGES).lower())
-
-
 def suggest(reader: ReadTransaction, scope: Scope, query: Query) -> tuple[str, ...]:
     """Words of these vaults that are spelled nearly like those of the query."""
     if not query.words.terms:
@@ -100,12 +95,6 @@ def suggest(reader: ReadTransaction, scope: Scope, query: Query) -> tuple[str, .
         close = process.extract(term, sorted(vocabulary), scorer=fuzz.ratio, limit=2, score_cutoff=SUGGESTED)
         found |= dict.fromkeys(word.lower() for stem, _, _ in close for word in _spellings(reader, scope, stem)[:1])
     return tuple(found)[:MOST_SUGGESTED]
-
-
-def _is_english(word: str) -> bool:
-    """Whether it is among the 30,000 pieces of English text that the models know: then it is spelled right."""
-    with open(VOCABULARY, "rb") as pieces:
-        return f"\n{word}\n".encode() in pieces.read()
 
 
 def _closest(reader: ReadTransaction, scope: Scope, word: str, term: Term) -> str | None:

@@ -51,6 +51,8 @@ if TYPE_CHECKING:
 else:
     SearchedSource = Literal[*(source for source in SOURCES if source != "skill")]
 
+NEAREST_TEXT, UNLIKELY = 200, "probably not the answer"
+"""Characters of each of the nearest notes of an absent answer, and how they are marked."""
 Limit = Annotated[int, Field(ge=1, le=50)]
 
 
@@ -207,7 +209,7 @@ def render(
 ) -> ToolResult[Found]:
     """Hits that are not weak, within the budget: notes of at most `most` tokens whole, of others a snippet.
 
-    Of an answer that is not found, the titles of the nearest notes.
+    Of an answer that is not found, the nearest notes in a line each.
     """
     hits = [hit for hit in without_weak(found.hits) if not hit.weak]
     found = replace(found, hits=hits) if found.state == "found" and hits else _nearest(found)
@@ -219,8 +221,8 @@ def render(
     head = _headline(found, state, searched, degraded, without) + advice
     hits, lines, cut = fitting(ctx, worth_showing(found), most, ctx.budget - estimate_tokens(head) - CUT_TOKENS)
     if found.state != "found":
-        hits = [replace(hit, text="", whole=False) for hit in hits]
-        lines = [fence_note(hit.ref, hit.title, hit.provenance, "") for hit in hits]
+        hits = [replace(hit, text=" ".join(hit.text.split())[:NEAREST_TEXT], whole=False) for hit in hits]
+        lines = [_nearest_line(hit) for hit in hits]
     if cut:
         refs, left_out = within(", ".join(map(one_line, cut)), CUT_TOKENS - PART_TOKENS)
         refs += " …" if left_out else ""
@@ -236,6 +238,10 @@ def _nearest(found: SearchResult) -> SearchResult:
     """An answer without a convincing hit."""
     state = "absent" if found.state == "found" else found.state
     return replace(found, state=state, hits=found.hits[:NEAREST])
+
+
+def _nearest_line(note: FoundNote) -> str:
+    return " ".join(fence_note(note.ref, note.title, note.provenance, note.text, match=UNLIKELY).split("\n"))
 
 
 def fitting(
@@ -323,7 +329,7 @@ def _headline(found: SearchResult, state: str, searched: str, degraded: list[str
             wider = f" Nothing matches {dropped}: these are results without it." if dropped else ""
             return f"found{sure}: {len(found.hits)} hit{'s' * (len(found.hits) != 1)}; {scope}.{wider}{problems}"
         case "absent":
-            nearest = "The nearest notes follow; try" if found.hits else "Try"
+            nearest = f"The nearest notes follow, {UNLIKELY}; try" if found.hits else "Try"
             wider = f", neither with {dropped} nor without" if dropped else ""
             return f"absent: no clear match{wider}; all {scope}. {nearest} once in other words."
         case _:

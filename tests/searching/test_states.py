@@ -123,6 +123,32 @@ def test_a_nonsense_word_is_absent_for_people_and_agents(kb: KnowledgeBase, vaul
     assert told.startswith("absent: no clear match")
 
 
+ASKED_IN_FEW_WORDS = {"when do i have to go to T\u00dcV": "memory:golf", "path:People design": "article:People/Marcus"}
+
+
+@pytest.mark.parametrize("question", ASKED_IN_FEW_WORDS)
+def test_a_note_with_all_content_words_of_a_question_is_never_absent(
+    kb: KnowledgeBase, vault: Vault, monkeypatch: pytest.MonkeyPatch, question: str
+) -> None:
+    monkeypatch.delenv("CO_KNOWLEDGE_READER")
+    for number in range(60):
+        vault.write(f"memories/elm{number}.md", f"Elm number {number} stands in row {number} and falls ill easily.")
+    vault.write("memories/golf.md", "Der T\u00dcV f\u00fcr den Golf ist im M\u00e4rz, und die Reifen sind noch gut.")
+    vault.write("articles/People/Anna.md", "Allergic to nuts, sails at weekends, and calls before ten.")
+    vault.write(
+        "articles/People/Marcus.md",
+        "Han jobbar med design och har tv\u00e5 d\u00f6ttrar som inte \u00e4ter n\u00f6tter.",
+    )
+    kb.sync()
+
+    found = kb.search(question)
+    told = Toolbox(kb).call("search_knowledge", {"query": question})
+
+    assert (found.state, found.hits[0].weak) == ("found", False)
+    assert found.hits[0].ref.partition("#")[0] == ASKED_IN_FEW_WORDS[question]
+    assert told.data["state"] == "found"
+
+
 def test_every_hit_with_the_words_of_the_question_is_a_strong_match(kb: KnowledgeBase, vault: Vault) -> None:
     for number in range(30):
         vault.write(

@@ -59,19 +59,59 @@ def reader(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("question", ["who won the chess championship of 1972", "where does the blue whale sleep"])
-def test_without_a_convincing_hit_an_answer_is_absent_with_three_titles_at_most(
+def test_without_a_convincing_hit_an_answer_is_absent_with_three_notes_in_a_line_each_at_most(
     reader: None, toolbox: Toolbox, question: str
 ) -> None:
     for text in HOUSEHOLD:
-        toolbox.call("save_memory", {"content": text, "title": f"{text.split()[1].title()} note"})
+        content = f"{text}\n\n{'It was like this for years. ' * 10}"
+        toolbox.call("save_memory", {"content": content, "title": f"{text.split()[1].title()} note"})
 
     result = toolbox.call("recall_memory", {"query": question})
 
     assert result.data["state"] == "absent"
-    assert {hit["text"] for hit in result.data["hits"]} == {""}
-    assert len(result.data["hits"]) <= 3
-    assert "title=" in result.text
-    assert not any(f"\n{text}" in result.text for text in HOUSEHOLD)
+    assert 0 < len(result.data["hits"]) <= 3
+    for hit, line in zip(result.data["hits"], result.text.splitlines()[1:], strict=True):
+        assert any(hit["text"].startswith(text) for text in HOUSEHOLD)
+        assert len(hit["text"]) == 200
+        assert line.startswith(f'<note ref="{hit["ref"]}" title="')
+        assert line.endswith(f'match="probably not the answer"> {hit["text"]} </note>')
+
+
+EIGHT_MEMORIES = {
+    "Pomodoro": "Working in blocks of 25 minutes with short breaks keeps me focused and I get more done.",
+    "Deep work": "The user works best before ten and keeps meetings out of the morning to be efficient.",
+    "Dark mode": "The user prefers dark mode in every editor.",
+    "Staging": "Staging runs on PostgreSQL 15 on port 5433.",
+    "Miso": "The cat is called Miso and eats fish only.",
+    "Peanuts": "The user is allergic to peanuts.",
+    "Lisbon": "Flight to Lisbon on the third of May, hotel near Alfama.",
+    "Problem documents": "All endpoints answer errors with a problem document.",
+}
+
+
+@pytest.mark.parametrize("topic", ["Find notes about productivity", "notes about efficiency", "productivity"])
+def test_notes_about_a_topic_are_found_with_their_texts(
+    reader: None, kb: KnowledgeBase, vault: Vault, topic: str
+) -> None:
+    for title, text in EIGHT_MEMORIES.items():
+        vault.write(f"memories/{title}.md", text)
+    kb.sync()
+
+    found = kb.search(topic)
+    result = Toolbox(kb).call("recall_memory", {"query": topic})
+
+    assert found.state == result.data["state"] == "found"
+    assert {hit.title for hit in found.hits[:2]} == {"Pomodoro", "Deep work"}
+    assert "to be efficient." in result.text
+
+
+@pytest.mark.parametrize("topic", ["Find notes about sailing", "chemistry", "notes about the wedding"])
+def test_a_topic_that_no_note_is_about_is_absent(reader: None, kb: KnowledgeBase, vault: Vault, topic: str) -> None:
+    for title, text in EIGHT_MEMORIES.items():
+        vault.write(f"memories/{title}.md", text)
+    kb.sync()
+
+    assert kb.search(topic).state == "absent"
 
 
 def test_hits_that_hardly_have_to_do_with_the_question_are_left_out(
