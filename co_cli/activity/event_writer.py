@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from typing import Any, cast
 
 import apsw
 
-from co_cli.activity.events import SPOOLED, AgentTurn, Cited, Event, Indexed, Opened, SearchEvent, Spooled
+from co_cli.activity.events import AgentTurn, Cited, Event, Indexed, Opened, SearchEvent, read_lines
 from co_cli.activity.judgements import infer_judgements
 from co_cli.activity.query_log import count_uses, log_searches, log_turns
 from co_cli.activity.versions import put_heads
@@ -20,7 +18,7 @@ SET_READ = "insert or replace into spool (id, name) values (1, :name)"
 def write_spool(connection: apsw.Connection, name: str, data: bytes) -> None:
     """Write the events of a spool file, unless that was done before a crash."""
     if not connection.execute(WAS_READ, {"name": name}).get:
-        _write_spooled(connection, [event for line in data.split(b"\n") if (event := _read_line(line)) is not None])
+        _write_spooled(connection, read_lines(data))
         connection.execute(SET_READ, {"name": name})
 
 
@@ -45,17 +43,3 @@ def write_events(connection: apsw.Connection, events: Sequence[Event]) -> None:
     for event in events:
         if isinstance(event, Indexed):
             put_heads(connection, event)
-
-
-def _read_line(line: bytes) -> Spooled | None:
-    """None for a line that a full disk has cut off."""
-    try:
-        kind, *values = json.loads(line)
-        return SPOOLED[kind](*map(_frozen, values))
-    except (ValueError, TypeError, LookupError, RecursionError):
-        return None
-
-
-def _frozen(value: object) -> Any:
-    """Lists as tuples, as events have them."""
-    return tuple(map(_frozen, cast("list[object]", value))) if isinstance(value, list) else value

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from co_cli.hits import worth_showing
 from co_cli.notes.files import make_folders
@@ -182,3 +182,30 @@ def append(data_dir: str, event: Spooled) -> int:
         return size + len(data)
     finally:
         os.close(handle)
+
+
+def read_spool(data_dir: str) -> list[Spooled]:
+    """The events that activity.db does not have yet. Nothing is written or locked."""
+    try:
+        with open(os.path.join(data_dir, SPOOL), "rb") as stream:
+            return read_lines(stream.read())
+    except OSError:
+        return []
+
+
+def read_lines(data: bytes) -> list[Spooled]:
+    """The events of a spool, without lines that a full disk has cut off or another version has written."""
+    return [event for line in data.split(b"\n") if line and (event := _read_line(line)) is not None]
+
+
+def _read_line(line: bytes) -> Spooled | None:
+    try:
+        kind, *values = json.loads(line)
+        return SPOOLED[kind](*map(_frozen, values))
+    except (ValueError, TypeError, LookupError, RecursionError):
+        return None
+
+
+def _frozen(value: object) -> Any:
+    """Lists as tuples, as events have them."""
+    return tuple(map(_frozen, cast("list[object]", value))) if isinstance(value, list) else value

@@ -39,12 +39,27 @@ def test_a_note_that_was_found_and_opened_often_ranks_higher_where_use_has_weigh
     for _ in range(3):
         co("search", "tree in the park path:elm")
         co("show", "memory:elm")
-    co("feedback", "stats")  # what was spooled is counted
 
     hits = co("search", "tree in the park", "--weights", "use=0.5", "--json").json["hits"]
 
     assert [hit["ref"] for hit in hits][:2] == ["memory:elm", "memory:ash"]
     assert hits[0]["signals"]["use"] > hits[1]["signals"].get("use", 0.0)
+
+
+def test_a_note_that_was_opened_is_younger_in_the_next_command(co: Co, vault: Vault, data_dir: Path) -> None:
+    for name in ("ash", "elm"):
+        vault.write(f"memories/{name}.md", "---\ncreated: 2024-01-01\n---\nA tree in the park.")
+    co("index", "sync")
+    co("show", "memory:elm")
+    spool = data_dir / "activity.spool"
+    spooled = spool.read_bytes() + b'["o", "/", "when?", {}]\n["o"]\n["new", 1]\n["s"'
+    spool.write_bytes(spooled)
+
+    hits = co("search", "tree in the park", "--profile", "agent", "--json").json["hits"]
+
+    recency = {hit["ref"]: hit["signals"]["recency"] for hit in hits}
+    assert recency["memory:elm"] > recency["memory:ash"]
+    assert spool.read_bytes().startswith(spooled)  # it is read, and not moved
 
 
 def test_the_setting_keeps_words_out_of_every_file(co: Co, data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
