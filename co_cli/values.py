@@ -33,6 +33,11 @@ but a terminal obeys them, a model reads them, and they hide a secret. Variation
 they hide something: after a letter, next to ASCII, or in a row. Emoji and some scripts need the others."""
 
 
+def kind_named(said: str) -> str:
+    """A kind as callers may say it: `note` is a memory."""
+    return "memory" if said == "note" else said
+
+
 def fields_of(value: Any) -> dict[str, Any]:
     """The fields of a dataclass with their values, which are not copied."""
     return {field.name: getattr(value, field.name) for field in fields(value)}

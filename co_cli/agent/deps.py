@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import threading
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
+from co_cli.errors import InvalidInputError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.settings import Settings, load_settings
 from co_cli.vault import Opening
@@ -20,7 +21,7 @@ _open: dict[tuple[object, ...], KnowledgeBase] = {}
 _lock = threading.Lock()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class CoDeps:
     """Dependencies for an agent whose own tools work with a vault.
 
@@ -28,6 +29,17 @@ class CoDeps:
     """
 
     knowledge_base: KnowledgeBase
+    _index: ClassVar[KnowledgeIndex | None] = None
+
+    def __init__(  # dataclasses that extend this one have fields of their own after the knowledge base
+        self, knowledge_base: KnowledgeBase | None = None, *, knowledge_index: KnowledgeIndex | None = None
+    ) -> None:
+        """With an index, the knowledge base is that of its folder, with the data next to its database."""
+        if knowledge_base is None:
+            if knowledge_index is None:
+                raise InvalidInputError("CoDeps needs a knowledge_base or a knowledge_index")
+            knowledge_base = open_once(knowledge_index.root, os.path.dirname(knowledge_index.engine.path))
+        vars(self).update(knowledge_base=knowledge_base, _index=knowledge_index)
 
     @classmethod
     def open(cls, vault: PathLike | None = None, data_dir: PathLike | None = None, *, create: bool = False) -> CoDeps:
@@ -40,7 +52,7 @@ class CoDeps:
 
     @property
     def knowledge_index(self) -> KnowledgeIndex:
-        return self.knowledge_base.local.index
+        return self._index or self.knowledge_base.local.index
 
     @property
     def settings(self) -> Settings:

@@ -44,7 +44,7 @@ from co_cli.notes.refs import ENDINGS
 from co_cli.paths import shell_line
 from co_cli.saves import ON_RELATED, Change, OnRelated
 from co_cli.summaries import NoteSummary
-from co_cli.values import OWN_SOURCES, SOURCES, fields_of
+from co_cli.values import OWN_SOURCES, SOURCES, fields_of, kind_named
 from co_cli.vaults import TIERS
 
 DOCUMENTS = (*ENDINGS, ".txt", ".pdf", ".html", ".htm", ".docx", ".xlsx", ".pptx", ".odt", ".epub")
@@ -63,7 +63,8 @@ NO_NOTES = "No notes yet: `co remember TEXT` saves one, and `co add DIR` makes a
 
 def add_remember(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("text", nargs="*", help="what to remember (default: your editor opens, or standard input)")
-    parser.add_argument("--kind", choices=OWN_SOURCES, default="memory", help="what it is (default memory)")
+    what = "what it is (default memory)"
+    parser.add_argument("--kind", type=kind_named, choices=OWN_SOURCES, default="memory", help=what)
     parser.add_argument("--title", help="a title (default: the first sentence)")
     parser.add_argument("--url", help="the link that it is about; for a resource")
     parser.add_argument("-t", "--tag", action="append", metavar="TAG", help="a tag (repeatable)")

@@ -204,7 +204,8 @@ def _answer(options: argparse.Namespace, sources: list[str] | None, full: bool =
             filters, total = filters_text(options), len(worth_showing(found))
             if options.limit is None and Screen().interactive:
                 found = replace(found, hits=without_weak(worth_showing(found)[:SHOWN]))
-            show_result(found, kb if full else None, options.explain, bool(filters), numbered=True)
+            whole = full and options.as_of is None  # notes are opened as they are now
+            show_result(found, kb if whole else None, options.explain, bool(filters), numbered=True)
             if len(found.hits) < total:
                 Screen().wrapped(f"{count_of(total - len(found.hits), 'more hit')}: -n {LIMIT} shows all", style="dim")
             if found.state == "absent" and filters:

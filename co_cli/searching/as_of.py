@@ -14,8 +14,9 @@ from dataclasses import replace
 
 from co_cli.errors import GitError
 from co_cli.git import Repository
-from co_cli.hits import SearchResult
-from co_cli.notes.files import locked
+from co_cli.hits import Hit, SearchResult
+from co_cli.notes.files import locked, read_bytes
+from co_cli.notes.note import Note, read_note
 from co_cli.retrieval.request import SearchRequest
 from co_cli.saving.history import SECONDS, in_repository, repository_of
 from co_cli.searching.requests import find
@@ -47,6 +48,15 @@ def search_as_of(vault: Vault, request: SearchRequest) -> tuple[SearchResult | N
         found = find(then.index, request)
     others = ", ".join(origin.label for origin in vault.index.linked)
     return found, f"only the vault itself was searched as of that time, not {others}" if others else None
+
+
+def note_then(vault: Vault, hit: Hit) -> Note | None:
+    """The note of a hit as it was, if it was found among the files of a commit."""
+    folder = os.path.join(os.path.realpath(vault.settings.data_dir), FOLDER, "")
+    if not hit.path.startswith(folder):
+        return None
+    path = hit.path.removeprefix(folder).replace(os.sep, "/").partition("/")[2]
+    return read_note(path, read_bytes(hit.path))
 
 
 def _open_as_of(vault: Vault, moment: float) -> Vault | None:

@@ -23,7 +23,7 @@ from co_cli.retrieval.query import parse
 from co_cli.retrieval.request import SearchRequest
 from co_cli.retrieval.rerank import Reranker
 from co_cli.sources.origin import Origin
-from co_cli.values import SOURCES
+from co_cli.values import SOURCES, kind_named
 from co_cli.vault import Vault
 
 BACKENDS = ("grep", "fts5", "hybrid")
@@ -199,5 +199,7 @@ def _source(wanted: str, linked: Sequence[Origin]) -> str:
     for origin in linked:
         if wanted in (origin.label, origin.name):
             return origin.label
+    if (kind := kind_named(wanted)) in SOURCES:
+        return kind
     known = ", ".join((*SOURCES, *(origin.label for origin in linked)))
     raise InvalidInputError(f"a kind or source must be one of {known}, not {wanted!r}")

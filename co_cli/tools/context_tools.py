@@ -38,10 +38,15 @@ def context_tree(
 @tool("Refresh files and pages")
 def context_refresh(
     ctx: ToolContext,
-    target: Annotated[str, Field(description="A ref, a path, a glob, a web address, or `all`")],
+    target: Annotated[str, Field(description="A ref, a path, a glob, a web address, or `all`")] = "",
+    ref: Annotated[str, Field(exclude=True)] = "",
+    all: Annotated[bool, Field(exclude=True)] = False,
 ) -> ToolResult[dict[str, Any]]:
     """Read added folders and files again, and fetch saved web pages again, when their origin may have changed. A text
     that somebody changed here is not overwritten."""
+    target = "all" if all else target or ref
+    if not target:
+        raise InvalidInputError("context_refresh needs target: a ref, a path, a glob, a web address, or `all`")
     kb, target = ctx.kb, without_lines(plain_ref(target)).replace("\0", "")
     named = None if target == "all" else [target]
     origins = kb.sources.all() if named is None else list(kb.sources.matching(target))

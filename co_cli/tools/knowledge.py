@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Unpack, cast
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 from typing_extensions import TypedDict
 
 from co_cli.errors import KnowledgeError
@@ -15,12 +15,14 @@ from co_cli.hits import NEAREST, Hit, SearchResult, without_weak, worth_showing
 from co_cli.index.filter_table import OPTIONS, FilterOptions, Form
 from co_cli.notes.excerpts import excerpt, marked_ref
 from co_cli.notes.refs import without_lines
+from co_cli.searching.as_of import note_then
 from co_cli.searching.context import ASKS_ABOUT
 from co_cli.searching.note_details import mentions_of
+from co_cli.searching.requests import SearchOptions
 from co_cli.tools.budget import estimate_tokens, within
 from co_cli.tools.fencing import fence_note, one_line
 from co_cli.tools.tool import ToolContext, ToolResult, tool
-from co_cli.values import SOURCES, fields_of
+from co_cli.values import SOURCES, fields_of, kind_named
 
 SHORT = 150
 """Tokens up to which recall shows a whole note; of a longer one it shows the part that matched."""
@@ -49,7 +51,9 @@ DOCUMENTS = tuple(source for source in SOURCES if source not in (*ABOUT, "conver
 if TYPE_CHECKING:
     SearchedSource = str
 else:
-    SearchedSource = Literal[*(source for source in SOURCES if source != "skill")]
+    SearchedSource = Annotated[
+        Literal[*(source for source in SOURCES if source != "skill")], BeforeValidator(kind_named)
+    ]
 
 NEAREST_TEXT, UNLIKELY = 200, "probably not the answer"
 """Characters of each of the nearest notes of an absent answer, and how they are marked."""
@@ -74,9 +78,10 @@ else:
     Narrowing = TypedDict(
         "Narrowing",
         {
-            name: Annotated[ARGUMENTS[option.form], Field(description=option.hint or None)]
+            name: Annotated[
+                ARGUMENTS[option.form], Field(description=option.hint or None, exclude=not option.for_agents)
+            ]
             for name, option in OPTIONS.items()
-            if option.for_agents
         },
         total=False,
     )
@@ -129,20 +134,50 @@ def search_knowledge(
     kind: list[SearchedSource] | None = None,
     detail: Literal["scan", "full"] = "scan",
     limit: Limit = 8,
+    source: Annotated[list[SearchedSource] | None, Field(exclude=True)] = None,
     **narrowing: Unpack[Ranking],
 ) -> ToolResult[Found]:
     """Like recall_memory, in notes of every kind together, also conversations and added folders. detail=scan gives
     snippets: open the notes that matter with read_note. detail=full gives whole passages."""
-    found, dropped = search(ctx, query, limit, kind, narrowing)
-    searched = (
-        f"notes of {', '.join(kind)}" if kind else f"{found.searched.notes:,} note{'s' * (found.searched.notes != 1)}"
-    )
-    return render(ctx, found, dropped, ctx.budget if detail == "full" else 0, searched, _time_advice(found, narrowing))
+    return _search_kinds(ctx, query, limit, {"sources": [*(kind or ()), *(source or ())], **narrowing}, detail)
+
+
+@tool("Search for text", read_only=True)
+def search_grep(
+    ctx: ToolContext,
+    query: str,
+    kind: list[SearchedSource] | None = None,
+    limit: Limit = 8,
+    **narrowing: Unpack[Narrowing],
+) -> ToolResult[Found]:
+    """Find an exact text, such as an identifier or a part of a word, or a /regular expression/, in the files."""
+    return _search_kinds(ctx, query, limit, {"sources": kind, "backend": "grep", **narrowing})
+
+
+@tool("Search by meaning", read_only=True)
+def search_semantic(
+    ctx: ToolContext,
+    query: str,
+    kind: list[SearchedSource] | None = None,
+    limit: Limit = 8,
+    **narrowing: Unpack[Narrowing],
+) -> ToolResult[Found]:
+    """Find notes by meaning alone, whatever words they use."""
+    return _search_kinds(ctx, query, limit, {"sources": kind, "words": False, **narrowing})
+
+
+def _search_kinds(
+    ctx: ToolContext, query: str, limit: int, options: SearchOptions, detail: str = "scan"
+) -> ToolResult[Found]:
+    found, dropped = search(ctx, query, limit, options)
+    kinds, notes = options.get("sources"), found.searched.notes
+    searched = f"notes of {', '.join(kinds)}" if kinds else f"{notes:,} note{'s' * (notes != 1)}"
+    return render(ctx, found, dropped, ctx.budget if detail == "full" else 0, searched, _time_advice(found, options))
 
 
 def recall(ctx: ToolContext, query: str, limit: int, sources: Sequence[str], narrowing: Ranking) -> ToolResult[Found]:
     """Search some sources and show short notes whole. If nothing clearly matches, say where else to look."""
-    found, dropped = search(ctx, query, limit, sources, narrowing)
+    found, dropped = search(ctx, query, limit, {"sources": sources, **narrowing})
     asked = ASKS_ABOUT.search(query) if "entity" in sources else None
     name = asked[1] if asked else query if any(map(_is_named_entity, found.hits)) else ""
     known = _about_an_entity(ctx, name, limit) if name and not narrowing else []
@@ -158,7 +193,7 @@ def recall(ctx: ToolContext, query: str, limit: int, sources: Sequence[str], nar
     return render(ctx, found, dropped, SHORT, searched, advice)
 
 
-def _time_advice(found: SearchResult, narrowing: Ranking) -> str:
+def _time_advice(found: SearchResult, narrowing: FilterOptions) -> str:
     """That nothing clear is there does not mean that nothing was noted at another time."""
     given = [f"{name}={one_line(value)}" for name in ("since", "until") if (value := narrowing.get(name))]
     if not given or found.state == "found":
@@ -180,8 +215,9 @@ def _is_named_entity(hit: Hit) -> bool:
 
 def _about_the_user(ctx: ToolContext, found: SearchResult, limit: int, narrowing: Ranking) -> SearchResult:
     """Search also as an agent words what it saves, "the user lives in", and put what is about the user first."""
-    first = search(ctx, "I my me", limit, ["memory"], narrowing)[0] if WHO_AM_I.search(found.query) else found
-    third = search(ctx, FIRST_PERSON.sub("the user", found.query), limit, ["memory"], narrowing)[0]
+    options: SearchOptions = {"sources": ["memory"], **narrowing}
+    first = search(ctx, "I my me", limit, options)[0] if WHO_AM_I.search(found.query) else found
+    third = search(ctx, FIRST_PERSON.sub("the user", found.query), limit, options)[0]
     best = {hit.ref: hit for hit in sorted((*first.hits, *third.hits), key=lambda hit: hit.score)}
     told = [replace(hit, weak=hit.weak and not OF_THE_USER.search(hit.snippet)) for hit in best.values()]
     ranked = sorted(told, key=lambda hit: (bool(OF_THE_USER.search(hit.snippet)), hit.score), reverse=True)
@@ -189,18 +225,16 @@ def _about_the_user(ctx: ToolContext, found: SearchResult, limit: int, narrowing
     return replace(surer, query=found.query, hits=ranked[:limit])
 
 
-def search(
-    ctx: ToolContext, query: str, limit: int, sources: Sequence[str] | None, narrowing: Ranking
-) -> tuple[SearchResult, dict[str, Any]]:
+def search(ctx: ToolContext, query: str, limit: int, options: SearchOptions) -> tuple[SearchResult, dict[str, Any]]:
     """The result, and the filters that were dropped because nothing matched them.
 
     A model guesses tags and categories. That no note has them does not mean that nothing is known.
     """
-    found = ctx.kb.search(query, limit=limit, sources=sources, **narrowing)
-    guessed = {name: value for name, value in narrowing.items() if name in GUESSED and value}
+    found = ctx.kb.search(query, limit=limit, **options)
+    guessed = {name: value for name, value in options.items() if name in GUESSED and value}
     if guessed and found.state == "absent":
-        rest = {name: value for name, value in narrowing.items() if name not in guessed}
-        return ctx.kb.search(query, limit=limit, sources=sources, **cast("Ranking", rest)), guessed
+        rest = {name: value for name, value in options.items() if name not in guessed}
+        return ctx.kb.search(query, limit=limit, **cast("SearchOptions", rest)), guessed
     return found, {}
 
 
@@ -266,14 +300,14 @@ def _shown(ctx: ToolContext, hit: Hit, most: int) -> FoundNote:
     ref, text, provenance, outdated = hit.ref, hit.snippet, "unknown", None
     said_by = hit.heading if hit.source == "conversation" else None
     try:
-        note = ctx.kb.note(hit.ref)
+        note = note_then(ctx.kb.vault, hit) or ctx.kb.note(hit.ref)
         found = excerpt(hit.ref, note)
         ref, lines = marked_ref(hit.ref, found), found.lines
         if said_by and lines[0].startswith("## "):
             lines = lines[1:]
         text, provenance = "\n".join((*hit.properties, *lines)).strip(), note.provenance
         outdated = ctx.kb.outdated(note)
-    except KnowledgeError:
+    except (KnowledgeError, OSError):
         pass  # the file was removed, or its lines were, since it was indexed
     tokens = estimate_tokens(text)
     # a little more text costs less than the remark that something was left out

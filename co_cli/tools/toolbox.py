@@ -15,7 +15,7 @@ from co_cli.tools.context_tools import context_refresh, context_tree, find_check
 from co_cli.tools.conversation_tools import save_conversation
 from co_cli.tools.fencing import one_line
 from co_cli.tools.guidance import describe_vault
-from co_cli.tools.knowledge import search_knowledge
+from co_cli.tools.knowledge import search_grep, search_knowledge, search_semantic
 from co_cli.tools.memory import forget_memory, list_memories, rate_memory, recall_memory, save_memory, update_memory
 from co_cli.tools.skill_tools import SKILL_TOOLS
 from co_cli.tools.tool import Tool, ToolContext, ToolResult
@@ -25,7 +25,10 @@ TOOLS: tuple[Tool, ...] = (
     *(recall_article, save_article, read_note, search_knowledge),
 )
 """What an agent gets by default: every tool costs tokens in every request."""
-EVERY_TOOL = (*TOOLS, rate_memory, save_conversation, find_checkpoint, context_tree, context_refresh, *SKILL_TOOLS)
+EVERY_TOOL = (
+    *(*TOOLS, rate_memory, save_conversation, find_checkpoint, context_tree, context_refresh),
+    *(search_grep, search_semantic, *SKILL_TOOLS),
+)
 DEFAULT = "default"
 """Stands for the tools of the default list among the names of others."""
 

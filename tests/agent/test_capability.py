@@ -21,7 +21,9 @@ from pydantic_ai.models.test import TestModel
 
 from co_cli.agent import CoDeps, Knowledge, agent, knowledge_toolset
 from co_cli.agent.toolset import VaultAccess
+from co_cli.errors import InvalidInputError
 from co_cli.knowledge_base import KnowledgeBase
+from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.tools import TOOLS
 from tests.agent.scripted import Reports, Script, returned
 from tests.vault import Vault
@@ -145,6 +147,26 @@ def test_own_tools_share_the_knowledge_base_of_their_dependencies(kb: KnowledgeB
 
     assert "1 note" in script.told
     assert returned(result.all_messages(), "recall_memory")[0]["hits"][0]["ref"] == "memory:oak"
+
+
+def test_dependencies_may_name_an_index_instead_of_a_knowledge_base(vault: Vault, data_dir: Path) -> None:
+    vault.write("memories/oak.md", "Oaks live long.")
+    index = KnowledgeIndex(data_dir / "search.db", vault.root)
+    index.sync()
+    script = Script([("find", {}), ("recall_memory", {"query": "oaks"})], "Long.")
+    agent = Agent(script.model, deps_type=CoDeps, capabilities=[Knowledge()])
+
+    @agent.tool
+    def find(ctx: RunContext[CoDeps]) -> str:
+        assert ctx.deps.knowledge_index is index
+        return ctx.deps.knowledge_index.search("oaks", source="memory")[0].ref
+
+    result = agent.run_sync("How old are oaks?", deps=CoDeps(knowledge_index=index))
+
+    assert "memory:oak" in script.told
+    assert returned(result.all_messages(), "recall_memory")[0]["hits"][0]["ref"] == "memory:oak"
+    with pytest.raises(InvalidInputError, match="CoDeps needs a knowledge_base or a knowledge_index"):
+        CoDeps()
 
 
 def test_the_ready_agent_is_found_as_clai_looks_for_it(

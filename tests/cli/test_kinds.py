@@ -24,6 +24,7 @@ def test_each_kind_is_saved_to_a_folder_of_its_own(co: Co, vault: Vault) -> None
     )
     assert co("forget", "entity:mara").out.startswith("forgotten entity:mara;")
     assert co("note", "restore", "entity:mara").out.startswith("restored entity:mara,")
+    assert co("remember", "Bridges sway.", "--kind", "note").out == "created memory:bridges-sway\n"
     wrong = co("remember", "x", "--kind", "poem")
     assert (wrong.code, "poem" in wrong.err) == (2, True)
 
@@ -41,7 +42,9 @@ def test_a_search_and_a_list_can_be_limited_to_kinds(co: Co, vault: Vault) -> No
     assert found() == everything
     assert found("--kind", "entity") == found("--kind", "entity", "--backend", "grep") == ["entity:mara"]
     assert found("--kind", "resource", "--kind", "memory") == ["memory:bridge", "resource:/inbox/arch"]
+    assert found("--kind", "note") == ["memory:bridge"]
     assert sorted(note["ref"] for note in co("list", "--json").json) == everything
+    assert [note["ref"] for note in co("list", "note", "--json").json] == ["memory:bridge"]
     assert "1 conversation, 1 entity, 1 memory, 1 resource" in co("index", "status").out
     for listed in (co("list", "entity", "--json"), co("list", "--kind", "entity", "--json")):
         assert [note["ref"] for note in listed.json] == ["entity:mara"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import apsw
@@ -13,6 +14,7 @@ from co_cli.notes.transcripts import SpokenTurn, render_turns
 from co_cli.searching.freshness import BEHIND
 from co_cli.tools import TOOLS, Toolbox
 from co_cli.tools.budget import estimate_tokens
+from tests.command import commit, git
 from tests.vault import Vault
 
 BLUE = (
@@ -280,6 +282,50 @@ def test_a_search_can_be_limited_to_days(vault: Vault, toolbox: Toolbox) -> None
             toolbox.call(tool, {"query": "zebras", "since": "some day"})
 
 
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+def test_a_search_of_the_past_shows_the_text_of_that_time(vault: Vault, toolbox: Toolbox) -> None:
+    git(vault.root, "init", "-q")
+    vault.write("memories/office.md", "The office is in Lisbon.")
+    commit(vault.root, "first", "2024-01-01T12:00:00Z")
+    vault.write("memories/office.md", "The office is in Porto.")
+
+    for tool in ("recall_memory", "search_knowledge"):
+        then, now = (
+            toolbox.call(tool, {"query": "where is the office", **when}) for when in ({"as_of": "2024-06"}, {})
+        )
+        assert [hit["text"] for hit in then.data["hits"]] == ["The office is in Lisbon."]
+        assert [hit["text"] for hit in now.data["hits"]] == ["The office is in Porto."]
+        assert then.data["ignored"] == []
+
+
+def test_a_source_and_a_kind_mean_the_same(vault: Vault, toolbox: Toolbox) -> None:
+    vault.write("memories/zoo.md", "Zebras graze in the zoo.")
+    vault.write("articles/zoo.md", "# Zoo\n\nZebras graze here.")
+
+    for given in ({"kind": "article"}, {"source": "article"}, {"source": ["article"]}):
+        found = toolbox.call("search_knowledge", {"query": "zebras graze", **given})
+        assert {hit["source"] for hit in found.data["hits"]} == {"article"}
+        assert found.data["ignored"] == []
+    notes = toolbox.call("search_knowledge", {"query": "zebras graze", "kind": ["note"]})
+    assert [hit["ref"] for hit in notes.data["hits"]] == ["memory:zoo"]
+
+
+def test_a_search_by_text_alone_or_meaning_alone_is_offered_by_name(vault: Vault, kb: KnowledgeBase) -> None:
+    vault.write("memories/car.md", "The automobile is parked behind the house.")
+    vault.write("memories/id.md", "The ticket is called ZX-Q81b.")
+    toolbox = Toolbox(kb, names=["search_grep", "search_semantic"])
+
+    def found(tool: str, query: str) -> list[str]:
+        data = toolbox.call(tool, {"query": query}).data
+        return [hit["ref"] for hit in data["hits"]] if data["state"] == "found" else []
+
+    assert found("search_grep", "X-Q81") == ["memory:id"]
+    assert found("search_grep", "/Z.-Q\\d+/") == ["memory:id"]
+    assert found("search_grep", "vehicle") == []
+    assert found("search_semantic", "vehicle")[:1] == ["memory:car"]
+    assert not {"search_grep", "search_semantic"} & {tool.name for tool in TOOLS}
+
+
 def test_a_search_obeys_the_profile_and_the_weights_that_a_model_names(vault: Vault, toolbox: Toolbox) -> None:
     vault.write("memories/old.md", "---\ncreated: 2001-06-01\n---\nZebras graze. Zebras graze at dawn.\n")
     vault.write("memories/new.md", "---\ncreated: 2026-06-01\n---\nOf all animals here, only some zebras graze.\n")
@@ -346,6 +392,13 @@ def test_the_files_are_shown_as_a_tree_and_read_again_by_ref_path_glob_or_all(
         docs.write("guides/deploy.md", f"# Deploys\n\nGreen is number {number} now.")
         refreshed = toolbox.call("context_refresh", {"target": target})
         assert refreshed.data["refreshed"][0]["outcome"] == "updated", target
+    for number, given in enumerate(({"ref": "folder:docs/guides/deploy"}, {"all": True})):
+        docs.write("guides/deploy.md", f"# Deploys\n\nRed is number {number} now.")
+        refreshed = toolbox.call("context_refresh", given)
+        assert refreshed.data["refreshed"][0]["outcome"] == "updated", given
+    for given in ({}, {"all": False}):
+        with pytest.raises(InvalidInputError, match="context_refresh needs target"):
+            toolbox.call("context_refresh", given)
     with pytest.raises(InvalidInputError, match="nothing that can be refreshed is called"):
         toolbox.call("context_refresh", {"target": "*.pdf"})
 
