@@ -15,6 +15,7 @@ from pydantic import Field
 from co_cli.errors import FrontmatterError, InvalidInputError
 from co_cli.local import LocalKnowledgeBase
 from co_cli.notes.editing import set_section
+from co_cli.notes.new_note import title_from
 from co_cli.notes.note import Note
 from co_cli.notes.refs import FOLDERS, lines_of, slugify, without_lines
 from co_cli.notes.secrets import redact
@@ -36,6 +37,8 @@ WORD = re.compile(r"\w{1,40}")
 LONGEST_TITLE = 120
 """Characters of a title, or of all tags, in a list or receipt."""
 short = partial(one_line, longest=LONGEST_TITLE)
+LONGEST_MEMORY = 100_000
+"""Bytes: a memory is searched and shown as one passage."""
 MOST_TAGS = 10
 """Tags that are suggested when none is similar to the one asked for."""
 
@@ -97,6 +100,10 @@ def save_memory(
     pronouns; dates, not `yesterday`. No secrets, no small talk. kind=entity says who or what its title is,
     kind=resource why a link matters. The answer names similar memories: if this replaces one, save it again with
     `supersedes`."""
+    size = len(to_utf8(content).encode())
+    if size > LONGEST_MEMORY:
+        call = f"{ctx.prefix}save_article(content=..., title={short(title or title_from(content))!r})"
+        raise InvalidInputError(f"{size:,} bytes are too long for a memory ({LONGEST_MEMORY:,}): call {call}")
     given = {"type": type, "aliases": aliases, "url": url, "importance": importance, "valid_until": valid_until}
     saved = ctx.kb.remember(
         content,

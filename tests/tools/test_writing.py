@@ -57,6 +57,18 @@ def test_a_memory_is_saved_where_and_for_as_long_as_the_model_says(vault: Vault,
         toolbox.call("save_memory", {"content": "Mara is away.", "valid_until": "soon"})
 
 
+def test_a_text_that_is_too_long_for_a_memory_is_refused_with_the_call_that_saves_it(
+    vault: Vault, toolbox: Toolbox
+) -> None:
+    text = "Zebras graze at dawn.\n" * 5_000
+
+    with pytest.raises(InvalidInputError, match=r"110,000 bytes.*: call save_article\(content=\.\.\., title='Zoo'\)$"):
+        toolbox.call("save_memory", {"content": text, "title": "Zoo"})
+
+    assert vault.notes() == []
+    assert toolbox.call("save_article", {"content": text, "title": "Zoo"}).data["ref"] == "article:zoo"
+
+
 def test_a_memory_is_not_saved_where_no_search_would_find_it(vault: Vault, toolbox: Toolbox) -> None:
     vault.write(".coignore", "memories/drafts/\n*secret*\n")
 
