@@ -72,6 +72,11 @@ def same_subject(old: str, new: str) -> bool:
     return _is_role(first.rest) and _is_role(second.rest) and not _differ(first.rest, second.rest)
 
 
+def subject_of(text: str) -> str:
+    """The words before the verb of the first sentence, without those that say only who speaks."""
+    return " ".join(word for word in _claim(text).subject if word.casefold() not in PASSING)
+
+
 def begins_with_verb(text: str) -> bool:
     """Whether a text does not name its subject: "Likes tea." under the title "Mara"."""
     return not _claim(text).subject

@@ -1,11 +1,11 @@
 """Choose the notes to add to a prompt before the model asks for any, and say why.
 
 Notes marked `loading: always`; entities that the prompt asks about by name; notes marked `loading: contextual` that are
-about the prompt; and unmarked memories when the evidence is strong. What is marked `loading: never` is only found by
-asking. Evidence is absolute: how far the cosine is above what unrelated texts reach in this space, plus the share of
-the sentence's words in the passage, rare words counting more, and a little for how the note was rated. It is never a
-rank, because the best of a bad lot ranks first. Only vaults that the user trusts can add notes. Nothing is written or
-fenced here.
+about the prompt or share keywords with it; and unmarked memories when the evidence is strong. What is marked `loading:
+never` is only found by asking. Evidence is absolute: how far the cosine is above what unrelated texts reach in this
+space, plus the share of the sentence's words in the passage, rare words counting more, and a little for how the note
+was rated. It is never a rank, because the best of a bad lot ranks first. Only vaults that the user trusts can add
+notes. Nothing is written or fenced here.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from dataclasses import dataclass, replace
+from functools import cache
 from statistics import median
 from typing import Any, Literal
 
@@ -21,11 +22,12 @@ from co_cli.errors import EmbeddingError, KnowledgeError, SettingsError
 from co_cli.hits import Filters, UseCount
 from co_cli.index.engine import ReadTransaction
 from co_cli.index.names import fold_name
-from co_cli.index.stored import StoredSpace
-from co_cli.index.word_query import WordQuery, needles_of
+from co_cli.index.stored import StoredPassage, StoredSpace
+from co_cli.index.word_query import Term, WordQuery, needles_of
 from co_cli.notes.excerpts import Excerpt, excerpt, marked_ref
 from co_cli.notes.note import Note
 from co_cli.notes.refs import without_lines
+from co_cli.notes.subjects import VERBS, subject_of
 from co_cli.retrieval.candidates import Ask, gather, terms_having
 from co_cli.retrieval.query import Query, parse
 from co_cli.saving.lookup import open_note, outdated
@@ -37,7 +39,8 @@ STRONG = 0.8
 """Evidence for an unmarked memory. In the sample vault none of 80 everyday prompts reaches it, and most questions in a
 memory's own words do; at 0.7 one prompt in forty does."""
 RELATED = 0.55
-"""Evidence for a note marked `contextual`: 3 of the 80 prompts add one of four such notes."""
+"""Evidence for a note marked `contextual`, and what shared keywords count: 4 of the 80 prompts add one of four such
+notes."""
 RATED = 0.1
 """What ratings of a note add to its evidence at most, or take from it."""
 NEARLY = 0.8
@@ -241,9 +244,11 @@ class _Matcher:
         """The notes with the strongest evidence, each once, read from its file."""
         least, most = (RELATED, MAX_CONTEXTUAL) if why == "contextual" else (STRONG, MAX_RECALLED)
         evidence = self._evidence(filters)
-        stored = self._reader.passages([number for number in evidence if evidence[number] >= least - RATED])
+        stored = self._reader.passages(list(evidence))
         uses = self._vault.index.notes.uses({passage.note: passage for passage in stored.values()})
         for number, passage in stored.items():
+            if why == "contextual" and self._shares_keywords(passage):
+                evidence[number] = max(evidence[number], least)
             evidence[number] += RATED * uses.get(passage.note, UseCount()).rating
         enough = sorted(
             (number for number in evidence if evidence[number] >= least), key=lambda number: -evidence[number]
@@ -263,6 +268,17 @@ class _Matcher:
             chosen[ref] = ContextNote(*_shown(part, note), why, round(evidence[passage.id], 3))
         return list(chosen.values())
 
+    def _shares_keywords(self, passage: StoredPassage) -> bool:
+        """Whether the prompt has a word of the title that the text has, too, and that is no verb, as in an order.
+
+        Or else all words of a tag, an alias, a heading, or the title up to its verb.
+        """
+        said = {term for query, _ in self._comparison.sentences for term in query.words.terms}
+        heading, tags = passage.heading.rpartition(" > ")[2], (tag.rpartition("/")[2] for tag in passage.tags)
+        names = (subject_of(passage.title), heading, *tags, *passage.aliases.split(" · "))
+        in_both = _terms(passage.title) & _terms(passage.body) & said
+        return bool(in_both - _verbs()) or any(terms and terms <= said for terms in map(_terms, names))
+
     def _evidence(self, filters: Filters) -> dict[int, float]:
         """Each passage that may be about the prompt, with the evidence of the sentence that fits it best."""
         strongest: dict[int, float] = {}
@@ -280,6 +296,15 @@ class _Matcher:
                 shared = sum(found.idf.get(term, 0.0) for term in terms.get(passage, ())) / total
                 strongest[passage] = max(strongest.get(passage, 0.0), above + shared)
         return strongest
+
+
+@cache
+def _verbs() -> set[Term]:
+    return {term for verb in VERBS for term in _terms(verb)}
+
+
+def _terms(text: str) -> set[Term]:
+    return {*parse(text.translate(QUERY_SIGNS), operators=False).words.terms}
 
 
 def _sentences(prompt: str) -> list[str]:

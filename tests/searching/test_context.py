@@ -110,6 +110,32 @@ def test_the_matching_section_of_a_contextual_article_is_added(kb: KnowledgeBase
     assert "yews" not in note.text
 
 
+@pytest.mark.parametrize(
+    ("path", "front", "text"),
+    [
+        ("memories/invoices.md", "", "They go out on the first of the month, in euros."),
+        ("memories/billing.md", "tags: [work/invoices]\n", "The bills go out on the first of the month, in euros."),
+        ("memories/sent.md", "title: Invoices go out on the first of the month\n", "In euros, as a PDF."),
+        ("memories/money.md", "aliases: [invoice]\n", "Bills go out on the first of the month, in euros."),
+        ("articles/office.md", "", "# Office\n\n## Desks\n\nBook one.\n\n## Invoices\n\nIn euros, as a PDF."),
+    ],
+    ids=["title", "tag", "subject", "alias", "heading"],
+)
+def test_a_contextual_note_is_added_when_the_prompt_shares_its_keywords(
+    kb: KnowledgeBase, vault: Vault, path: str, front: str, text: str
+) -> None:
+    vault.write(path, f"---\nloading: contextual\n{front}---\n{text}\n")
+    vault.write("memories/zoology.md", "---\nloading: contextual\n---\nMammals are sorted by family.\n")
+    kb.sync()
+
+    (note,) = kb.matching_notes("Please write an invoice for the zoo", ()).notes
+
+    assert note.why == "contextual"
+    assert path.removesuffix(".md").partition("/")[2] in note.ref
+    assert "in euros" in note.text.casefold()
+    assert kb.matching_notes("Write a haiku about the first snow in the mountains", ()).notes == []
+
+
 def test_a_note_that_is_never_to_be_loaded_is_found_only_by_asking(kb: KnowledgeBase, vault: Vault) -> None:
     vault.write("memories/oaks.md", "Oaks live for a thousand years.")
     kb.sync()
