@@ -2,7 +2,7 @@
 
 A query is tried once, because a search can do with words; documents are sent in batches and tried again if the problem
 may pass. Both are bounded in time and in bytes. The clients are imported by the first call, which is also the first to
-use the network; importing them is part of the time that a query may take.
+use the network; the time for an answer begins with the request, because importing takes as long as a good server.
 """
 
 from __future__ import annotations
@@ -17,16 +17,13 @@ import threading
 import time
 from collections.abc import Callable, Coroutine, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from co_cli.embedding.space import EmbedKind, OutOfTimeError, Vector, VectorSpace
 from co_cli.errors import EmbeddingError, KnowledgeError, ModelMissingError, SettingsError
 from co_cli.event_loop import run_async
 from co_cli.notes.files import change_json, read_json
 from co_cli.paths import install_line
-
-if TYPE_CHECKING:
-    from concurrent.futures import Future
 
 DEFAULT_MODELS = {
     "ollama": "embeddinggemma",
@@ -128,44 +125,26 @@ class RemoteEmbedder:
         self._host, self._outage = host, outage
         self._name = f"{space.provider}'s {space.model}"
         self._lock = threading.Lock()
-        self._opening: Future[Call] | None = None
+        self._call: Call | None = None
 
     def embed(self, texts: Sequence[str], kind: EmbedKind, seconds: float | None = None) -> list[Vector | None]:
         sent = [add_prompt(self.space, text[:MAX_TEXT], kind) for text in texts if text.strip()]
         if self._outage and (kind == "query" or seconds is not None) and (problem := self._outage.problem()):
             raise EmbeddingError(problem)  # somebody is waiting, and would wait in vain
-        until = time.monotonic() + SECONDS["query"]
-        call = self._open(SECONDS["query"] if kind == "query" else None)
+        call = self._open()
         deadline = math.inf if seconds is None else time.monotonic() + seconds
-        deadline = min(deadline, until) if kind == "query" else deadline
         vectors: list[Vector] = []
         for at in range(0, len(sent), BATCH_TEXTS):
             vectors += self._ask(call, sent[at : at + BATCH_TEXTS], kind, deadline)
         received = iter(vectors)
         return [next(received) if text.strip() else None for text in texts]
 
-    def _open(self, seconds: float | None) -> Call:
-        """The client. It is imported in a thread of its own, so that a query need not wait until that is done."""
-        from concurrent.futures import Future  # imports logging, which a search without a server does not need
-
-        def open_it(opening: Future[Call]) -> None:
-            try:
-                opening.set_result(
-                    (_ollama if self.space.provider == "ollama" else _pydantic_ai)(self.space, self._host)
-                )
-            except BaseException as error:  # raised again where the client is waited for
-                opening.set_exception(error)
-
+    def _open(self) -> Call:
+        """The client, imported by the first call."""
         with self._lock:
-            if self._opening is None or (self._opening.done() and self._opening.exception()):
-                self._opening = Future()
-                threading.Thread(target=open_it, args=(self._opening,), name="co-embedder", daemon=True).start()
-            opening = self._opening
-        try:
-            return opening.result(seconds)
-        except TimeoutError as error:
-            text = f"the client of {self.space.provider} was not loaded within {seconds:.2g} s: try again"
-            raise OutOfTimeError(text) from error
+            if self._call is None:
+                self._call = (_ollama if self.space.provider == "ollama" else _pydantic_ai)(self.space, self._host)
+            return self._call
 
     def _ask(self, call: Call, texts: Sequence[str], kind: EmbedKind, deadline: float) -> list[Vector]:
         pauses = list(PAUSES) if kind == "document" else []

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import builtins
-import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -13,8 +12,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from co_cli.embedding.remote import BATCH_TEXTS, MAX_TEXT, PAUSES, SECONDS, RemoteEmbedder, remote_space
-from co_cli.embedding.space import OutOfTimeError
+from co_cli.embedding.remote import BATCH_TEXTS, MAX_TEXT, PAUSES, RemoteEmbedder, remote_space
+from co_cli.embedding.space import EmbedKind
 from co_cli.errors import EmbeddingError, SettingsError
 
 from .loopback import GeminiServer, Loopback, OllamaServer, OpenAIServer, VoyageServer
@@ -210,8 +209,9 @@ def test_a_slow_server_is_left_when_the_time_is_over(remote: Remote) -> None:
         assert time.monotonic() - started < 20, fault
 
 
+@pytest.mark.parametrize(("kind", "seconds"), [("document", 60), ("query", None)])
 def test_the_seconds_that_importing_a_client_takes_are_not_the_server_s(
-    ollama: OllamaServer, monkeypatch: pytest.MonkeyPatch
+    kind: EmbedKind, seconds: float | None, ollama: OllamaServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock, real, import_ = [0.0], time.monotonic, builtins.__import__
 
@@ -222,47 +222,8 @@ def test_the_seconds_that_importing_a_client_takes_are_not_the_server_s(
     monkeypatch.setattr(time, "monotonic", lambda: real() + clock[0])
     monkeypatch.setattr(builtins, "__import__", import_slowly)
 
-    assert RemoteEmbedder(remote_space("ollama"), ollama.url).embed(["blue"], "document", 60) != [None]
+    assert RemoteEmbedder(remote_space("ollama"), ollama.url).embed(["blue"], kind, seconds) != [None]
     assert clock[0] >= 100
-
-
-def test_importing_a_client_counts_towards_the_time_that_a_query_may_take(
-    ollama: OllamaServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    imported, import_ = threading.Event(), builtins.__import__
-
-    def import_slowly(name: str, *given: Any) -> Any:
-        return import_(name, *given) if name != "ollama" or imported.wait(60) else None
-
-    monkeypatch.setattr(builtins, "__import__", import_slowly)
-    monkeypatch.setitem(SECONDS, "query", 0.2)
-    embedder = RemoteEmbedder(remote_space("ollama"), ollama.url)
-
-    started = time.monotonic()
-    with pytest.raises(OutOfTimeError, match=r"was not loaded within 0\.2 s"):
-        embedder.embed(["blue"], "query")
-    assert time.monotonic() - started < 20
-
-    imported.set()
-    monkeypatch.setitem(SECONDS, "query", 60.0)
-    assert embedder.embed(["blue"], "query") != [None], "the import went on meanwhile"
-
-
-def test_what_importing_leaves_of_the_time_is_the_server_s(
-    ollama: OllamaServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    clock, real, import_ = [0.0], time.monotonic, builtins.__import__
-
-    def import_slowly(name: str, *given: Any) -> Any:
-        clock[0] += SECONDS["query"] - 1 if name == "ollama" else 0
-        return import_(name, *given)
-
-    monkeypatch.setattr(time, "monotonic", lambda: real() + clock[0])
-    monkeypatch.setattr(builtins, "__import__", import_slowly)
-    ollama.faults = ["slow"]
-
-    with pytest.raises(OutOfTimeError, match=r"within 0?\.?\d* s|within -"):
-        RemoteEmbedder(remote_space("ollama"), ollama.url).embed(["blue"], "query")
 
 
 def test_a_server_that_is_not_running_is_reported_without_the_password_of_its_address(
