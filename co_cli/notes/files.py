@@ -1,6 +1,6 @@
 """Write files atomically: a crash leaves the old bytes or the new ones, and no other file is overwritten by accident.
 
-A temporary file in the same file system, fsync, link or rename, fsync of the folder.
+A temporary file in the same file system where git does not see it, fsync, link or rename, fsync of the folder.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import json
 import math
 import os
 import re
+import stat
 import sys
 import threading
 import time
@@ -44,11 +45,15 @@ _unfinished: dict[str, int | None] = {}
 def create_exclusively(path: str, data: bytes, through: str | None = None, like: str | None = None) -> bool:
     """Write a new file. False if the name is taken, checked at the last moment.
 
-    The temporary file is in the same folder, or in `through`. The new one has the attributes of the file `like`.
+    The temporary file is for the same folder, or for `through`. The new one has the attributes of the file `like`.
     """
     temporary = _begin(through or os.path.dirname(path))
     try:
         _write(temporary, data, like)
+        folder = os.stat(os.path.dirname(path))
+        if like is None and folder.st_mode & stat.S_ISGID and sys.platform != "win32":
+            with contextlib.suppress(PermissionError):
+                os.chown(temporary, -1, folder.st_gid)  # as if it had been created there
         if os.name == "nt":
             patiently(os.rename, temporary, path)  # refuses an existing name there
         else:
@@ -63,7 +68,7 @@ def create_exclusively(path: str, data: bytes, through: str | None = None, like:
 
 def replace(path: str, data: bytes, private: bool = False) -> None:
     """Write a file. One that exists keeps its owner, permissions and extended attributes."""
-    temporary = _begin(os.path.dirname(path))
+    temporary = _begin(os.path.dirname(path), private)
     try:
         _write(temporary, data, path, private)
         patiently(os.replace, temporary, path)
@@ -378,10 +383,40 @@ def temporary_name(folder: str) -> str:
     return os.path.join(folder, f"{TEMPORARY}{os.getpid():x}-{time.monotonic_ns():x}-{os.urandom(3).hex()}")
 
 
-def _begin(folder: str) -> str:
-    temporary = temporary_name(folder)
+def _begin(folder: str, private: bool = False) -> str:
+    hidden = None if private else place_beside_git(folder)
+    temporary = temporary_name(hidden if hidden and _make_hidden(hidden, folder) else folder)
     _unfinished[temporary] = None
     return temporary
+
+
+def place_beside_git(folder: str) -> str | None:
+    """In a git repository, a folder that git does not look into; None elsewhere, and where it is somebody else's."""
+    top = folder
+    while not os.path.lexists(git := os.path.join(top, ".git")):
+        if os.path.dirname(top) == top:
+            return None
+        top = os.path.dirname(top)
+    with contextlib.suppress(OSError):
+        found, here = os.lstat(git), os.stat(folder)
+        if (found.st_dev, found.st_uid) == (here.st_dev, here.st_uid):
+            # a worktree has a file there, which may name any folder
+            return os.path.join(git, "co-tmp") if stat.S_ISDIR(found.st_mode) else os.path.join(top, ".co-tmp")
+    return None
+
+
+def _make_hidden(hidden: str, folder: str) -> bool:
+    """Make the folder for temporary files, if it is not there. False if it cannot be used."""
+    ignore = os.path.join(hidden, ".gitignore")
+    with contextlib.suppress(OSError):
+        if not os.path.lexists(ignore):
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(hidden)
+                os.chmod(hidden, stat.S_IMODE(os.stat(folder).st_mode))  # others may save here, too
+            with open(ignore, "x") as stream:
+                stream.write("*\n")
+        return stat.S_ISDIR(os.lstat(hidden).st_mode) and os.access(hidden, os.W_OK | os.X_OK)
+    return False
 
 
 def _write(temporary: str, data: bytes, like: str | None = None, private: bool = False, wait: bool = True) -> None:

@@ -20,6 +20,7 @@ from co_cli.notes.files import (
     locked,
     make_folders,
     move,
+    place_beside_git,
     read_bytes,
     replace_text,
     sweep_temporary,
@@ -269,7 +270,7 @@ class NoteStore:
         if folders is None:
             written = (os.path.join(self.root, name) for name in (*FOLDERS.values(), TRASH))
             folders = [self.root, *(folder for top in written for folder, _, _ in os.walk(top))]
-        for folder in folders:
+        for folder in filter(None, {*folders, place_beside_git(self.root)}):
             with reporting("sweep", folder):
                 swept += sweep_temporary(folder, lambda file: kept.extend(self._sweep_file(file, others)))
         return swept, kept
@@ -285,7 +286,7 @@ class NoteStore:
             os.unlink(file)
             return []
         inside = os.path.relpath(os.path.dirname(file), self.root).split(os.sep)
-        inside = inside[2:] if inside[0] == TRASH else [part for part in inside if part != "."]
+        inside = inside[2:] if inside[0] == TRASH else [part for part in inside if part[0] != "."]
         kept = self._free_in_trash("/".join([*inside, f"recovered-{content_hash(data)[:8]}.md"]), "-copy")
         self.touch(kept)
         if not move(file, self.absolute(kept)):
