@@ -8,6 +8,7 @@ from collections.abc import Collection, Sequence
 from functools import partial
 from typing import NamedTuple
 
+from co_cli.deadline import QueryDeadline
 from co_cli.errors import IndexUnavailableError
 from co_cli.hits import Filters, Hit, Passage, Searched, SearchResult, State
 from co_cli.index.derivation import searched_fields, spoken_path
@@ -17,7 +18,7 @@ from co_cli.index.stored import EXPIRED
 from co_cli.notes.note import Note
 from co_cli.notes.properties import properties_text
 from co_cli.retrieval.grammar import Node
-from co_cli.retrieval.matching import Condition, NoteText, PassageText, TooSlowError, has_compared, too_slow
+from co_cli.retrieval.matching import Condition, NoteText, PassageText, TooSlowError, has_compared, not_compared
 from co_cli.retrieval.query import Query, filters_for
 from co_cli.retrieval.request import Attempt, SearchRequest, attempts
 from co_cli.retrieval.results import (
@@ -39,8 +40,8 @@ class FileMatches(NamedTuple):
     """How many were read."""
     unsearched: Sequence[str]
     understood: Sequence[str]
-    slow: int
-    """Passages for which a regular expression took too long."""
+    compared: int | None
+    """How many of them, if not all were."""
     query: Query
 
 
@@ -59,10 +60,11 @@ def search_files(
     enough = [match for match in found.matches if match.share >= (request.min_score or 0.0)]
     hits = [_hit(match, found.query) for match in enough[: request.limit]]
     degraded = [f"answered from the files by substring: {why}"] if why else []
-    degraded += [too_slow(found.slow, found.notes)] if found.slow else []
+    degraded += [] if found.compared is None else [not_compared(found.compared)]
     whole = {origin.label for origin, _, _ in places[1:]}
     degraded += unsearched_text([name for name in found.unsearched if name in whole] if hits else found.unsearched)
-    state: State = "found" if hits else "inconclusive" if degraded else "absent"
+    is_cut = found.compared is not None and not request.deadline.left
+    state: State = "inconclusive" if is_cut or (degraded and not hits) else "found" if hits else "absent"
     took = round((time.perf_counter() - started) * 1000, 1)
     searched = Searched(found.notes, found.notes, moment_text(time.time()))
     meta = {"profile": "grep", "weights": {"words": 1.0}, "candidates": len(found.matches), "took_ms": took}
@@ -72,14 +74,17 @@ def search_files(
 
 
 def _search(places: Sequence[Place], request: SearchRequest, attempt: Attempt) -> FileMatches:
-    query, filters, slow = attempt.query, attempt.filters, list[str]()
+    query, filters, outcomes = attempt.query, attempt.filters, list[bool]()
     words = query.spelled
     if not words and query.plain and filters == Filters():  # nothing but punctuation
         words = (request.query.strip(),)
-    choose = partial(_chosen, query.condition._replace(substrings=True), slow) if query.condition else None
+    choose = partial(_chosen, query.condition._replace(substrings=True), outcomes) if query.condition else None
     if words == ("",):
         choose = _nothing
-    matches, count, succession, unsearched = grep(places, Needles(words, choose, query.is_exact), filters)
+    is_over = partial(_is_over, request.deadline, choose is not None)
+    needles = Needles(words, choose, query.is_exact, is_over)
+    matches, count, succession, unsearched = grep(places, needles, filters)
+    compared = None if all(outcomes) and not is_over() else sum(outcomes) if choose else count
     understood = list(attempt.understood)
     if not filters.outdated:
         now = time.time() if filters.as_of is None else filters.as_of
@@ -87,27 +92,34 @@ def _search(places: Sequence[Place], request: SearchRequest, attempt: Attempt) -
         if problems[:1] == [EXPIRED] and filters.as_of is None:
             understood.append(expired_answer(matches[0].note.ref))
         matches = [match for match, problem in zip(matches, problems, strict=True) if not problem]
-    return FileMatches(matches, count, unsearched, understood, len(slow), query)
+    return FileMatches(matches, count, unsearched, understood, compared, query)
+
+
+def _is_over(deadline: QueryDeadline, compares: bool) -> bool:
+    """Whether no more files are read. With words alone it takes as long as it takes, unless others wait."""
+    return deadline.cancelled or ((compares or deadline.shared) and not deadline.left)
 
 
 def _nothing(note: Note, passages: Sequence[Passage]) -> Collection[int]:
     return ()
 
 
-def _chosen(condition: Condition, slow: list[str], note: Note, passages: Sequence[Passage]) -> Collection[int]:
-    """The places of passages that meet a condition: as a whole note, or each turn of a conversation."""
+def _chosen(condition: Condition, outcomes: list[bool], note: Note, passages: Sequence[Passage]) -> Collection[int]:
+    """The places of passages that meet a condition: as a whole note, or each turn of a conversation. `outcomes` gets
+    whether the note could be compared in time."""
     about = (note.title, note.also_known_as, *note.tags, spoken_path(note.path), *searched_fields(note.metadata))
     texts = [
         PassageText(place, passage.heading, passage.text, passage.first_line, passage.last_line)
         for place, passage in enumerate(passages)
     ]
     found: list[int] = []
-    for turn in [[text] for text in texts] if note.source == "conversation" else [texts]:
-        text = NoteText(about, turn, partial(_meets, note))
-        try:
+    try:
+        for turn in [[text] for text in texts] if note.source == "conversation" else [texts]:
+            text = NoteText(about, turn, partial(_meets, note))
             found += condition.passages(text) if condition.matches(text) else []
-        except TooSlowError:
-            slow.append(note.path)
+        outcomes.append(True)
+    except TooSlowError:
+        outcomes.append(False)
     return found
 
 

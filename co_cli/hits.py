@@ -133,7 +133,7 @@ def worth_showing(found: SearchResult) -> list[Hit]:
     hits = [hit for hit in found.hits if hit.score >= LOWEST_SHOWN or not hit.signals]
     if found.state == "found":
         return hits
-    return [hit for place, hit in enumerate(hits) if place < NEAREST or hit.signals.get("words")]
+    return [hit for place, hit in enumerate(hits) if place < NEAREST or hit.signals.get("words") or not hit.signals]
 
 
 def without_weak(hits: Sequence[Hit]) -> list[Hit]:

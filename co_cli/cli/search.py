@@ -275,7 +275,7 @@ def show_result(
 def _nothing_found(found: SearchResult, more: bool) -> str:
     searched = f"{count_of(found.searched.notes, 'note')} searched"
     if found.state == "inconclusive":
-        return f"Nothing found, but not everything could be searched ({searched})."
+        return f"{'The nearest' if found.hits else 'Nothing found'}, but not everything could be searched ({searched})."
     fresh = f", index fresh as of {found.searched.fresh_as_of}" if found.searched.fresh_as_of else ""
     if not found.searched.notes and not more:
         return NO_NOTES_YET

@@ -43,6 +43,8 @@ class Needles(NamedTuple):
     choose: Chooser | None = None
     exact: bool = False
     """What may answer has a part of the query besides these words."""
+    is_over: Callable[[], bool] = bool
+    """Whether to stop before the next note."""
 
 
 class GrepMatch(NamedTuple):
@@ -153,6 +155,8 @@ def grep(
             file = f"{origin.root}/{note.path}"
             if file in read:  # a source may hold another one
                 continue
+            if needles.is_over():
+                break
             read.add(file)
             created = note.created if note.created is not None else mtime
             succession.add(origin.root, note, created)

@@ -23,6 +23,7 @@ only punctuation keep the terms that were read in them.
 from __future__ import annotations
 
 import functools
+import math
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal, NamedTuple
@@ -34,6 +35,8 @@ from co_cli.values import SOURCES
 LONGEST_TYPED = 500
 """Characters of a query that somebody typed. What is longer, or has several lines, was pasted."""
 LONGEST_REGEX = 200
+LARGEST_REGEX = 100_000
+"""Its characters times all of its counts: a compiled one repeats in memory what it repeats, 500 bytes each time."""
 LONGEST_SHOWN = 20
 DEEPEST = 20
 """Groups in groups."""
@@ -347,6 +350,13 @@ def _value(text: str) -> str:
 def _regex_problem(pattern: str) -> str | None:
     if len(pattern) > LONGEST_REGEX:
         return f"has more than {LONGEST_REGEX} characters"
+    counts = [
+        int(count)
+        for braces in re.findall(r"{[^{}]*}", re.sub(r"\s", "", pattern))
+        for count in re.findall(r"\d+", braces)
+    ]
+    if math.prod(filter(None, counts)) * len(pattern) > LARGEST_REGEX:
+        return "repeats too much"
     try:
         compile_regex(pattern, False)
     except Exception as error:  # its own error, and others for flags that exclude each other

@@ -8,13 +8,13 @@ from __future__ import annotations
 import functools
 import operator
 import re
-import time
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import groupby, pairwise
 from typing import Any, NamedTuple
 
+from co_cli.deadline import QueryDeadline
 from co_cli.errors import KnowledgeError
 from co_cli.index.tokens import fold, spaceless_run, tokens
 from co_cli.notes.markdown import headings
@@ -22,7 +22,7 @@ from co_cli.retrieval.grammar import TEXTS, Node, compile_regex, leaves
 from co_cli.values import members_of
 
 REGEX_SECONDS = 0.25
-"""What a regular expression may take for one text."""
+"""What a regular expression may take for one text, if its query has as much left."""
 TASK = r"[ \t>]*(?:[-*+]|\d{1,9}[.)])[ \t]+\[(?P<mark>.)\](?=\s|$)"
 QUOTES = str.maketrans("\u2018\u2019\u201c\u201d", "''\"\"")
 ACCENTS = range(0x300, 0x370)
@@ -40,11 +40,14 @@ LONGEST_OVERLAP = 250
 
 
 class TooSlowError(KnowledgeError):
-    """A regular expression took too long for a text."""
+    """A note could not be compared in time."""
 
 
-def too_slow(notes: int, total: int) -> str:
-    return f"the regular expression takes too long for {notes:,} of {total:,} notes: make it simpler"
+def not_compared(compared: int, total: int | None = None) -> str:
+    """What is said if some notes were not compared, and the fix."""
+    of_all = "" if total is None else f" of {total:,}"
+    few = f"only {compared:,}{of_all} notes were compared with the query, because that takes too long"
+    return f"{few}: make it simpler, or narrow it with tag: or path:"
 
 
 class PassageText(NamedTuple):
@@ -76,6 +79,8 @@ class Condition(NamedTuple):
     case: bool = False
     substrings: bool = False
     """Words may be parts of words, as where files are searched."""
+    deadline: QueryDeadline | None = None
+    """Of the query; None: there is none."""
 
     def matches(self, note: NoteText) -> bool:
         """Whether a note meets it. Raises TooSlowError."""
@@ -105,7 +110,7 @@ class Condition(NamedTuple):
         for leaf, positive in leaves(self.node):
             if positive and leaf.kind == "regex":
                 with suppress(TooSlowError):
-                    found += [match.span() for match in _regex_matches(leaf.text, text, self.case)]
+                    found += [match.span() for match in self._regex_matches(leaf.text, text)]
             elif positive and leaf.kind == "phrase" and len(folded) == len(text):  # else places differ
                 found += list(_occurrences(leaf.text, folded, self.case))
         return [span for span in found if span[0] < span[1]]
@@ -150,14 +155,23 @@ class Condition(NamedTuple):
         return any(all(self._has(inner, note, part) for inner in node.nodes) for part in parts)
 
     def _in_text(self, leaf: Node, text: str, language: str) -> bool:
+        if self.deadline and not self.deadline.left:
+            raise TooSlowError("the time of the query is up")
         if leaf.kind == "regex":
-            return next(_regex_matches(leaf.text, text, self.case), None) is not None
+            return next(self._regex_matches(leaf.text, text), None) is not None
         if leaf.kind == "phrase":
             return next(_occurrences(leaf.text, _folded(text, self.case), self.case), None) is not None
         if self.substrings:
             return _folded(leaf.text, False) in _folded(text, False)
         needle, had = tokens(leaf.text, language), tokens(text, language)
         return bool(needle) and any(had[place : place + len(needle)] == needle for place in range(len(had)))
+
+    def _regex_matches(self, pattern: str, text: str) -> Iterator[re.Match[str]]:
+        limit = min(REGEX_SECONDS, self.deadline.left) if self.deadline else REGEX_SECONDS
+        try:
+            yield from compile_regex(pattern, self.case).finditer(text, timeout=limit, concurrent=True)
+        except (TimeoutError, MemoryError):
+            raise TooSlowError(f"/{pattern}/ takes too long") from None
 
 
 def _never(node: Node) -> bool:
@@ -240,17 +254,6 @@ def _sections(passages: Sequence[PassageText]) -> Iterator[str]:
         edges = [0, *(line for line in starts if line), len(lines)]
         for number, (first, end) in enumerate(pairwise(edges)):
             yield "\n".join((*((heading,) if heading and not number else ()), *lines[first:end]))
-
-
-def _regex_matches(pattern: str, text: str, case: bool) -> Iterator[re.Match[str]]:
-    started = time.monotonic()
-    try:
-        for found in compile_regex(pattern, case).finditer(text, timeout=REGEX_SECONDS, concurrent=True):
-            yield found
-            if time.monotonic() - started > REGEX_SECONDS:
-                break
-    except TimeoutError:
-        raise TooSlowError(f"/{pattern}/ takes too long") from None
 
 
 def _occurrences(phrase: str, text: str, case: bool) -> Iterator[tuple[int, int]]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from co_cli.deadline import QueryDeadline, make_deadline
 from co_cli.hits import Filters
 from co_cli.index.names import fold_name
 from co_cli.notes.dates import asks_only_for_period, describe, find_period
@@ -46,6 +47,7 @@ class SearchRequest:
     reranker: Reranker | None = None
     """Any other model, instead of the reader."""
     backend: str = "hybrid"
+    deadline: QueryDeadline = field(default_factory=make_deadline, compare=False)
 
     @property
     def wants_meaning(self) -> bool:
@@ -107,7 +109,8 @@ def attempts(request: SearchRequest, dates: bool = True) -> Iterator[Attempt]:
 
 
 def _parse(request: SearchRequest, text: str, operators: bool = True) -> Query:
-    return parse(text, request.prefix, request.case, operators and request.operators)
+    query = parse(text, request.prefix, request.case, operators and request.operators)
+    return replace(query, condition=query.condition and query.condition._replace(deadline=request.deadline))
 
 
 def _operators(query: Query) -> str:

@@ -88,11 +88,12 @@ def make_result(index: IndexedNotes, trace: Trace) -> SearchResult:
     answered = bool(chosen) and answers(trace)
     problems = (prepared.problem, prepared.unchecked, trace.reading.problem if trace.reading else None)
     degraded = [*filter(None, problems), *_shortcomings(index, prepared, answered)]
+    is_cut = prepared.unchecked and not request.deadline.left
     fresh = index.seen.fresh_as_of or view.synced_at
     by_meaning = prepared.vector is not None and view.space is not None
     return SearchResult(
         query=request.query,
-        state="found" if answered else "inconclusive" if degraded else "absent",
+        state="inconclusive" if is_cut else "found" if answered else "inconclusive" if degraded else "absent",
         degraded=degraded,
         # without vectors to compare, hybrid is words alone
         backend=request.backend if by_meaning or prepared.attempt.listing else "fts5",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -13,11 +12,9 @@ from co_cli.index.engine import ReadTransaction
 from co_cli.index.stored import Scope, StoredNote, StoredPassage
 from co_cli.index.word_query import WordQuery
 from co_cli.retrieval.grammar import NARROWING, SCOPES, Node
-from co_cli.retrieval.matching import Condition, NoteText, PassageText, TooSlowError, has_compared, too_slow
+from co_cli.retrieval.matching import Condition, NoteText, PassageText, TooSlowError, has_compared, not_compared
 from co_cli.retrieval.query import filters_for, needles_in
 
-SECONDS = 5.0
-"""What comparing may take. What was not compared by then counts as different, and the result says so."""
 AT_ONCE = 50
 """Notes whose text is read together."""
 
@@ -40,8 +37,6 @@ class _Selecting:
         self.languages = reader.languages(scope.vaults)
         self.members: dict[Node, frozenset[int]] = {}
         """The notes that have each tag, path, file name or property of the condition."""
-        self.ended = time.monotonic() + SECONDS
-        self.compared = self.slow = 0
 
     def run(self) -> Selection:
         node, every = self.condition.node, list[StoredNote]()
@@ -55,39 +50,34 @@ class _Selecting:
         condition = self.condition._replace(node=Node("not", nodes=(node,))) if refusing else self.condition
         order = [note.id for note in every] or sorted(notes, reverse=True)
         found: set[int] = set()
-        for note in self._texts(order):
+        compared = 0
+        for turns in self._texts(order):
             try:
-                if condition.matches(note):
-                    passages = [passage.id for passage in note.passages]
-                    found.update(passages if refusing else condition.passages(note))
-            except TooSlowError:
-                self.slow += 1
+                for note in turns:
+                    if condition.matches(note):
+                        passages = [passage.id for passage in note.passages]
+                        found.update(passages if refusing else condition.passages(note))
+                compared += 1
+            except TooSlowError:  # it counts as different
+                pass
         scope = replace(self.scope, without=found) if refusing else replace(self.scope, only=found)
-        return Selection(scope, self._problem(len(order)))
+        return Selection(scope, not_compared(compared, len(order)) if compared < len(order) else None)
 
-    def _problem(self, total: int) -> str | None:
-        if self.compared < total:
-            few = f"only {self.compared:,} of {total:,} notes were compared with the query in {SECONDS:g} s"
-            return f"{few}: narrow it with tag: or path:"
-        if self.slow:
-            return too_slow(self.slow, total)
-        return None
-
-    def _texts(self, notes: Sequence[int]) -> Iterator[NoteText]:
-        """These notes with their text; of conversations, each turn."""
+    def _texts(self, notes: Sequence[int]) -> Iterator[list[NoteText]]:
+        """These notes with their text, until the query must end; of conversations, each turn."""
+        deadline = self.condition.deadline
         for start in range(0, len(notes), AT_ONCE):
             ids = notes[start : start + AT_ONCE]
-            if time.monotonic() > self.ended:
-                return
             known = {note.id: note for note in self.reader.find_notes(None, "id", ids)}
             texts: dict[int, list[StoredPassage]] = {note: [] for note in ids}
             for passage in self.reader.passages(notes=ids).values():
                 texts[passage.note].append(passage)
             for number, passages in texts.items():
-                if passages and number in known:
-                    turns = [[turn] for turn in passages] if known[number].source == "conversation" else [passages]
-                    yield from (self._text(known[number], turn) for turn in turns)
-                self.compared += 1
+                if deadline and not deadline.left:
+                    return
+                alone = number in known and known[number].source == "conversation"
+                turns = [[turn] for turn in passages] if alone else [passages] if passages else []
+                yield [self._text(known[number], turn) for turn in turns if number in known]
 
     def _text(self, note: StoredNote, passages: Sequence[StoredPassage]) -> NoteText:
         about = (note.title, passages[0].aliases, *note.tags, spoken_path(note.path))

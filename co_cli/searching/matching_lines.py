@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
+from co_cli.deadline import make_deadline
 from co_cli.errors import KnowledgeError
 from co_cli.hits import Hit, Searched, SearchResult, State
 from co_cli.index.tokens import spans, tokens
@@ -61,8 +62,10 @@ def find_lines(vault: Vault, query: str, options: Options, context: int = 0) -> 
     """The lines with words of a query, and so many before and after each; and the search by words that found them."""
     found = search(vault, query, replace(options, meaning=False, read=False))
     asked, substrings = parse(query, options.prefix, options.case), found.backend == "grep"
+    deadline = make_deadline()
+    asked = replace(asked, condition=asked.condition and asked.condition._replace(deadline=deadline))
     by_path: dict[str, list[Hit]] = {}
-    for hit in found.hits if found.state == "found" else ():
+    for hit in found.hits if found.state == "found" or asked.is_exact else ():
         by_path.setdefault(hit.path, []).append(hit)
     lookup, files, degraded = Lookup(vault), list[MatchingFile](), list(found.degraded)
     for path, hits in by_path.items():
@@ -76,9 +79,12 @@ def find_lines(vault: Vault, query: str, options: Options, context: int = 0) -> 
         lines = _lines(text, first, matches, inside, context)
         if lines:
             files.append(MatchingFile(without_lines(hits[0].ref), hits[0].title, path, lines))
+    if asked.condition and not deadline.left:
+        degraded.append("looking for the lines of the notes takes too long: some are missing")
     if len(found.hits) == LARGEST_LIMIT:
         degraded.append(f"there may be more than these {LARGEST_LIMIT:,} results: filters narrow the search")
-    state = "found" if files else "inconclusive" if degraded else "absent"
+    is_cut = found.state == "inconclusive" or (asked.condition and not deadline.left)
+    state = "found" if files and not is_cut else "inconclusive" if degraded else "absent"
     return MatchingLines(query, state, degraded, found.searched, files, found.understood), found
 
 

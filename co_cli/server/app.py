@@ -6,6 +6,7 @@ later runs know, too, so that a browser stays signed in. Everything but the page
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import os
 import secrets
@@ -27,6 +28,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from co_cli.access import Role, Token
 from co_cli.activity import acting
+from co_cli.deadline import QueryDeadline, serving
 from co_cli.errors import KnowledgeError
 from co_cli.http_server import REQUESTS, Bodies, TokenGuard, has_token
 from co_cli.local import LocalKnowledgeBase, open_local
@@ -106,6 +108,7 @@ HEADERS = {
 
 
 ELSEWHERE = PlainTextResponse("Only the page itself may ask for this", 403)
+GONE = PlainTextResponse("The client has left", 499)
 
 
 class AnyText(PathConvertor):
@@ -281,15 +284,31 @@ class Site:
             if caller.name:
                 acting.set(f"{self.kb.vault.opening.front_end}:{caller.name}")
             asked = await endpoint.read(request)
-            limiter = self._reads if endpoint.role == "read" else self._saves
-            if request.headers.get(SAMPLE) != "sample":
-                return await to_thread.run_sync(endpoint.call, self.kb, asked, limiter=limiter)
+            is_sample = request.headers.get(SAMPLE) == "sample"
             if endpoint.role != "read":
-                return json_answer(ErrorAnswer(ApiError("read_only", "the sample vault cannot be changed")), 403)
-            CALLER.set(replace(caller, role="read"))
-            return await to_thread.run_sync(lambda: endpoint.call(self.open_sample(), asked), limiter=limiter)
+                if is_sample:
+                    return json_answer(ErrorAnswer(ApiError("read_only", "the sample vault cannot be changed")), 403)
+                return await to_thread.run_sync(endpoint.call, self.kb, asked, limiter=self._saves)
+            if is_sample:
+                CALLER.set(replace(caller, role="read"))
+            return await self._read(request, lambda: endpoint.call(self.open_sample() if is_sample else self.kb, asked))
 
         return Route(API + endpoint.path.replace(":path}", ":any}"), answer, methods=[endpoint.method])
+
+    async def _read(self, request: Request, read: Callable[[], Response]) -> Response:
+        """Answer in a thread of those that read. What a client asked ends when the client leaves."""
+        with serving() as deadline:
+            watching = asyncio.create_task(_cancel_without_client(request, deadline))
+            try:
+                return await to_thread.run_sync(lambda: GONE if deadline.cancelled else read(), limiter=self._reads)
+            finally:
+                watching.cancel()
+
+    def busy(self) -> list[str]:
+        """Why a search has to wait, if it has to."""
+        now = self._reads.statistics()
+        full = now.borrowed_tokens >= now.total_tokens and now.tasks_waiting
+        return [f"searches: all {READS} at once are busy, and {now.tasks_waiting} more wait"] if full else []
 
     async def sign_in(self, request: Request) -> Response:
         token = await self.access.exchange(str((await read_body(request)).get("code", "")))
@@ -300,6 +319,12 @@ class Site:
 
     async def unknown(self, request: Request) -> Response:
         return json_answer(ErrorAnswer(ApiError("unknown_route", f"no route {request.method} {request.url.path}")), 404)
+
+
+async def _cancel_without_client(request: Request, deadline: QueryDeadline) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+    deadline.cancelled = True
 
 
 async def _explain(request: Request, error: Exception) -> Response:

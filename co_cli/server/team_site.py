@@ -25,6 +25,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from co_cli.access import PER_SECOND, Token
 from co_cli.activity import acting
+from co_cli.deadline import serving
 from co_cli.errors import IndexUnavailableError
 from co_cli.http_server import (
     STRANGER_SECONDS,
@@ -193,6 +194,7 @@ class TeamSite(Site):
         problems = ["database: it does not answer"]
         with anyio.move_on_after(READY_SECONDS):
             problems = await to_thread.run_sync(not_ready, self.kb, abandon_on_cancel=True)
+        problems += self.busy()
         return PlainTextResponse("".join(f"{problem}\n" for problem in problems) or "ok\n", 503 if problems else 200)
 
     async def show_metrics(self, request: Request) -> Response:
@@ -229,4 +231,5 @@ class McpDoor:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         caller: Token = scope["state"]["caller"]
         acting.set(f"mcp:{caller.name}" if caller.name else "mcp")
-        await (self._writing if caller.may("write") else self._reading)(scope, receive, send)
+        with serving():
+            await (self._writing if caller.may("write") else self._reading)(scope, receive, send)

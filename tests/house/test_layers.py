@@ -11,6 +11,7 @@ from tests.house.package import ROOT, imports, modules
 LAYERS = (
     (
         "version",
+        "deadline",
         "errors",
         "values",
         "hits",

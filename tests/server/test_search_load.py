@@ -18,14 +18,19 @@ from typing import Any
 import httpx2
 import pytest
 
+from co_cli import deadline
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.paths import sample_vault
+from co_cli.server.access_tokens import AccessTokens
+from co_cli.server.app import READS
 from co_cli.server.routes import API
 from tests.server.browser import PATIENCE, wait_for
+from tests.server.conftest import serving as in_thread
 from tests.server.conftest import token
 from tests.server.processes import Serving, serving
 from tests.team.conftest import team as team
 from tests.team.servers import Team, git
+from tests.vault import Vault
 
 CLIENTS, ASKED = 16, 12
 """Each client asks each of the questions, in an order of its own."""
@@ -143,3 +148,27 @@ def test_several_processes_with_one_folder_are_one_server_behind_a_proxy(team: T
         assert [server.traces() for server in (one, two)] == [[], []]
     pushed = git(team.remote, "ls-tree", "-r", "--name-only", "HEAD").splitlines()
     assert len([path for path in pushed if "the-gate-of" in path]) == 20
+
+
+def test_searches_end_when_their_clients_leave_and_readyz_says_while_all_are_busy(
+    vault: Vault, kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(5):
+        vault.write(f"articles/{number}.md", f"{'x' * 30}\n" * 1_500)
+    vault.write("memories/oak.md", "Oaks live long.")
+    kb.sync()
+    monkeypatch.setattr(deadline, "SECONDS", 100 * PATIENCE)  # only the clients end them
+    access = AccessTokens.of(kb.vault)
+    secret = access.create("read", "mara")[0]
+    slow = f"{API}/search?q=line%3A%2F%28.*%29%28.*%29%7B14%7D%5B~%5E%5D%2F"
+    asked = f"GET {slow} HTTP/1.1\r\nHost: {{}}\r\nAuthorization: Bearer {secret}\r\n\r\n"
+    with in_thread(kb, access) as server, server.client() as client:
+        assert client.get("/readyz").text == "ok\n"
+        leaving = [socket.create_connection(server.listening.getsockname(), PATIENCE) for _ in range(READS + 8)]
+        for connection in leaving:
+            connection.sendall(asked.format(server.host).encode())
+        wait_for(lambda: client.get("/readyz").text == "searches: all 4 at once are busy, and 8 more wait\n")
+        for connection in leaving:
+            connection.close()
+        assert [hit["ref"] for hit in client.get(f"{API}/search?q=oaks").json()["hits"]][:1] == ["memory:oak"]
+        wait_for(lambda: client.get("/readyz").text == "ok\n")
