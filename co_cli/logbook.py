@@ -22,7 +22,7 @@ from logging.handlers import RotatingFileHandler
 from typing import Any
 
 from co_cli.errors import KnowledgeError
-from co_cli.notes.files import locked, make_folders
+from co_cli.notes.files import locked, make_folders, open_private
 from co_cli.notes.secrets import redact
 from co_cli.settings import load_settings, this_process
 from co_cli.values import INVISIBLE
@@ -66,7 +66,7 @@ class CommandLog(RotatingFileHandler):
         pass
 
     def _open(self) -> Any:
-        return open(self.baseFilename, "a", encoding="utf-8", opener=lambda path, flags: os.open(path, flags, 0o600))
+        return open(self.baseFilename, "a", encoding="utf-8", opener=open_private)
 
 
 _log = CommandLog()

@@ -158,7 +158,7 @@ def trust(data_dir: str, root: str, trusted: bool = True) -> bool:
         if not trusted:
             del kept[root]
         text = "".join(f"{folder} {vault}\n" for vault, folder in kept.items())
-        replace(os.path.join(data_dir, TRUSTED_FILE), text.encode("utf-8", "surrogateescape"))
+        replace(os.path.join(data_dir, TRUSTED_FILE), text.encode("utf-8", "surrogateescape"), private=True)
     return True
 
 

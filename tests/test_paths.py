@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from co_cli.paths import open_regular
+from tests.command import Co
+from tests.vault import Vault
 
 OPEN = """
 import sys
@@ -60,3 +62,32 @@ def test_a_link_is_followed_only_if_that_is_wanted(tmp_path: Path) -> None:
         assert stream.read() == b"Oaks live long."
     with pytest.raises(OSError, match=r"symbolic link|not a regular file"):
         open_regular(str(tmp_path / "link.md"), follow=False)
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o277], ids=["open to all", "closed to you"])
+def test_what_co_keeps_about_you_is_yours_alone_whatever_the_umask(
+    co: Co, vault: Vault, data_dir: Path, tmp_path: Path, umask: int
+) -> None:
+    vault.write("memories/oak.md", "Oaks live long.")
+    (tmp_path / "more").mkdir()
+    place = data_dir / "inside"
+    before = os.umask(umask)
+    try:
+        for command in (
+            ["index", "sync"],
+            ["add", str(tmp_path / "more")],
+            ["config", "trust", str(vault.root)],
+            ["config", "set", "capture", "keep"],
+            ["token", "create", "--role", "read"],
+            ["data", "backup"],
+            ["search", "oaks"],
+        ):
+            ran = co(*command, "--data-dir", str(place))
+            assert ran.code == 0, ran.err
+    finally:
+        os.umask(before)
+    files = [file for folder in (place, co.folder) for file in folder.rglob("*") if file.suffix != ".lock"]
+    kept = {file.name: file.stat().st_mode & 0o777 for file in files if file.is_file()}
+    assert {"activity.db", "activity.spool", "last-search.json", "settings.toml", "sources.toml", "trusted"} <= {*kept}
+    assert {*kept.values()} == {0o600}, kept
+    assert place.stat().st_mode & 0o777 == 0o700

@@ -17,7 +17,7 @@ from co_cli.activity import Activity
 from co_cli.activity.database import APPLICATION, FILE_NAME, explained, refuse_version
 from co_cli.errors import ActivityUnavailableError, InvalidInputError
 from co_cli.index.sqlite.database_files import BUSY_MS, NO_PLACE, WRONG_FILE, opening, remove_database, set_aside, swap
-from co_cli.notes.files import make_folders, patiently, sync_folder, temporary_name
+from co_cli.notes.files import make_folders, open_private, patiently, sync_folder, temporary_name
 from co_cli.settings import Settings
 
 FOLDER = "backups"
@@ -132,7 +132,7 @@ def look_at(path: str) -> Copy:
 
 def _copy(source: apsw.Connection, path: str) -> None:
     """A new file that only its owner can read, on disk when this returns."""
-    handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
+    handle = open_private(path, os.O_CREAT | os.O_EXCL | os.O_RDWR)
     try:
         source.execute("vacuum into :path", {"path": path})
         os.fsync(handle)

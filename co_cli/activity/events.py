@@ -12,7 +12,7 @@ import re
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from co_cli.hits import worth_showing
-from co_cli.notes.files import make_folders
+from co_cli.notes.files import make_folders, open_private
 from co_cli.notes.secrets import redact
 from co_cli.values import OWN_SOURCES, to_utf8
 
@@ -171,8 +171,7 @@ def append(data_dir: str, event: Spooled) -> int:
     """Add an event to the spool and return its size. Raises OSError."""
     kind = next(kind for kind, made in SPOOLED.items() if isinstance(event, made))
     make_folders(data_dir, private=True)
-    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
-    handle = os.open(os.path.join(data_dir, SPOOL), flags, 0o600)
+    handle = open_private(os.path.join(data_dir, SPOOL), os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     try:
         size = os.fstat(handle).st_size
         if size > MOST:

@@ -25,6 +25,7 @@ from co_cli.cli.app import main
 from co_cli.cli.terminal import Screen, printable
 from co_cli.errors import InvalidInputError, KnowledgeError
 from co_cli.local import LocalKnowledgeBase
+from co_cli.notes.files import open_private
 from co_cli.searching.freshness import Freshener
 from co_cli.values import to_utf8
 
@@ -165,7 +166,7 @@ class LineHistory(FileHistory):
         if string.startswith(" ") or self._session.private:
             return
         with contextlib.suppress(OSError):  # a full disk must not end the chat
-            os.close(os.open(self.filename, os.O_CREAT | os.O_WRONLY, 0o600))
+            os.close(open_private(self.filename, os.O_CREAT | os.O_WRONLY))
             super().store_string(to_utf8(string))
 
 

@@ -16,7 +16,7 @@ from co_cli.errors import IndexUnavailableError, InvalidInputError, UnknownRefEr
 from co_cli.index.filter_table import Form, Group, options_in
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.local import LocalKnowledgeBase, open_local
-from co_cli.notes.files import read_json
+from co_cli.notes.files import open_private, read_json
 from co_cli.reports import SyncReport
 from co_cli.searching.requests import close_tags, unused_tags
 from co_cli.settings import Settings, load_settings, this_process
@@ -154,7 +154,8 @@ def find_note(kb: KnowledgeBase, ref: str, track: bool = False) -> Note:
 
 def keep_results(kb: KnowledgeBase, refs: list[str]) -> None:
     """Keep what a search showed with numbers, for `result_ref`, and when: the query log has what was asked."""
-    with suppress(OSError), open(os.path.join(kb.settings.data_dir, LAST_SEARCH), "w", encoding="utf-8") as file:
+    path = os.path.join(kb.settings.data_dir, LAST_SEARCH)
+    with suppress(OSError), open(path, "w", encoding="utf-8", opener=open_private) as file:
         json.dump({"vault": kb.root, "refs": refs, "at": time.time()}, file)
 
 

@@ -10,7 +10,7 @@ import hashlib
 import os
 import time
 
-from co_cli.notes.files import make_folders
+from co_cli.notes.files import make_folders, open_private
 
 FOLDER = "sessions"
 KEPT_DAYS = 14
@@ -36,7 +36,7 @@ class SessionNotes:
             return
         with contextlib.suppress(OSError):
             make_folders(self._folder, private=True)
-            with open(self._path, "a", encoding="utf-8", errors="replace") as file:
+            with open(self._path, "a", encoding="utf-8", errors="replace", opener=open_private) as file:
                 file.write("".join(f"{ref}\n" for ref in refs))
 
     def restart(self) -> None:

@@ -195,6 +195,15 @@ def rename_with(how: int, source: str, target: str) -> bool:
     return not failed
 
 
+def open_private(path: str, flags: int) -> int:
+    """Open a file that only you can read, also if it is new and whatever the umask: an `opener` of `open`."""
+    handle = os.open(path, flags | getattr(os, "O_BINARY", 0), 0o600)
+    if os.name == "posix":
+        with contextlib.suppress(PermissionError):  # somebody else's
+            os.fchmod(handle, 0o600)
+    return handle
+
+
 def read_json(path: str) -> dict[str, Any]:
     """A small file of state as an object; an empty one if the file cannot be read."""
     try:
@@ -302,6 +311,8 @@ def make_folders(folder: str, private: bool = False) -> None:
     except FileExistsError:
         if not os.path.isdir(folder):  # another process was faster
             raise
+    if private:
+        os.chmod(folder, 0o700)  # whatever the umask
     with contextlib.suppress(PermissionError):  # a folder with write but no read permission
         sync_folder(above)
 

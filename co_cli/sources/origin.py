@@ -203,7 +203,7 @@ def change_registry(data_dir: str, change: Callable[[list[Added]], Sequence[Adde
     make_folders(data_dir)
     file = registry_file(data_dir)
     with locked(data_dir):
-        replace(file, _render(change(read_registry(data_dir))).encode())
+        replace(file, _render(change(read_registry(data_dir))).encode(), private=True)
 
 
 def _entry(table: dict[str, object], file: str) -> Added:

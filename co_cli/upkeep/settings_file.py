@@ -47,7 +47,7 @@ def write_setting(file: str, name: str, value: object) -> None:
     file = os.path.realpath(file)  # it may be a link to a folder of dotfiles
     make_folders(os.path.dirname(file))
     with locked(os.path.dirname(file)):  # before it is read, so that no other change is lost
-        replace(file, _edited(file, name, value))
+        replace(file, _edited(file, name, value), private=not os.path.exists(file))
 
 
 def _edited(file: str, name: str, value: object) -> bytes:
