@@ -135,6 +135,8 @@ class Session(NamedTuple):
     """To try on the sample vault."""
     role: Role
     """What the token may do."""
+    caller: str
+    """Whose token it is; empty for the person who started the server."""
 
 
 def kept_token(data_dir: str, renew: bool = False) -> str:
@@ -356,4 +358,5 @@ def show_session(kb: LocalKnowledgeBase) -> Session:
     is_sample = kb.root == os.path.realpath(sample_vault())
     notes = sum(index.notes.state().notes for index in (kb.index, *map(kb.index.of, kb.index.linked)))
     name = "Your notes" if is_own_vault(kb.root) else vault_name(kb)
-    return Session(kb.root, name, notes, __version__, is_sample, SAMPLE_QUESTIONS, CALLER.get().role)
+    caller = CALLER.get()
+    return Session(kb.root, name, notes, __version__, is_sample, SAMPLE_QUESTIONS, caller.role, caller.name)

@@ -36,8 +36,6 @@ ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES
 OWN_ALGORITHM, OWN_ISSUER = "HS256", "co"
 ENDPOINTS = ("authorization_endpoint", "token_endpoint", "jwks_uri")
 SCOPE = "openid profile email"
-NAME_CLAIMS = ("email", "preferred_username", "sub")
-"""Whose name is recorded with what a person saves: the first of these."""
 SIGN_IN_SECONDS, CODE_SECONDS, SESSION_SECONDS = 600, 60, 8 * 3_600
 """How long a sign-in may take, its result waits for the page, and a person stays signed in."""
 METADATA_SECONDS, KEYS_SECONDS, AGAIN_SECONDS = 3_600.0, 60.0, 2.0
@@ -48,7 +46,7 @@ PROVIDER_SECONDS = 5.0
 """For all that one request asks of the provider: nobody waits longer for a page."""
 NONSENSE = (JoseError, ValueError, TypeError, KeyError, AttributeError)
 """What texts raise that nobody signed, and answers that are not what OpenID Connect says."""
-NOT_IN_A_NAME = re.compile(r"[^\w.@-]")
+NOT_IN_A_NAME, LONGEST_NAME = re.compile(r"[^\w.@-]"), 40
 SECRET = "CO_OIDC_SECRET"
 """The variable with the client's secret."""
 
@@ -69,7 +67,7 @@ class OpenId:
             raise InvalidInputError(f"sign-in with OpenID Connect needs oidc_issuer, oidc_client and {SECRET}")
         self.issuer, self._client_id, self._secret = settings.oidc_issuer, settings.oidc_client, secret
         self._claim, self._roles, self._vault = settings.oidc_claim, _roles(settings.oidc_groups), vault
-        self._key = OctKey.import_key(hashlib.sha256(f"co session {vault} {secret}".encode()).digest())
+        self._key = OctKey.import_key(hmac.digest(secret.encode(), f"co session {vault}".encode(), "sha256"))
         self._metadata: dict[str, Any] = {}
         self._keys: KeySet | None = None
         self._asked_at = self._keys_at = -METADATA_SECONDS
@@ -256,7 +254,15 @@ def _roles(groups: tuple[str, ...]) -> list[tuple[str, Role]]:
 
 
 def _name(claims: Mapping[str, Any]) -> str:
-    """With an @, which no token's name has; in front if nobody has verified it: it is no address."""
-    verified = claims.get("email_verified") is True and "@" in str(claims.get("email"))
-    names = (str(claims[claim]) for claim in NAME_CLAIMS[0 if verified else 1 :] if claims.get(claim))
-    return NOT_IN_A_NAME.sub("-", next(names) if verified else f"@{next(names)}")[:40]
+    """With an @, which no token's name has; in front if nobody has verified it: it is no address.
+
+    What is not exactly a verified address or the subject ends with a part of the subject's hash, because others may
+    have the same.
+    """
+    subject, email = str(claims["sub"]), str(claims.get("email"))
+    verified = claims.get("email_verified") is True and "@" in email
+    name = email if verified else f"@{claims.get('preferred_username') or subject}"
+    shown = NOT_IN_A_NAME.sub("-", name)[:LONGEST_NAME]
+    if shown == (email if verified else f"@{subject}"):
+        return shown
+    return f"{shown[: LONGEST_NAME - 9]}~{hashlib.sha256(subject.encode()).hexdigest()[:8]}"

@@ -82,9 +82,7 @@ class TeamAccess(Access):
         return await self.open_id.caller(given, f"{address_of_site(request)}{PATH}")
 
     async def exchange(self, code: str) -> str | None:
-        """A person signs in to the page with their token itself, or with what a sign-in elsewhere ended with."""
-        if await self._find(code):
-            return code
+        """For what a sign-in elsewhere ended with, too. Never for a token: a link must not sign anybody in for long."""
         return (self.open_id.exchange(code) if self.open_id else None) or await super().exchange(code)
 
     async def _find(self, secret: str) -> Token | None:

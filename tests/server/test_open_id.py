@@ -27,6 +27,7 @@ from co_cli.server import open_id
 from co_cli.server.access_tokens import AccessTokens
 from co_cli.server.open_id import OpenId
 from co_cli.server.routes import API
+from co_cli.settings import Settings
 from tests.command import Co
 from tests.server.browser import PATIENCE, inspect
 from tests.server.conftest import Server, client, serving, token
@@ -43,6 +44,11 @@ PEOPLE = [
     User(sub="mara", claims={"email": "mara@example.org", "email_verified": True, "groups": ["writers", "all"]}),
     User(sub="jon", claims={"email": "jon@example.org", "email_verified": False, "groups": ["readers", "ops"]}),
     User(sub="ida", claims={"groups": "readers"}),
+    User(sub="7", claims={"email": "mara+x@example.org", "email_verified": True, "groups": "readers"}),
+    User(sub="8", claims={"email": "mara-x@example.org", "email_verified": True, "groups": "readers"}),
+    User(sub="9", claims={"email": f"{'m' * 40}@example.org", "email_verified": True, "groups": "readers"}),
+    User(sub="10", claims={"email": f"{'m' * 40}@example.com", "email_verified": True, "groups": "readers"}),
+    User(sub="11", claims={"preferred_username": "jon", "groups": "readers"}),
     User(sub="nils", claims={"email": "nils@example.org", "email_verified": True, "groups": ["others"]}),
 ]
 
@@ -107,8 +113,12 @@ def provider(monkeypatch: pytest.MonkeyPatch) -> Iterator[Provider]:
 
 
 def open_id_of(kb: KnowledgeBase, provider: Provider, vault: str = "", **other: Any) -> OpenId:
+    return OpenId(open_id_settings(kb, provider, **other), SECRET, vault or AccessTokens.of(kb.vault).vault)
+
+
+def open_id_settings(kb: KnowledgeBase, provider: Provider, **other: Any) -> Settings:
     set_up = {"oidc_issuer": provider.issuer, "oidc_client": CLIENT, "oidc_groups": GROUPS, **other}
-    return OpenId(replace(kb.settings, **set_up), SECRET, vault or AccessTokens.of(kb.vault).vault)
+    return replace(kb.settings, **set_up)
 
 
 @pytest.fixture
@@ -169,6 +179,17 @@ def test_the_groups_of_a_person_say_what_they_may_do(team: Server) -> None:
                 changes = asking.get(f"{API}/history/{saved.json()['ref']}").json()["history"]["changes"]
                 assert changes[0]["front_end"] == f"web:{name}", "an address that is not verified is not used"
     assert refused(team, "nils") == "nils@example.org is in none of the groups that may use these notes.\n"
+
+
+def test_people_are_told_apart_by_the_subject_where_their_names_look_alike(team: Server) -> None:
+    names: list[str] = []
+    for sub in ("jon", "7", "8", "9", "10", "11"):
+        with client(team, sign_in(team, sub)) as asking:
+            names.append(asking.get(f"{API}/session").json()["caller"])
+    assert (names[0], names[2]) == ("@jon", "mara-x@example.org")
+    assert names[1].startswith("mara-x@example.org~")
+    assert len({*names}) == len(names), names
+    assert max(map(len, names)) == 40
 
 
 def test_everybody_who_can_sign_in_may_read_if_the_operator_says_so(
@@ -326,6 +347,8 @@ def test_a_session_is_of_one_vault_and_cannot_be_made_up(
     forged = base64.urlsafe_b64encode(claims).rstrip(b"=").decode()
     with serving(kb, AccessTokens.of(kb.vault), other) as diary, client(diary, session) as stranger:
         assert stranger.get(f"{API}/session").status_code == 401
+    alike = [OpenId(open_id_settings(kb, provider), secret, vault) for vault, secret in (("a b", "c"), ("a", "b c"))]
+    assert alike[1]._read("session", alike[0]._sign("session", 60)) is None  # type: ignore
     for wrong in (f"{head}.{forged}.{signature}", f"{head}.{body}.", session[:-2]):
         with client(team, wrong) as asking:
             assert asking.get(f"{API}/session").status_code == 401

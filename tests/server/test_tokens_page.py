@@ -7,7 +7,7 @@ from typing import Any
 
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.server.access_tokens import AccessTokens
-from tests.server.browser import inspect, wait_for
+from tests.server.browser import axe, inspect, wait_for
 from tests.server.conftest import client, serving
 
 
@@ -46,9 +46,40 @@ def test_others_do_not_see_it(sample: KnowledgeBase, open_page: Callable[[str], 
     tokens = AccessTokens.of(sample.vault)
     secret, _ = tokens.create("write", "mara")
     with serving(sample, tokens) as server:
-        page = open_page(f"{server.url}/health#code={secret}")
+        page = open_page(f"{server.url}/health")
+        page.fill("#token", secret)
+        page.press("#token", "Enter")
         page.wait_for_selector("#settings")
+        page.problems.clear()  # Chromium logs the 401
         assert page.locator("a[href='/tokens']").count() == 0
         page.close()
         with client(server, secret) as asking:
             assert asking.get("/api/v1/tokens").status_code == 403
+
+
+def test_the_page_asks_before_an_address_signs_in_as_somebody_else(
+    sample: KnowledgeBase, open_page: Callable[[str], Any]
+) -> None:
+    tokens = AccessTokens.of(sample.vault)
+    secret, _ = tokens.create("read", "mara")
+    with serving(sample, tokens) as server:
+        page = open_page(server.url)
+        page.fill("#token", secret)
+        page.press("#token", "Enter")
+        page.wait_for_selector("#top nav a")
+        page.problems.clear()  # Chromium logs the 401
+
+        for button, kept in (("Close", secret), ("Sign in as the admin", server.access.token)):
+            page.goto("about:blank")
+            page.goto(server.address)
+            page.wait_for_selector("dialog")
+            assert "You are signed in as mara" in page.inner_text("dialog")
+            assert axe(page) == []
+            page.click(f"dialog button:has-text('{button}')")
+            page.wait_for_selector("#top nav a")
+            assert page.evaluate("localStorage.getItem('co-token')") == kept
+        page.goto("about:blank")
+        page.goto(server.address)
+        page.wait_for_selector("#top nav a")
+        assert page.locator("dialog").count() == 0, "it is the same person"
+        page.close()

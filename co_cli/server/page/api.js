@@ -28,13 +28,22 @@ export const mayWrite = () => !sample.on && rights.role !== "read";
 
 export function onSignedOut(fn) { signedOut = fn; }
 
-// Exchanges the one-time code in the address, if there is one, and removes it from the address.
-export async function signIn() {
+// Who has this token; undefined if nobody has.
+async function whose(token) {
+  if (!token) return undefined;
+  const answer = await fetch(`${API}/session`, { headers: { Authorization: `Bearer ${token}` } });
+  return answer.ok ? (await answer.json()).caller || "the admin" : undefined;
+}
+
+// Exchanges the one-time code in the address, if there is one, and removes it from the address. Whoever else is signed
+// in stays it, unless mayReplace(them, the new one) says so: anybody can send a link.
+export async function signIn(mayReplace) {
   const code = new URLSearchParams(location.hash.slice(1)).get("code");
   if (!code) return;
   history.replaceState(null, "", location.pathname + location.search);
   const { token } = await post("/session", { code });
-  localStorage.setItem(TOKEN, token);
+  const [before, after] = [await whose(localStorage.getItem(TOKEN)), await whose(token)];
+  if (!before || before === after || await mayReplace(before, after)) localStorage.setItem(TOKEN, token);
 }
 
 // How often notes may have changed: something was sent, or the server said so.

@@ -270,6 +270,13 @@ onSignedOut((elsewhere) => {
   addEventListener("storage", (event) => { if (event.key === TOKEN) location.reload(); }); // signed in, in another tab
 });
 
+const mayReplace = (before, after) => new Promise((answer) => {
+  const replace = () => { answer(true); closeDialog(); };
+  dialog("Sign in as somebody else?", html`<p>You are signed in as ${before}. The address that you opened signs you in
+    as ${after}: go on only if you asked for that.</p>
+    <p><button class="primary" @click=${replace}>Sign in as ${after}</button></p>`).addEventListener("close", () => answer(false));
+});
+
 async function start(path) {
   const found = await get("/session");
   rights.role = found.role; // before the menu is drawn
@@ -293,7 +300,7 @@ wide.addEventListener("change", menu);
 effect(showConnection);
 let refused; // a used code does not matter if this browser is signed in
 try {
-  await signIn().catch((error) => { refused = error; });
+  await signIn(mayReplace).catch((error) => { refused = error; });
   await start();
 } catch (error) {
   if (refused || error.status !== 401) show(html`<h1>Sign in</h1>${problem(refused ?? error)}`);

@@ -123,4 +123,5 @@ export function dialog(title, content) {
   element.addEventListener("close", () => element.remove());
   document.body.append(element);
   element.showModal();
+  return element;
 }

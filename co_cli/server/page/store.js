@@ -28,7 +28,7 @@ export function effect(fn, left) {
   run();
 }
 
-export const session = signal(); // what /session answered: { vault, notes, version, sample, questions, role }
+export const session = signal(); // what /session answered: { vault, notes, version, sample, questions, role, caller }
 export const online = signal("on"); // "off" while the server does not answer
 export const reviewCount = signal(0); // proposals and conflicts that wait for a person
 
