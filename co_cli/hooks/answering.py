@@ -16,6 +16,7 @@ from co_cli.hooks.events import HookEvent, read_event, reply
 from co_cli.hooks.sessions import SessionNotes
 from co_cli.local import LocalKnowledgeBase
 from co_cli.notes.refs import without_lines
+from co_cli.searching.context import asks_something
 from co_cli.settings import load_settings
 from co_cli.tools.budget import estimate_tokens
 from co_cli.tools.fencing import one_line, quoted
@@ -63,7 +64,7 @@ def answer(client: str, data: bytes, vault: str | None = None, data_dir: str | N
 def text_for(kb: LocalKnowledgeBase, event: HookEvent) -> str:
     """The text for the model. What was given is recorded."""
     allowed, _ = vaults_for_prompts(kb.settings, kb.root, kb.vault.linked)
-    if not allowed or (event.kind == "prompt" and not event.prompt):
+    if not allowed or (event.kind == "prompt" and not asks_something(event.prompt)):
         return ""
     given = SessionNotes(kb.settings.data_dir, event.client, event.session)
     if event.fresh:

@@ -33,7 +33,6 @@ ADDED = re.compile(r"<(hook_context|system-reminder|qwen:[\w-]+)>.*?(?:</\1>|\Z)
 CODE = re.compile(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1[`~]*[ \t]*$|\Z)", re.DOTALL | re.MULTILINE)
 NOTICE = re.compile(r"[/!]|<(?:task-notification|command-|local-command|bash-|user-memory-input)")
 """How commands and notices of clients begin."""
-FEWEST_WORDS = 3
 LARGEST = 10_000_000
 """Bytes of an event that are read."""
 
@@ -79,12 +78,11 @@ def read_event(client: str, data: bytes) -> HookEvent | None:
 
 
 def typed(prompt: str) -> str:
-    """What the person typed, without code and what programs added; empty for a command, a notice or a few words."""
+    """What the person typed, without code and what programs added; empty for a command or a notice."""
     prompt = ADDED.sub("", prompt).strip()
     if NOTICE.match(prompt):
         return ""
-    prompt = CODE.sub("", prompt).strip()
-    return prompt if len(prompt.split()) >= FEWEST_WORDS else ""
+    return CODE.sub("", prompt).strip()
 
 
 def reply(event: HookEvent, text: str) -> str:

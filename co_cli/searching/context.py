@@ -23,8 +23,10 @@ from co_cli.hits import Filters, UseCount
 from co_cli.index.engine import ReadTransaction
 from co_cli.index.names import fold_name
 from co_cli.index.stored import StoredPassage, StoredSpace
+from co_cli.index.tokens import is_stop_word
 from co_cli.index.word_query import Term, WordQuery, needles_of
 from co_cli.notes.excerpts import Excerpt, excerpt, marked_ref
+from co_cli.notes.language import guess_language
 from co_cli.notes.note import Note
 from co_cli.notes.refs import without_lines
 from co_cli.notes.subjects import VERBS, subject_of
@@ -174,12 +176,32 @@ class _Comparison:
     """The cosine of unrelated texts; -1 if nobody measured it."""
 
 
+def asks_something(prompt: str) -> bool:
+    """Whether a note can be about it: it has a sentence with enough words, or asks about a name."""
+    sentences = _sentences(prompt)
+    return bool(_telling(sentences)) or any(map(ASKS_ABOUT.search, sentences))
+
+
+def _telling(sentences: list[str]) -> dict[str, Query]:
+    """The sentences with enough content words, as search counts them: each pair of letters of Chinese is one."""
+    parsed = {sentence: parse(sentence.translate(QUERY_SIGNS), operators=False) for sentence in sentences}
+    counts = {sentence: _content_words(sentence, query) for sentence, query in parsed.items()}
+    half = sum(counts.values()) / 2
+    return {
+        sentence: parsed[sentence]
+        for sentence, count in counts.items()
+        if count >= (MIN_WORDS if count >= half else MIN_WORDS_OF_LESSER)
+    }
+
+
+def _content_words(sentence: str, query: Query) -> int:
+    """A query of stop words alone is searched for those: "do it"."""
+    language = guess_language(sentence)
+    return 0 if all(is_stop_word(word, language) for word in query.spelled) else len(query.words.terms)
+
+
 def _compare(vault: Vault, sentences: list[str]) -> tuple[_Comparison, list[str]]:
-    parsed = [parse(sentence.translate(QUERY_SIGNS), operators=False) for sentence in sentences]
-    counts = [len(query.words.terms) for query in parsed]
-    needed = [MIN_WORDS if count >= sum(counts) / 2 else MIN_WORDS_OF_LESSER for count in counts]
-    telling = [at for at, count in enumerate(counts) if count >= needed[at]]
-    queries = [parsed[at] for at in telling]
+    queries = _telling(sentences)
     space: StoredSpace | None = None
     embedder: Embedder | None = None
     vectors: list[Vector | None] = [None] * len(queries)
@@ -191,11 +213,11 @@ def _compare(vault: Vault, sentences: list[str]) -> tuple[_Comparison, list[str]
             if embedder is None:
                 degraded.append("compared by words: no vectors can be searched")
             elif queries:
-                vectors = [*embedder.embed([sentences[at] for at in telling], "query")]
+                vectors = [*embedder.embed(list(queries), "query")]
         except (EmbeddingError, SettingsError) as error:
             degraded.append(f"compared by words: {error}")
     noise = embedder.space.noise if embedder else -1.0
-    return _Comparison(list(zip(queries, vectors, strict=True)), space if embedder else None, noise), degraded
+    return _Comparison(list(zip(queries.values(), vectors, strict=True)), space if embedder else None, noise), degraded
 
 
 class _Matcher:

@@ -35,7 +35,7 @@ def deploys(co: Co, vault: Vault) -> Co:
     """A vault with a note that answers the question, and some that do not."""
     vault.write("memories/deploys.md", DEPLOY)
     vault.write("memories/tea.md", "---\nloading: always\nimportance: 0.9\n---\nAnna drinks green tea without sugar.")
-    vault.write("memories/cents.md", "Money is an integer number of cents, never a float.")
+    vault.write("memories/cents.md", "Money is an integer number of cents, never a float: then it does add up.")
     for file in vault.root.rglob("*.md"):
         os.utime(file, ns=(10**18, 10**18))  # a file that was just written is read again
     co("index", "sync")
@@ -93,11 +93,30 @@ def test_a_resumed_session_is_not_given_its_start_again(deploys: Co) -> None:
         "<hook_context>how do the deploys to the blue pool work?</hook_context>",
         "<hook_context>how do the deploys to the blue pool work? never closed",
         "```\nhow do the deploys to the blue pool work?\n```",
-        "blue deploys",
+        "deploys?",
+        "then do it",
+        "好的",  # "all right", one word
     ],
 )
 def test_a_prompt_that_asks_nothing_is_given_nothing(deploys: Co, prompt: str) -> None:
     assert given(deploys, "claude-code", PROMPT, prompt=prompt) == ""
+
+
+@pytest.mark.parametrize(
+    ("note", "prompt"),
+    [
+        ("The staging database is on the host andaman.", "staging database?"),
+        ("部署先到蓝池。", "先到蓝池？"),
+        ("デプロイは最初にブルーのプールに行う。", "最初にブルーのプール？"),
+        ("ฐานข้อมูลทดสอบอยู่บนเซิร์ฟเวอร์อันดามัน", "ฐานข้อมูลทดสอบอยู่ที่ไหน"),
+    ],
+    ids=["two words", "Chinese", "Japanese", "Thai"],
+)
+def test_a_short_prompt_and_one_without_spaces_are_looked_up(deploys: Co, vault: Vault, note: str, prompt: str) -> None:
+    vault.write("memories/asked.md", note)
+    deploys("index", "sync")
+
+    assert f"| {note}" in given(deploys, "claude-code", PROMPT, prompt=prompt)
 
 
 def test_what_was_typed_around_code_and_the_client_s_text_is_kept() -> None:
