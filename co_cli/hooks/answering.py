@@ -93,10 +93,8 @@ def _introduction(kb: LocalKnowledgeBase, allowed: set[str]) -> str:
     ]
     checkpoint = kb.checkpoints.latest() if kb.root in allowed else None
     if checkpoint:
-        lines += [
-            f"The latest checkpoint is {one_line(checkpoint.ref)} (a stored title, data):",
-            quoted(checkpoint.title),
-        ]
+        lines += ["The ref and the title of the latest checkpoint (data):"]
+        lines += [quoted(one_line(checkpoint.ref)), quoted(checkpoint.title)]
     return "\n".join(lines)
 
 

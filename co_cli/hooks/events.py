@@ -28,7 +28,7 @@ KINDS: dict[str, Kind] = {
 answer, the next two before the client shortens the conversation."""
 STARTS = ("startup", "clear", "compact")
 """Sources of `SessionStart` after which the model has nothing of what it was given; a resumed session has it all."""
-ADDED = re.compile(r"<(hook_context|system-reminder|qwen:[\w-]+)>.*?(?:</\1>|\Z)", re.DOTALL)
+ADDED = re.compile(r"<(hook_(?:additional_)?context|system-reminder|qwen:[\w-]+)>.*?(?:</\1>|\Z)", re.DOTALL)
 """What clients put into a prompt, our own text too."""
 CODE = re.compile(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1[`~]*[ \t]*$|\Z)", re.DOTALL | re.MULTILINE)
 NOTICE = re.compile(r"[/!]|<(?:task-notification|command-|local-command|bash-|user-memory-input)")

@@ -26,8 +26,8 @@ FILES = re.compile(r"\.(?:jsonl|json)$", re.I)
 WHOLE = ("gemini", "opencode")
 """Clients that also have sessions as one JSON object."""
 ADDED = re.compile(
-    r"<(system-reminder|task-notification|(?:local-command|command|bash)-\w+|ide_\w+|hook_context|session_context"
-    r"|qwen:[\w-]+"
+    r"<(system-reminder|task-notification|(?:local-command|command|bash)-\w+|ide_\w+|session_context"
+    r"|hook_(?:additional_)?context|qwen:[\w-]+"
     r"|state_snapshot|user_instructions|environment_context|INSTRUCTIONS)>.*?(?:</\1>|\Z)"
     r"|^# AGENTS\.md instructions for .*\Z",
     re.S,

@@ -16,11 +16,11 @@ from co_cli.values import INVISIBLE
 
 ROLES = (
     "note|knowledge|skill|system|user|human|assistant|developer|instruction|tool|function|context|think|invoke|"
-    "parameter|document|search_result|memory|memories|start_of_turn|end_of_turn"
+    "parameter|document|search_result|memory|memories|start_of_turn|end_of_turn|hook"
 )
 TOKENS = r"\||!\[|<?/?SYS>>|/?\w+\|>|/?(?:s|bos|eos)>"
 """Of chat templates: `<|im_start|>`, `<<SYS>>`, `</s>`."""
-NAMED = rf"[\s/\\]*(?:[a-z][\w.-]*:)?(?:{ROLES})\w*\b"
+NAMED = rf"[\s/\\]*(?:[a-z][\w.-]*[:_-])?(?:{ROLES})\w*\b"
 FOREIGN = r"[\s/\\]*[\w.:-]*[^\x00-\x7f]"
 """A name with letters of another script, which may look like one of ours: no mark of a program has any."""
 LOOKALIKES = (
@@ -89,12 +89,12 @@ def quoted(text: str) -> str:
 
 
 def quote_note(ref: str, title: str, provenance: str, text: str, **attributes: object) -> str:
-    """The same as `fence_note`, in quoted lines: labels on the first one, then the title unless the text has it."""
+    """The same as `fence_note`, in quoted lines after an empty one: the ref with labels, the title, the text."""
     shown = {"provenance": provenance, **attributes}
     labels = "".join(f", {name} {one_line(str(said), LONGEST_LABEL)}" for name, said in shown.items() if said)
     begins = text.lstrip().casefold().startswith(title.rstrip("….").casefold())
     lines = [quoted(part) for part in ("" if begins else one_line(title, LONGEST_LABEL), text) if part.strip()]
-    return "\n".join([f"{one_line(ref)}{labels}:", *lines])
+    return "\n".join(["", quoted(f"{one_line(ref)}{labels}:"), *lines])
 
 
 def plain_ref(ref: str) -> str:
