@@ -29,6 +29,7 @@ from co_cli.activity.events import (
     search_event,
 )
 from co_cli.errors import KnowledgeError
+from co_cli.notes.secrets import redact_random
 from co_cli.values import to_utf8
 
 if TYPE_CHECKING:
@@ -133,8 +134,8 @@ class Activity:
             turn = AgentTurn(self.root, self.clock(), self.actor, conversation, run, len(named))
             turn = turn._replace(tokens=sum(tokens for *_, tokens in named))
             if self.query_log == "on":
-                asked = to_utf8(masked(prompt))[:LONGEST_TEXT] or None
-                turn = turn._replace(injected=named, prompt=asked, given=to_utf8(given) or None)
+                asked = to_utf8(redact_random(masked(prompt)))[:LONGEST_TEXT] or None
+                turn = turn._replace(injected=named, prompt=asked, given=to_utf8(masked(given)) or None)
             self._append(turn)
 
     def cited(self, text: str, conversation: str | None = None, run: str | None = None) -> None:

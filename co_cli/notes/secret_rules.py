@@ -165,11 +165,14 @@ def _is_real(match: re.Match[str], secret: str) -> bool:
     return not re.search(PLACEHOLDER, secret)
 
 
-def _is_random(match: re.Match[str], secret: str) -> bool:
+def looks_random(text: str) -> bool:
     """Names have no long run of mixed letters and digits, or of letters in changing case."""
-    runs = [run for run in re.split(r"[^A-Za-z0-9]+", secret) if len(run) >= 16 and not run.isdigit()]
-    random = any(not run.isalpha() or _is_scrambled(run) for run in runs) or re.fullmatch(UUID, secret)
-    return bool(random) and _is_real(match, secret)
+    runs = [run for run in re.split(r"[^A-Za-z0-9]+", text) if len(run) >= 16 and not run.isdigit()]
+    return any(not run.isalpha() or _is_scrambled(run) for run in runs)
+
+
+def _is_random(match: re.Match[str], secret: str) -> bool:
+    return bool(looks_random(secret) or re.fullmatch(UUID, secret)) and _is_real(match, secret)
 
 
 def _is_dense(match: re.Match[str], secret: str) -> bool:

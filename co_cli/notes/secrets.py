@@ -16,7 +16,16 @@ from itertools import chain
 from typing import NamedTuple
 
 from co_cli.errors import SecretError
-from co_cli.notes.secret_rules import CHANGE, MIN_CHANGES, Rule, SecretSpan, cells, matches, rules_by_keyword
+from co_cli.notes.secret_rules import (
+    CHANGE,
+    MIN_CHANGES,
+    Rule,
+    SecretSpan,
+    cells,
+    looks_random,
+    matches,
+    rules_by_keyword,
+)
 from co_cli.values import INVISIBLE, INVISIBLE_SIGNS
 
 SHOWN = 4
@@ -76,6 +85,15 @@ def mask(secret: str) -> str:
 def redact(text: str) -> str:
     """The text with its secrets masked wherever they occur."""
     return _redact(text, ())[0]
+
+
+def redact_random(text: str) -> str:
+    """The text with everything masked that looks random: in a log, what is no key after all is not missed."""
+
+    def masked(found: re.Match[str]) -> str:
+        return mask(found[0]) if looks_random(found[0]) else found[0]
+
+    return re.sub(r"(?a)[\w+/=.-]{16,}", masked, text)
 
 
 def redact_line(line: str, text: str) -> str:

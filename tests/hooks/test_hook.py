@@ -22,6 +22,7 @@ from co_cli.knowledge_base import KnowledgeBase
 from tests.command import Co, Ran
 from tests.hooks.events import PAUSES, PROMPT, START, event, given
 from tests.house.test_cold_start import imported, slow
+from tests.safety.fake_secrets import make, secrets_of
 from tests.vault import Vault
 
 QUESTION = "how do the deploys to the blue pool work?"
@@ -194,6 +195,33 @@ def test_what_was_given_is_in_the_activity_of_the_vault(deploys: Co, kb: Knowled
     assert deploys("feedback", "stats", "--json").json["given"]["front_ends"] == {"claude-code": 1}
     assert "Added to agents' prompts: 1 note" in (out := deploys("feedback", "stats").out)
     assert "(claude-code 1)" in out
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "why is ghp_{A36} refused?",
+        "our key of the weather service is {h32}, where do we keep it?",
+        "Der API-Schlüssel vom Wetterdienst ist {A32}, warum?",
+        "why is sk-proj-abcdefghijklmnop{d10} refused?",
+        "curl fails with Cookie: sessionid={A32}; csrftoken={A32}; auth_session={A32}",
+    ],
+)
+def test_no_key_of_a_prompt_is_written_down(deploys: Co, data_dir: Path, form: str) -> None:
+    given(deploys, "claude-code", PROMPT, prompt=make(form))
+
+    spool = (data_dir / "activity.spool").read_text("utf-8")
+    assert form[:3] in spool
+    assert [secret for secret in secrets_of(form) if secret and secret in spool] == []
+
+
+def test_a_key_of_a_note_is_given_and_not_written_down_again(deploys: Co, vault: Vault, data_dir: Path) -> None:
+    vault.write("memories/deploys.md", f"{DEPLOY} Use {make('ghp_{A36}')}.")
+    deploys("index", "sync")
+
+    assert make("ghp_{A36}") in given(deploys, "claude-code", PROMPT, prompt=QUESTION)
+
+    assert make("ghp_{A36}") not in (data_dir / "activity.spool").read_text("utf-8")
 
 
 BROKEN = {

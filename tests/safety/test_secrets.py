@@ -38,11 +38,11 @@ def test_every_way_to_write_a_secret_down_is_found_and_masked() -> None:
     assert len(FORMS) >= 100
     for form in FORMS:
         for seed in SEEDS:
-            text, secret = f"Bex said this.\n\n{make(form, seed)}\n", secret_of(form, seed)
+            text = f"Bex said this.\n\n{make(form, seed)}\n"
             redacted = redact(text)
 
             assert find_secrets(text), text
-            assert left_over(secret, redacted) == set(), (text, redacted)
+            assert not any(left_over(secret, redacted) for secret in secrets_of(form, seed)), (text, redacted)
             assert redacted.startswith("Bex said this.\n\n")
 
 
