@@ -114,6 +114,10 @@ class NoteFileError(KnowledgeError):
     exit_code = 3
 
 
+class DiskFullError(NoteFileError):
+    """There is no room for a note or a file."""
+
+
 class IndexUnavailableError(KnowledgeError):
     """search.db cannot be opened, created or used."""
 

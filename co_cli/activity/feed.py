@@ -41,6 +41,17 @@ CITED = """
 select at, cited from turns
 where vault_id = (select id from vaults where root = :root) and at >= :since and at < :until and cited is not null
 """
+LATEST = """
+select
+    (select max(id) from searches where vault_id = vaults.id),
+    (select max(id) from turns where vault_id = vaults.id),
+    (select max(id) from judgements where vault_id = vaults.id),
+    (select max(id) from extractions where vault_id = vaults.id),
+    (select max(versions.id) from versions join documents on documents.id = document_id where vault_id = vaults.id),
+    (select group_concat(facets.id || state) from facets join documents on documents.id = document_id
+        where vault_id = vaults.id)
+from vaults where root = :root
+"""
 
 
 class EntryNote(NamedTuple):
@@ -89,6 +100,11 @@ class FeedPage(NamedTuple):
 
     entries: list[Entry]
     next: float | None
+
+
+def read_latest(connection: apsw.Connection, root: str) -> object:
+    """Another value when something was recorded about this vault."""
+    return fetch(connection, LATEST, {"root": root})
 
 
 def read_feed(connection: apsw.Connection, root: str, query: FeedQuery) -> FeedPage:

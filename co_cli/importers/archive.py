@@ -17,7 +17,7 @@ import zlib
 from collections.abc import Generator, Iterator
 from typing import IO, NamedTuple
 
-from co_cli.errors import InvalidInputError, KnowledgeError
+from co_cli.errors import DiskFullError, InvalidInputError, KnowledgeError
 from co_cli.importers.items import ImportReceipt, as_list, as_object, failed
 from co_cli.notes.refs import FOLDERS
 from co_cli.paths import open_regular
@@ -96,9 +96,11 @@ class Export:
 
     @contextlib.contextmanager
     def reporting(self, place: str) -> Generator[None]:
-        """What cannot be read within this block becomes a failed receipt."""
+        """What cannot be read within this block becomes a failed receipt. A full disk ends the import."""
         try:
             yield
+        except DiskFullError:
+            raise
         except UNREADABLE as error:
             self.fail(place, reason(error))
 

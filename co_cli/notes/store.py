@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Generator, Iterable
 from datetime import datetime
 
-from co_cli.errors import InvalidInputError, NoteConflictError, NoteFileError, VaultError, empty_vault
+from co_cli.errors import DiskFullError, InvalidInputError, NoteConflictError, NoteFileError, VaultError, empty_vault
 from co_cli.notes.files import (
     TEMPORARY,
     create_exclusively,
@@ -337,5 +337,7 @@ def reporting(verb: str, path: str) -> Generator[None]:
         why = "another program has it open, or you have no permission" if os.name == "nt" else "no permission"
         raise NoteFileError(f"cannot {verb} {path}: {why}; `{cure}`") from error
     except OSError as error:
-        fix = "free some space" if error.errno in NO_ROOM else "check the disk and the folder"
-        raise NoteFileError(f"cannot {verb} {path}: {error.strerror or error}; {fix}") from error
+        kind, fix = NoteFileError, "check the disk and the folder"
+        if error.errno in NO_ROOM:
+            kind, fix = DiskFullError, "free some space"
+        raise kind(f"cannot {verb} {path}: {error.strerror or error}; {fix}") from error

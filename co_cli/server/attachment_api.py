@@ -13,9 +13,11 @@ from co_cli.errors import InvalidInputError
 from co_cli.importers.articles import import_articles
 from co_cli.linked.web_pages import PageReceipt
 from co_cli.local import LocalKnowledgeBase
+from co_cli.notes.refs import is_taken_by_windows
 from co_cli.server.note_api import OneNote
 from co_cli.server.rendering import PICTURES
 from co_cli.server.routes import route
+from co_cli.values import INVISIBLE
 
 LARGEST_DROPPED, LARGEST_BODY = 20_000_000, 27_000_000
 """Bytes, and in base64."""
@@ -33,8 +35,9 @@ SIGNATURES = {
     ".webp": rb"RIFF....WEBP",
 }
 """How files of a type begin."""
-UNUSABLE = re.compile(r'[\x00-\x20\x7f:*?"<>|#^\[\]()%\\/]+')
+UNUSABLE = re.compile(rf'(?:[\x00-\x20\x7f:*?"<>|#^\[\]()%\\/]|{INVISIBLE})+')
 LONGEST_NAME = 100
+"""Bytes."""
 
 
 class Dropped(BaseModel):
@@ -106,7 +109,9 @@ def save_page(kb: LocalKnowledgeBase, asked: PageAddress) -> PageReceipt:
 def _checked(file: Dropped) -> tuple[str, str]:
     """The name that a file gets, and its ending. Raises InvalidInputError."""
     stem, ending = os.path.splitext(file.name.replace("\\", "/").rpartition("/")[2])
-    name = UNUSABLE.sub("-", stem).strip("-. ")[:LONGEST_NAME] or "file"
+    name = UNUSABLE.sub("-", stem).encode("utf-8", "replace")[:LONGEST_NAME].decode("utf-8", "ignore")
+    name = name.strip("-. ") or "file"
+    name = f"file-{name}" if is_taken_by_windows(name) else name
     ending = ending.lower()
     if len(file.data) > LARGEST_DROPPED:
         raise InvalidInputError(

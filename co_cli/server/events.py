@@ -13,7 +13,8 @@ from starlette.responses import StreamingResponse
 
 from co_cli.activity.database import FILE_NAME
 from co_cli.activity.events import SPOOL
-from co_cli.errors import IndexUnavailableError
+from co_cli.activity.feed import read_latest
+from co_cli.errors import IndexUnavailableError, KnowledgeError
 from co_cli.local import LocalKnowledgeBase
 from co_cli.notes.files import stamp_of
 from co_cli.notes.refs import source_ref
@@ -59,15 +60,26 @@ class Events:
         self._watcher.close()
 
     async def _follow_activity(self) -> None:
-        """Tell pages that agents did something: what any process records goes through two small files."""
+        """Tell pages that agents did something: what any process records goes through two small files.
+
+        Other vaults may have the same, so it is read whether it is about this one.
+        """
         files = [os.path.join(self._kb.settings.data_dir, name) for name in (SPOOL, f"{FILE_NAME}-wal", FILE_NAME)]
-        before = [*map(stamp_of, files)]
+        before, known = [*map(stamp_of, files)], await asyncio.to_thread(self._latest)
         while True:
             await asyncio.sleep(ACTIVITY_SECONDS)
             now = [*map(stamp_of, files)] if self.listening else before
             if now != before:
-                self.publish("activity", {})
-            before = now
+                before, known_before, known = now, known, await asyncio.to_thread(self._latest)
+                if known != known_before:
+                    self.publish("activity", {})
+
+    def _latest(self) -> object:
+        try:
+            with self._kb.activity.written().reading() as connection:
+                return read_latest(connection, self._kb.root)
+        except KnowledgeError:  # pages that ask say why
+            return object()
 
     async def stream(self, request: Request) -> StreamingResponse:
         return StreamingResponse(self._lines(request), media_type="text/event-stream")

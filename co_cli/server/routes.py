@@ -26,6 +26,7 @@ from starlette.responses import JSONResponse, Response
 
 from co_cli.access import Role, Token
 from co_cli.errors import (
+    DiskFullError,
     IndexUnavailableError,
     InvalidInputError,
     KeyReusedError,
@@ -36,6 +37,7 @@ from co_cli.errors import (
 )
 from co_cli.local import LocalKnowledgeBase
 from co_cli.logbook import crashed
+from co_cli.paths import NO_ROOM
 from co_cli.values import plain
 from co_cli.version import __version__
 
@@ -169,7 +171,9 @@ def json_answer(value: Any, status: int = 200) -> Response:
 
 
 def error_answer(error: Exception) -> Response:
-    """The message for the user: 400, 404, 409, 422, 503 if a database is away, or 500 if something is broken."""
+    """The message for the user: 400, 404, 409, 422, 503 if a database is away, 507 if a disk is full, or 500."""
+    if isinstance(error, OSError) and error.errno in NO_ROOM:
+        error = DiskFullError(f"cannot write {error.filename or 'a file'}: {error.strerror}; free some space")
     if not isinstance(error, KnowledgeError):
         return json_answer(ErrorAnswer(ApiError("crash", crashed(error))), 500)
     answer = ApiError(error_kind(type(error)), " ".join(str(error).split()))
@@ -179,6 +183,8 @@ def error_answer(error: Exception) -> Response:
         return json_answer(ErrorAnswer(answer._replace(closest=tuple(error.closest))), 404)
     if isinstance(error, KeyReusedError):
         return json_answer(ErrorAnswer(answer), 422)
+    if isinstance(error, DiskFullError):
+        return json_answer(ErrorAnswer(answer), 507)
     status = 503 if isinstance(error, IndexUnavailableError) else 400 if error.exit_code == 2 else 500
     return json_answer(ErrorAnswer(answer), status)
 

@@ -353,6 +353,9 @@ def test_files_are_checked_numbered_and_never_overwritten(api: TestClient, sampl
     assert add("../../My Dot.PNG", DOT) == {"path": "memories/My-Dot.png", "markdown": "![My Dot](My-Dot.png)"}
     assert add("My Dot.png", DOT)["path"] == "memories/My-Dot-2.png"
     assert add("plan.pdf", b"%PDF-1.7")["markdown"] == "[plan.pdf](plan.pdf)"
+    assert add("CON.txt", b"Hi")["path"] == "memories/file-CON.txt", "Windows takes it for a device"
+    assert add("cod\u202etxt.pdf\u200b.txt", b"Hi")["path"] == "memories/cod-txt.pdf.txt", "shown as it is"
+    assert add("\N{EVERGREEN TREE}" * 99 + ".txt", b"Hi")["path"] == "memories/" + "\N{EVERGREEN TREE}" * 25 + ".txt"
     assert "not what its name says" in add("dot.png", b"<script>", 400)
     assert "cannot be added" in add("note.md", b"# Hi", 400)
     assert "empty" in add("dot.png", b"", 400)
@@ -360,7 +363,10 @@ def test_files_are_checked_numbered_and_never_overwritten(api: TestClient, sampl
     assert sorted(file.name for file in Path(sample.root, "memories").iterdir() if file.suffix != ".md") == [
         "My-Dot-2.png",
         "My-Dot.png",
+        "cod-txt.pdf.txt",
+        "file-CON.txt",
         "plan.pdf",
+        "\N{EVERGREEN TREE}" * 25 + ".txt",
     ]
 
 

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -22,10 +22,11 @@ from co_cli import http_server
 from co_cli.access import ROLES
 from co_cli.errors import KnowledgeError, ServerUnavailableError
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.server import readiness
+from co_cli.server import events, readiness
 from co_cli.server.access_tokens import AccessTokens, FileTokens
 from co_cli.server.routes import API, ROUTES
 from co_cli.server.team_site import LARGEST, SIGN_INS
+from co_cli.vault import Opening
 from tests.command import Co
 from tests.mcp_server.talking import Talk, over_http
 from tests.server.browser import PATIENCE
@@ -188,6 +189,32 @@ def test_a_page_that_listens_hears_nothing_more_once_its_token_is_revoked(
         AccessTokens.of(kb.vault).revoke("mara")
         team.site.events.publish("changed", {"refs": ["memory:elm"]})
         assert "memory:elm" not in "".join(lines)
+
+
+def test_a_page_hears_only_of_what_happens_in_its_own_vault(
+    team: Server, kb: KnowledgeBase, tmp_path: Path, data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(events, "ACTIVITY_SECONDS", 0.05)
+    other = Vault(tmp_path / "other")
+    other.write("memories/elm.md", "Elms like water.")
+
+    def heard(lines: Iterator[str]) -> str:
+        return next(line for line in lines if line in ("event: activity", "event: notice"))
+
+    with ExitStack() as stack:
+        another = stack.enter_context(KnowledgeBase.open(other.root, data_dir, opening=Opening("web")))
+        another.sync()
+        server = stack.enter_context(serving(another, AccessTokens.of(another.vault)))
+        here, there = (stack.enter_context(client(one, one.access.token)) for one in (team, server))
+        own, foreign = (stack.enter_context(one.stream("GET", f"{API}/events")).iter_lines() for one in (here, there))
+        assert (next(own), next(foreign)) == (": connected", ": connected")
+        for _ in range(3):  # the other one looks meanwhile, too
+            here.get(f"{API}/search", params={"q": "oaks"})
+            assert heard(own) == "event: activity"
+        server.site.events.publish("notice", {})
+        assert heard(foreign) == "event: notice"
+        there.get(f"{API}/search", params={"q": "elms"})
+        assert heard(foreign) == "event: activity"
 
 
 def test_a_link_signs_in_with_a_code_that_works_once_and_never_with_a_token(team: Server, kb: KnowledgeBase) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import errno
 import os
 from pathlib import Path
@@ -11,8 +12,12 @@ import pytest
 from co_cli.errors import NoteFileError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.store import NoteStore
+from co_cli.server.app import Access, Site
+from co_cli.server.routes import API
+from co_cli.vault import Opening
 from tests.command import Co
 from tests.rights import can_obey, obey_permissions
+from tests.server.conftest import signed_in
 from tests.trouble.file_systems import fill, small_disk
 from tests.vault import Vault
 
@@ -87,6 +92,23 @@ def test_a_sync_that_finds_no_room_leaves_an_index_that_answers(co: Co, vault: V
         assert "memory:oak" in co("search", "oaks", "--no-sync").out
         assert len(vault.notes()) == 21
         assert disk.exists()
+
+
+def test_a_full_disk_is_507_for_notes_files_and_documents(tmp_path: Path, data_dir: Path) -> None:
+    with small_disk(tmp_path / "disk", "96k") as disk:
+        Vault(disk).write("memories/oak.md", OAK)
+        with KnowledgeBase.open(disk, data_dir, opening=Opening("web")) as kb:
+            kb.sync()
+            api, data = signed_in(Site(kb, Access(), [])), base64.b64encode(LONG.encode()).decode()
+            for path, asked in (
+                ("notes", {"content": LONG}),
+                ("files/memory:oak", {"name": "oak.txt", "data": data}),
+                ("documents", {"name": "oak.txt", "data": data}),
+            ):
+                answer = api.post(f"{API}/{path}", json=asked)
+                assert (answer.status_code, answer.json()["error"]["kind"]) == (507, "disk_full"), answer.text
+                assert "free some space" in answer.json()["error"]["message"]
+        assert Vault(disk).notes() == ["memories/oak.md"]
 
 
 def test_whatever_the_system_refuses_is_named_with_a_cure(vault: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
