@@ -24,6 +24,7 @@ BRANCHES = {
     "notes/files.py": "locks",
     "notes/files.py _copy_attributes": "owners",
     "notes/files.py _lock": "locks",
+    "notes/files.py open_private": "permissions",
     "notes/files.py _remove_unheld": "a file that is open cannot be removed",
     "notes/files.py _write": "a file that is open cannot be renamed",
     "notes/files.py create_exclusively": "rename refuses a name that is taken",

@@ -272,9 +272,10 @@ onSignedOut((elsewhere) => {
 
 const mayReplace = (before, after) => new Promise((answer) => {
   const replace = () => { answer(true); closeDialog(); };
-  dialog("Sign in as somebody else?", html`<p>You are signed in as ${before}. The address that you opened signs you in
-    as ${after}: go on only if you asked for that.</p>
-    <p><button class="primary" @click=${replace}>Sign in as ${after}</button></p>`).addEventListener("close", () => answer(false));
+  const asked = dialog("Sign in as somebody else?", html`<p>You are signed in as ${before}. The address that you opened
+    signs you in as ${after}: go on only if you asked for that.</p>
+    <p><button class="primary" @click=${replace}>Sign in as ${after}</button></p>`);
+  asked.addEventListener("close", () => answer(false));
 });
 
 async function start(path) {
