@@ -176,7 +176,7 @@ def remove_old_copies(path: str, kept: int = KEPT) -> None:
     headers = {copy: _header(copy) for copy in set_aside_before(path)}
     ours = [copy for copy, header in headers.items() if header.endswith(MARK)]
     nobodys = [copy for copy, header in headers.items() if copy not in ours and not IS_DATABASE.match(header)]
-    for older in (*ours[: len(ours) - kept], *nobodys[: len(nobodys) - min(kept, 1)]):
+    for older in (*ours[: max(0, len(ours) - kept)], *nobodys[: len(nobodys) - min(kept, len(nobodys), 1)]):
         with contextlib.suppress(OSError):
             remove_database(older)
 
