@@ -102,8 +102,11 @@ def sync_first(kb: KnowledgeBase, backend: str | None = None) -> SyncReport | No
     try:
         with ProgressBar("indexing", unit="files") as bar:
             report = kb.sync(bar, seconds=SLOW_SECONDS)
-    except IndexUnavailableError:
-        return None  # the search that follows gets the same error, searches the files and says so
+    except IndexUnavailableError as error:
+        # a search that follows gets the same error, searches the files and says so
+        if isinstance(kb, LocalKnowledgeBase) and kb.index.notes.works():
+            _warn(f"the index lacks the latest changes of your files: {error}")
+        return None
     log_info("synced: %d files changed, %d unchanged", report.touched, report.unchanged)
     if report.kept:
         print(f"co: {kept_text(len(report.kept))}", file=sys.stderr)

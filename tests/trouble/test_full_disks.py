@@ -111,6 +111,27 @@ def test_a_full_disk_is_507_for_notes_files_and_documents(tmp_path: Path, data_d
         assert Vault(disk).notes() == ["memories/oak.md"]
 
 
+def test_reading_needs_no_room(co: Co, vault: Vault, tmp_path: Path) -> None:
+    oak = vault.write("memories/oak.md", f"---\ntags: [tree]\n---\n{OAK}")
+    os.utime(oak, (1_700_000_000, 1_700_000_000))  # what was just written is read again
+    with small_disk(tmp_path / "data", "1500k") as disk:
+        assert co("index", "sync").code == 0
+        fill(disk)
+
+        assert co("list").out.startswith("memory:oak")
+        assert co("note", "tags").out.startswith("#tree  1 note")
+        assert co("data", "export", "--to", str(tmp_path / "exported")).code == 0
+        assert (tmp_path / "exported" / "memories" / "oak.md").read_text() == vault.read("memories/oak.md")
+        assert co("search", "oaks", "--json").json["degraded"] == []
+        assert co("index", "verify").code == co("doctor").code == 0
+
+        vault.write("memories/elm.md", "Elms fall ill.")
+        listed = co("list")
+        assert listed.out.startswith("memory:oak")
+        assert "lacks the latest changes" in listed.err
+        assert "the disk is full" in listed.err
+
+
 def test_whatever_the_system_refuses_is_named_with_a_cure(vault: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
     store = NoteStore(str(vault.root))
     vault.write("memories/oak.md", OAK)

@@ -29,6 +29,7 @@ from co_cli.index.sqlite.database_files import (
     inode_of,
     is_ours,
     keep_cache,
+    no_room,
     opening,
     remove_database,
     remove_old_copies,
@@ -111,7 +112,7 @@ class Database:
 
     @contextlib.contextmanager
     def reading(self) -> Generator[FileConnection]:
-        """A connection in one read transaction."""
+        """A connection in one read transaction. Needs no room on the disk."""
         with self._transaction("begin", "rollback") as connection:
             yield connection
 
@@ -124,12 +125,13 @@ class Database:
     @contextlib.contextmanager
     def _transaction(self, begin: str, end: str) -> Generator[FileConnection]:
         """An error closes the connection, which rolls back, instead of returning it to the pool."""
-        connection = self.borrow()
+        reads = begin == "begin"
+        connection = self.borrow(reads)
         try:
             connection.execute(begin)
             while connection.inode != inode_of(self.path):  # swapped while we waited for the lock
                 connection.close()
-                connection = self.borrow()
+                connection = self.borrow(reads)
                 connection.execute(begin)
             yield connection
             if connection.in_transaction:
@@ -186,8 +188,11 @@ class Database:
                 pass
             yield
 
-    def borrow(self) -> FileConnection:
-        """An idle connection, or a new one if there is none or the file was deleted or swapped meanwhile."""
+    def borrow(self, reads: bool = False) -> FileConnection:
+        """An idle connection, or a new one if there is none or the file was deleted or swapped meanwhile.
+
+        One that only `reads` can be had on a full disk, too.
+        """
         inode = inode_of(self.path)
         with self._pool:
             current = inode != 0 and inode == self._inode
@@ -195,7 +200,15 @@ class Database:
                 return self._idle.pop()
         if not current:
             self.close()
-        connection = self._open()
+        try:
+            connection = self._open()
+        except IndexUnavailableError as error:
+            alone = self._connect(alone=True) if reads and no_room(self.path, error.__cause__) else None
+            if alone is None:
+                raise
+            with self._pool:
+                self._inode = 0  # so that it is not kept: as long as it is open, nobody else can read
+            return alone
         with self._pool:
             self._inode = connection.inode
         return connection
@@ -234,7 +247,7 @@ class Database:
     def problem(self) -> str | None:
         """What is wrong with the file, all of which is read; None if nothing."""
         try:
-            connection = self.borrow()
+            connection = self.borrow(reads=True)
         except IndexUnavailableError:
             return None  # not damaged, but out of reach
         try:
@@ -271,12 +284,12 @@ class Database:
             raise IndexUnavailableError(f"{self.path} cannot be made: delete it and try again")
         return connection
 
-    def _connect(self) -> FileConnection | None:
+    def _connect(self, alone: bool = False) -> FileConnection | None:
         try:
-            return connect(self.path, self.extension)
+            return connect(self.path, self.extension, alone)
         except apsw.ExtensionLoadingError:
             self.extension = None  # not built for this machine: do without, as where there is none
-            return connect(self.path, None)
+            return connect(self.path, None, alone)
 
 
 def fetch(connection: apsw.Connection, statement: str, values: dict[str, Any] | None = None) -> list[Any]:
@@ -296,8 +309,11 @@ def vector_extension() -> str | None:
     return None
 
 
-def connect(path: str, extension: str | None) -> FileConnection | None:
-    """A connection, or None if the file is missing, empty, not a database, of another version, or swapped meanwhile."""
+def connect(path: str, extension: str | None, alone: bool = False) -> FileConnection | None:
+    """A connection, or None if the file is missing, empty, not a database, of another version, or swapped meanwhile.
+
+    `alone`: it keeps what processes share in its memory, not in a file that needs room, and locks all others out.
+    """
     inode = inode_of(path)
     try:
         connection = FileConnection(path, flags=apsw.SQLITE_OPEN_READWRITE)
@@ -307,6 +323,8 @@ def connect(path: str, extension: str | None) -> FileConnection | None:
         return None
     try:
         connection.set_busy_timeout(BUSY_MS)
+        if alone:
+            connection.pragma("locking_mode", "exclusive")
         known = connection.pragma("user_version"), connection.pragma("application_id")
         # a swap removes the file before its log: if it is still the same now, the log that was opened is its own
         usable = known == (SCHEMA_VERSION, APPLICATION) and inode_of(path) == inode
