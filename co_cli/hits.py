@@ -84,6 +84,8 @@ class Hit:
     """A weak match."""
     properties: tuple[str, ...] = ()
     """Fields of the frontmatter, such as `director: Ridley Scott`, with words of the query that are not in the text."""
+    newer: str | None = None
+    """The ref of a newer hit that gives the same thing another value."""
     part_of: tuple[str, ...] = ()
     """Words of it that have a part of the query. Such hits are there only if nothing else was found."""
 
@@ -140,6 +142,11 @@ def without_weak(hits: Sequence[Hit]) -> list[Hit]:
     """Up to where the scores drop."""
     least = WEAK_SHARE * max((hit.score for hit in hits), default=0.0)
     return [hit for hit in hits if hit.score >= least]
+
+
+def older_remark(newer: str | None) -> str:
+    """What an older note says about the newer one that contradicts it; empty if there is none."""
+    return f"older: see {newer}" if newer else ""
 
 
 class UseCount(NamedTuple):

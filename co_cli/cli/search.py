@@ -26,7 +26,7 @@ from co_cli.cli.opening import (
 from co_cli.cli.search_lines import show_lines
 from co_cli.cli.terminal import Screen, age, count_of, printable, spinner
 from co_cli.errors import InvalidInputError, UnknownRefError
-from co_cli.hits import Hit, SearchResult, without_weak, worth_showing
+from co_cli.hits import Hit, SearchResult, older_remark, without_weak, worth_showing
 from co_cli.index.tokens import tokens
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.language import guess_language
@@ -292,7 +292,8 @@ def _about(hit: Hit, asked: Query, now: float, explain: bool) -> str:
     score = f"{hit.score:.4f} = " + " + ".join(f"{name} {value:.4f}" for name, value in parts)
     gone = "file missing" if hit.missing else ""
     weak = "weak match" if hit.weak else ""
-    about = (weak, *_reasons(hit, asked), tags, age(hit.created, now), gone, score if explain and parts else "")
+    marks = older_remark(hit.newer), weak
+    about = (*marks, *_reasons(hit, asked), tags, age(hit.created, now), gone, score if explain and parts else "")
     return " · ".join(part for part in about if part)
 
 

@@ -16,6 +16,7 @@ TOKEN = re.compile(
     r"\"[^\"\n]+\"|\u201c[^\u201d\n]+\u201d|`[^`\n]+`|[\w$@+#-]+(?:[.:/\u2019'][\w+#-]+)*|[=:]|[.!?](?=\s|$)"
 )
 """Quoted words, words and identifiers, what parts a key from its value, and the end of a sentence."""
+ABBREVIATION = re.compile(r"\b(Dr|Mrs?|Ms|Prof|St)\.")
 LONGEST = 1_000
 """Characters in which a text says what it is about."""
 QUOTES = '"`\u201c\u201d'
@@ -82,20 +83,24 @@ def begins_with_verb(text: str) -> bool:
     return not _claim(text).subject
 
 
+def first_sentence(text: str) -> list[str]:
+    """Its words, with `:` and `=`."""
+    words = TOKEN.findall(ABBREVIATION.sub(r"\1", text.lstrip("#*->_ \t\n")[:LONGEST]))
+    return [*takewhile(lambda word: word not in ENDS_SENTENCE, words)]
+
+
 def _claim(text: str) -> Claim:
-    words = TOKEN.findall(text.lstrip("#*->_ \t\n")[:LONGEST])
-    end = next((place for place, word in enumerate(words) if word in ENDS_SENTENCE), len(words))
-    words = words[:end]
+    words = first_sentence(text)
     if words and words[0].casefold() in SPEAKERS:
         return Claim(words[:1], words[1:])
-    places = [place for place in range(end) if _is_verb(words, place)]
+    places = [place for place in range(len(words)) if is_verb(words, place)]
     if places[1:] and not places[0] and words[0].casefold() not in VERBS:
         del places[0]  # "Deploys to staging need ..."
     place = places[0] if places else 2 + sum(map(_is_article, words[:2]))
     return Claim(words[:place], words[place:])
 
 
-def _is_verb(words: list[str], place: int) -> bool:
+def is_verb(words: list[str], place: int) -> bool:
     word, before = words[place].casefold(), words[place - 1].casefold() if place else ""
     if word in ("=", ":"):
         return True
@@ -120,7 +125,7 @@ def _is_role(words: list[str]) -> bool:
 
 def _differ(old: list[str], new: list[str]) -> bool:
     """Whether a word of one takes the place of a word of the other, or each has names that the other lacks."""
-    first, second = ([_stem(word) for word in words if not _is_article(word)] for words in (old, new))
+    first, second = ([stem_of(word) for word in words if not _is_article(word)] for words in (old, new))
     for change, left, right, start, end in SequenceMatcher(None, first, second, autojunk=False).get_opcodes():
         if change != "replace":
             continue
@@ -128,7 +133,7 @@ def _differ(old: list[str], new: list[str]) -> bool:
         pairs = [_variants(word, another) for word in gone for another in come]
         if pairs and not any(pairs):
             return True
-    left, right = ({_stem(word) for word in words[1:] if IDENTIFIER.search(word)} for words in (old, new))
+    left, right = ({stem_of(word) for word in words[1:] if IDENTIFIER.search(word)} for words in (old, new))
     return bool(left - set(second) and right - set(first))
 
 
@@ -142,7 +147,7 @@ def _variants(old: str, new: str) -> bool:
     return len(short) > 3 and short.isalpha() and long.startswith(short)
 
 
-def _stem(word: str) -> str:
+def stem_of(word: str) -> str:
     """A word as it is compared; empty if subjects do not differ by it."""
     if word.casefold() in PASSING:
         return ""

@@ -8,6 +8,7 @@ from co_cli.errors import KnowledgeError
 from co_cli.hits import Filters
 from co_cli.index.names import fold_name
 from co_cli.knowledge_index import KnowledgeIndex
+from co_cli.notes.contradictions import contradicts
 from co_cli.notes.encoding import NotTextError
 from co_cli.notes.new_note import NewNote, title_from
 from co_cli.notes.note import Note, read_note
@@ -54,10 +55,12 @@ def related_notes(store: NoteStore, index: KnowledgeIndex, new: NewNote, thresho
 
 
 def _similar_memories(store: NoteStore, index: KnowledgeIndex, new: NewNote, threshold: float) -> list[Related]:
-    """Memories that are valid, about the same subject, and share most words with a new note or are close in meaning."""
+    """Memories that are valid, about the same subject, and share most words with a new note or are close in meaning;
+    or give the same thing another value."""
     text = f"{new.title}\n{new.content}" if new.own_title else new.content
     filters = Filters(sources=("memory",), roots=(index.root,))
     words, found = without_articles(words_of(new.content)), list[Related]()
+    said = with_subject(new.title, new.content)
     with index.engine.reading():
         active = index.notes.state().active
         measured = active is not None and active.space.provider in MEASURED
@@ -66,14 +69,15 @@ def _similar_memories(store: NoteStore, index: KnowledgeIndex, new: NewNote, thr
         best = best_of_each_note(trace.ranking.ranked)[:CANDIDATES]
         for passage in (trace.texts.passages[candidate.passage] for candidate in best):
             alike = likeness(words, without_articles(words_of(passage.body)), threshold)
-            if not alike and trace.candidates.cosines.get(passage.id, 0.0) < CLOSE:
+            other_value = contradicts(with_subject(passage.title, passage.body), said)
+            if not alike and not other_value and trace.candidates.cosines.get(passage.id, 0.0) < CLOSE:
                 continue
             opened = _open(store, passage.path)
             if opened is None or opened[0].ref in new.supersedes or outdated(opened[0], index):
                 continue
-            if not same_subject(with_subject(opened[0].title, opened[0].body), with_subject(new.title, new.content)):
+            if not other_value and not same_subject(with_subject(opened[0].title, opened[0].body), said):
                 continue
-            why = f"{alike:.0%} the same words" if alike else "close in meaning"
+            why = f"{alike:.0%} the same words" if alike else "another value" if other_value else "close in meaning"
             found.append(Related(opened[0].ref, opened[0].title, why))
     return found
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 from co_cli.errors import InvalidInputError
 from co_cli.hits import UNMATCHED, SearchResult
 from co_cli.index.filter_table import OPTIONS, FilterOptions
+from co_cli.searching.newer_notes import mark_older
 from co_cli.searching.requests import Options, build_request, find, parse_filters, spelled_like
 from co_cli.vault import Vault
 
@@ -39,7 +40,7 @@ def search(vault: Vault, query: str, options: Options) -> SearchResult:
         problem = f"linked sources were not searched: {vault.sources.problem}"
         state = "inconclusive" if found.state == "absent" else found.state
         found = replace(found, degraded=[*found.degraded, problem], state=state)
-    return replace(found, meta={**found.meta, "returned": len(found.hits)})
+    return replace(found, hits=mark_older(vault, found.hits), meta={**found.meta, "returned": len(found.hits)})
 
 
 def _unmatched(vault: Vault, options: Options) -> str:

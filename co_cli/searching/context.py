@@ -33,6 +33,7 @@ from co_cli.notes.subjects import VERBS, subject_of
 from co_cli.retrieval.candidates import Ask, gather, terms_having
 from co_cli.retrieval.query import Query, parse
 from co_cli.saving.lookup import open_note, outdated
+from co_cli.searching.newer_notes import newer_notes
 from co_cli.values import OWN_SOURCES
 from co_cli.vault import Vault
 from co_cli.vaults import vaults_for_prompts, why_untrusted
@@ -98,6 +99,8 @@ class ContextNote:
     """How strongly it is about the prompt; None for `always`."""
     limit: int | None = None
     """The maximum number of characters of its text."""
+    newer: str | None = None
+    """The ref of a newer one among these that contradicts it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +131,7 @@ def always_notes(vault: Vault) -> Context:
     if untrusted:
         degraded.append(f"{untrusted[0]} is `loading: always` but you do not trust its vault: `co config trust`")
     found = [ContextNote(*_shown(note.ref, note), "always", None, note.limit) for note in notes]
-    return Context(found, degraded)
+    return Context(_mark_older(vault, found), degraded)
 
 
 def matching_notes(vault: Vault, prompt: str, seen: Collection[str]) -> Context:
@@ -153,9 +156,15 @@ def matching_notes(vault: Vault, prompt: str, seen: Collection[str]) -> Context:
             if vault.index.notes.docs(contextual, 1):
                 found += matcher.choose("contextual", contextual, seen)
             seen = {*seen, *(without_lines(note.ref) for note in found)}
-            return Context(found + matcher.choose("recalled", unmarked, seen), degraded)
+            found += matcher.choose("recalled", unmarked, seen)
+            return Context(_mark_older(vault, found), degraded)
     except KnowledgeError as error:
         return Context([], [f"nothing was recalled: {error}"])
+
+
+def _mark_older(vault: Vault, notes: list[ContextNote]) -> list[ContextNote]:
+    newer = newer_notes(vault, ((note.ref, note.title, note.text) for note in notes))
+    return [replace(note, newer=newer.get(note.ref)) for note in notes]
 
 
 def untrusted_vaults(vault: Vault, degraded: Collection[str]) -> list[str]:

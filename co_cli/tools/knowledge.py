@@ -11,12 +11,13 @@ from pydantic import BeforeValidator, Field
 from typing_extensions import TypedDict
 
 from co_cli.errors import KnowledgeError
-from co_cli.hits import NEAREST, Hit, SearchResult, without_weak, worth_showing
+from co_cli.hits import NEAREST, Hit, SearchResult, older_remark, without_weak, worth_showing
 from co_cli.index.filter_table import OPTIONS, FilterOptions, Form
 from co_cli.notes.excerpts import excerpt, marked_ref
 from co_cli.notes.refs import without_lines
 from co_cli.searching.as_of import note_then
 from co_cli.searching.context import ASKS_ABOUT
+from co_cli.searching.newer_notes import mark_older
 from co_cli.searching.note_details import mentions_of
 from co_cli.searching.requests import SearchOptions
 from co_cli.tools.budget import estimate_tokens, within
@@ -110,6 +111,7 @@ class FoundNote:
     created: str
     provenance: str
     outdated: Annotated[str | None, Field(description="Why it is no longer valid.")] = None
+    newer: Annotated[str | None, Field(description="Another hit, newer, that contradicts it.")] = None
     said_by: Annotated[str | None, Field(description="Of a turn of a conversation: who says it, and when.")] = None
 
 
@@ -206,7 +208,8 @@ def _about_an_entity(ctx: ToolContext, name: str, limit: int) -> list[Hit]:
     named = list(filter(_is_named_entity, ctx.kb.search(name, limit=limit, sources=["entity"]).hits))
     said = [hit for entity in named for hit in mentions_of(ctx.kb.vault, ctx.kb.note(entity.ref), ABOUT)]
     hits = [*(replace(hit, score=min(hit.score, 1.0)) for hit in named), *said]
-    return list({without_lines(hit.ref): hit for hit in reversed(hits)}.values())[::-1][:limit]
+    once = list({without_lines(hit.ref): hit for hit in reversed(hits)}.values())[::-1]
+    return mark_older(ctx.kb.vault, once[:limit])
 
 
 def _is_named_entity(hit: Hit) -> bool:
@@ -222,7 +225,7 @@ def _about_the_user(ctx: ToolContext, found: SearchResult, limit: int, narrowing
     told = [replace(hit, weak=hit.weak and not OF_THE_USER.search(hit.snippet)) for hit in best.values()]
     ranked = sorted(told, key=lambda hit: (bool(OF_THE_USER.search(hit.snippet)), hit.score), reverse=True)
     surer = max(first, third, key=lambda result: (result.state == "found", result.confidence or 0.0))
-    return replace(surer, query=found.query, hits=ranked[:limit])
+    return replace(surer, query=found.query, hits=mark_older(ctx.kb.vault, ranked[:limit]))
 
 
 def search(ctx: ToolContext, query: str, limit: int, options: SearchOptions) -> tuple[SearchResult, dict[str, Any]]:
@@ -314,7 +317,8 @@ def _shown(ctx: ToolContext, hit: Hit, most: int) -> FoundNote:
     whole = tokens <= max(most, estimate_tokens(hit.snippet) + LABEL_TOKENS)
     shown = text if whole else hit.snippet
     about = (ref, hit.title, hit.source, hit.score, dict(hit.signals))
-    return FoundNote(*about, shown, whole, tokens, list(hit.tags), hit.created, provenance, outdated, said_by)
+    state = (hit.created, provenance, outdated, hit.newer, said_by)
+    return FoundNote(*about, shown, whole, tokens, list(hit.tags), *state)
 
 
 def _fit(note: FoundNote, missing: bool, room: int) -> tuple[FoundNote, str]:
@@ -341,6 +345,7 @@ def _fenced(note: FoundNote, missing: bool) -> str:
         tags=" ".join(note.tags),
         part=None if note.whole else f"of {note.tokens} tokens",
         outdated=note.outdated,
+        remark=older_remark(note.newer),
         missing="its file is gone, or its drive is not mounted" if missing else None,
     )
 

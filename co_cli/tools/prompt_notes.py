@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from html import unescape
 from typing import Any, NamedTuple
 
+from co_cli.hits import older_remark
 from co_cli.notes.refs import without_lines
 from co_cli.searching.context import ContextNote
 from co_cli.tools.budget import estimate_tokens, within
@@ -106,7 +107,8 @@ def _fenced(frame: Frame, note: ContextNote, room: int) -> tuple[str, int]:
 
 def _fence(frame: Frame, note: ContextNote, text: str, part: str | None = None) -> str:
     size = f"{len(note.text.strip()):,} of {note.limit:,} characters" if note.limit else None
-    return frame.fence(note.ref, note.title, note.provenance, text, why=note.why, size=size, part=part)
+    remark = older_remark(note.newer)
+    return frame.fence(note.ref, note.title, note.provenance, text, why=note.why, remark=remark, size=size, part=part)
 
 
 def rendered_notes(text: str, reader: str = READER) -> dict[str, str]:

@@ -31,6 +31,21 @@ def test_superseding_is_written_into_the_new_note_only(kb: KnowledgeBase) -> Non
     assert OLD_REF in [hit.ref for hit in kb.search("door code", outdated=True).hits]
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("The user lives in Lisbon.", "I live in Porto now."),
+        ("Port 8080 is used by the API.", "Port 8081 is used by the API."),
+    ],
+)
+def test_another_value_for_the_same_thing_is_named_when_it_is_saved(kb: KnowledgeBase, old: str, new: str) -> None:
+    saved = kb.remember(old)
+    for text in ("Mara lives in Lisbon.", "Port 8082 is used by the metrics page.", "The user likes Porto."):
+        kb.remember(text)
+
+    assert [note.ref for note in kb.remember(new).related] == [saved.ref]
+
+
 def test_an_article_more_hides_no_related_memory(kb: KnowledgeBase) -> None:
     old = kb.remember("door code is 1111")
 

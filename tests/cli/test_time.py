@@ -43,6 +43,41 @@ def test_as_of_answers_from_what_existed_and_was_valid_then(co: Co) -> None:
         assert refs(co, "where is the office", "--as-of", when) == ([f"memory:{there}"] if there else [])
 
 
+@pytest.fixture
+def contradicting(vault: Vault) -> Vault:
+    """Two notes of which one gives another value, and one that is about somebody else."""
+    note(vault, "lisbon", "The user lives in Lisbon.", created="2025-01-10")
+    note(vault, "porto", "I live in Porto now.", created="2026-02-01")
+    note(vault, "mara", "Mara lives in Braga.", created="2024-03-01")
+    return vault
+
+
+@pytest.mark.parametrize("backend", ["hybrid", "grep"])
+@pytest.mark.usefixtures("contradicting")
+def test_of_two_hits_that_contradict_each_other_the_older_one_says_so(co: Co, backend: str) -> None:
+    hits = co("search", "live in", "--backend", backend, "--json").json["hits"]
+
+    assert {hit["ref"]: hit["newer"] for hit in hits} == {
+        "memory:lisbon": "memory:porto",
+        "memory:porto": None,
+        "memory:mara": None,
+    }
+    shown = co("search", "live in", "--backend", backend).out
+    assert shown.count("older: see memory:porto") == shown.count("older: see") == 1
+
+
+def test_what_was_superseded_or_changed_since_is_not_called_older(co: Co, contradicting: Vault) -> None:
+    def newer(*options: str) -> dict[str, str]:
+        hits = co("search", "live in", "--json", *options).json["hits"]
+        return {hit["ref"]: hit["newer"] for hit in hits if hit["newer"]}
+
+    assert newer() == {"memory:lisbon": "memory:porto"}
+    note(contradicting, "lisbon", "The user lives in Lisbon.", created="2025-01-10", updated="2026-03-01")
+    assert newer() == {}
+    note(contradicting, "lisbon", "The user lives in Lisbon.", created="2025-01-10", superseded_by="memory:porto")
+    assert newer("--outdated") == {}
+
+
 def test_a_note_can_name_the_one_that_supersedes_it(co: Co, vault: Vault) -> None:
     note(vault, "old", "The door code is 1111.", created="2024-01-01", superseded_by="memory:new")
     note(vault, "new", "The door code is 2222.", created="2025-01-01")

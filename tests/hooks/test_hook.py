@@ -129,6 +129,20 @@ def test_what_was_typed_around_code_and_the_client_s_text_is_kept() -> None:
     assert typed(prompt).split() == ["why", "does", "this", "fail?", "it", "worked"]
 
 
+@pytest.mark.parametrize("loading", ["", "loading: always\n"])
+def test_of_two_notes_that_contradict_each_other_the_older_one_says_so(co: Co, vault: Vault, loading: str) -> None:
+    for name, year, port in (("a", 2025, 8080), ("b", 2026, 8081)):
+        front = f"---\n{loading}created: {year}-01-10\n---\n"
+        vault.write(f"memories/{name}.md", f"{front}The deploy gate listens on port {port}.\n")
+    co("index", "sync")
+
+    prompt = "which port does the deploy gate listen on?"
+    text = given(co, "claude-code", START) if loading else given(co, "claude-code", PROMPT, prompt=prompt)
+
+    (older,) = [line for line in text.splitlines() if "older: see memory:b" in line]
+    assert older.startswith("memory:a")
+
+
 def test_no_note_comes_twice_in_a_session_until_the_conversation_was_shortened(deploys: Co) -> None:
     assert "memory:deploys" in given(deploys, "claude-code", PROMPT, prompt=QUESTION)
     assert given(deploys, "claude-code", PROMPT, prompt=QUESTION) == ""

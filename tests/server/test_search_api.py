@@ -42,6 +42,15 @@ def test_snippets_are_text_and_not_markdown(api: TestClient, sample: KnowledgeBa
     assert [hit["snippet"][first:last] for first, last in hit["marks"]] == ["zebra", "harbour"]
 
 
+def test_the_older_of_two_contradicting_notes_names_the_newer(api: TestClient, sample: KnowledgeBase) -> None:
+    old = sample.remember("The zebra gate listens on port 8080.").ref
+    new = sample.remember("The zebra gate listens on port 8081.").ref
+
+    hits = ask(api, "GET", "/search", q="zebra gate port")["hits"]
+
+    assert {hit["ref"]: hit["newer"] for hit in hits if hit["ref"] in (old, new)} == {old: new, new: None}
+
+
 def test_a_part_of_a_word_is_called_that(api: TestClient) -> None:
     found = ask(api, "GET", "/search", q="emomete")
 

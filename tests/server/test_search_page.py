@@ -173,6 +173,17 @@ def test_a_phone_says_why_a_note_was_found(page: Any, server: Server) -> None:
     assert "Rank 2" in page.inner_text("dialog")
 
 
+def test_the_older_of_two_contradicting_notes_names_the_newer(page: Any, server: Server) -> None:
+    server.kb.remember("The zebra gate listens on port 8080.")
+    new = server.kb.remember("The zebra gate listens on port 8081.").ref
+    page.wait_for_selector("text=Recently changed")
+
+    page.keyboard.type("zebra gate port")
+
+    page.wait_for_selector(f".hit:has-text('8080') .badge:has-text('older: see {new}')")
+    assert len(page.query_selector_all(".hit .badge:has-text('older:')")) == 1
+
+
 def test_what_nothing_answers_can_be_written(page: Any, server: Server) -> None:
     page.wait_for_selector("note-card")
     page.keyboard.type("how do I breed llamas")

@@ -175,6 +175,21 @@ def test_weak_hits_are_dropped_and_superseded_notes_marked(vault: Vault, toolbox
     assert 'outdated="superseded by memory:new"' in toolbox.call("read_note", {"ref": "memory:old"}).text
 
 
+@pytest.mark.parametrize("question", ["where do I live", "does the user live in Lisbon or Porto"])
+def test_of_two_memories_that_contradict_each_other_the_older_one_names_the_newer(
+    toolbox: Toolbox, question: str
+) -> None:
+    old = toolbox.call("save_memory", {"content": "The user lives in Lisbon."}).data["ref"]
+    saved = toolbox.call("save_memory", {"content": "I live in Porto now."})
+
+    result = toolbox.call("recall_memory", {"query": question})
+
+    new = saved.data["ref"]
+    assert [note["ref"] for note in saved.data["related"]] == [old]
+    assert {hit["ref"]: hit["newer"] for hit in result.data["hits"]} == {old: new, new: None}
+    assert result.text.count(f'remark="older: see {new}"') == result.text.count("older: see") == 1
+
+
 def test_what_only_an_outdated_note_answers_is_absent(vault: Vault, toolbox: Toolbox) -> None:
     vault.write("memories/tea.md", "---\nvalid_until: 2020-01-01\n---\nTea is served at four.")
     vault.write("memories/blue.md", "Blue takes traffic first.")

@@ -229,6 +229,7 @@ export async function open(main, { query, session, signal, go, toast, setKeys, o
     <p dir="auto">${one.snippet ? marked(one) : one.description}</p>
     <div class="meta small soft">${when(one.created)}
       ${one.heading ? html`<span class="where" dir="auto">${one.heading}</span>` : nothing}
+      ${one.newer ? badge(`older: see ${one.newer}`, "warn") : nothing}
       ${one.weak ? badge("weak match", "warn") : nothing}${one.outdated ? badge(one.outdated, "warn") : nothing}
       ${one.part_of?.length ? badge(`a part of: ${one.part_of.join(", ")}`) : nothing}
       ${one.tags.slice(0, 3).map((tag) => html`<span class="tag">#${tag}</span>`)}</div>
