@@ -1,7 +1,7 @@
 """Text into the tokens that are indexed and searched for. One function for every engine.
 
 Words are lower-cased, stripped of accents and stemmed: English, and text of which nobody knows the language, by
-SQLite's own tokenizer (Porter), other languages by their Snowball stemmers. Scripts written without spaces (Chinese,
+SQLite's own tokenizer (Porter) and a list of irregular forms, other languages by their Snowball stemmers. Scripts written without spaces (Chinese,
 Japanese, Korean, Thai, Lao, Khmer, Burmese) become overlapping pairs of letters: `東京都` is `東京 京都 都`, so that
 any part of it can be found.
 """
@@ -77,6 +77,23 @@ STOP_WORDS = frozenset(
 )
 """Words that say nothing about what is looked for. They count only when a query has no others."""
 
+IRREGULAR = """
+    beat beaten, become became, begin began begun, bend bent, bite bitten, blow blew blown, break broke broken,
+    bring brought, build built, burn burnt, buy bought, catch caught, choose chose chosen, come came, deal dealt, dig dug,
+    draw drew drawn, drink drank, drive drove driven, eat ate eaten, fall fell fallen, fight fought, fly flew flown,
+    forget forgot forgotten, forgive forgave forgiven, freeze froze frozen, get got gotten, give gave given, go went gone,
+    grow grew grown, hang hung, hide hid hidden, hold held, keep kept, know knew known, learn learnt, lend lent,
+    lose lost, make made, mean meant, meet met, pay paid, rebuild rebuilt, ride rode ridden, ring rang, rise risen,
+    run ran, say said, seek sought, sell sold, send sent, shake shook shaken, show shown, shrink shrank shrunk,
+    sing sang sung, sink sank sunk, sleep slept, speak spoke spoken, spend spent, stand stood, steal stole stolen,
+    stick stuck, strike struck, swear swore sworn, swim swam swum, take took taken, teach taught, tear tore torn,
+    tell told, think thought, throw threw thrown, understand understood, wake woke woken, wear wore worn, win won,
+    withdraw withdrew withdrawn, write wrote written,
+    child children, foot feet, goose geese, half halves, knife knives, loaf loaves, man men, mouse mice, shelf shelves,
+    thief thieves, tooth teeth, wife wives, wolf wolves, woman women
+"""
+"""English words and their forms, without forms that often mean something else (found, left, saw, rose, led)."""
+
 
 class Span(NamedTuple):
     """A token and the characters of the text that it stands for."""
@@ -102,7 +119,10 @@ def tokens(text: str, language: str = "") -> list[str]:
             include_offsets=False,
             include_colocated=False,
         )
-        return list(map(_stems(language).__getitem__, words)) if language in SNOWBALL else list(words)
+        if language in SNOWBALL:
+            return list(map(_stems(language).__getitem__, words))
+        regular = _regular().get
+        return [regular(word, word) for word in words]
     return [span.token for span in spans(text, language)]
 
 
@@ -144,6 +164,9 @@ def _spans(text: str, at: int, language: str) -> list[Span]:
     if language in SNOWBALL:
         stems = _stems(language)
         found = [(start, end, stems[word]) for start, end, word, *_ in found]
+    else:
+        regular = _regular().get
+        found = [(start, end, regular(word, word)) for start, end, word, *_ in found]
     if len(raw) == len(text):
         return [Span(at + start, at + end, token) for start, end, token, *_ in found]
     spans: list[Span] = []
@@ -175,6 +198,17 @@ class _Stems(dict[str, str]):
             stem = unicodedata.normalize("NFC", "".join(sign for sign in apart if ord(sign) not in ACCENTS))
         self[word] = stem
         return stem
+
+
+@cache
+def _regular() -> dict[str, str]:
+    """The stem of each irregular form, and that of its word."""
+    found: dict[str, str] = {}
+    for forms in IRREGULAR.split(","):
+        stems: Any = _tokenizer("")(forms.encode(), apsw.FTS5_TOKENIZE_DOCUMENT, None)
+        (_, _, stem, *_), *others = stems
+        found |= {other: stem for _, _, other, *_ in others}
+    return found
 
 
 @cache

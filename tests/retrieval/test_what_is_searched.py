@@ -97,6 +97,20 @@ def test_a_misspelled_name_finds_the_person_first(people: KnowledgeBase) -> None
     assert found.hits[0].title == "Marcus Lindqvist"
 
 
+def test_irregular_forms_of_a_word_are_one_word(kb: KnowledgeBase, vault: Vault) -> None:
+    for number in range(12):
+        vault.write(f"memories/t{number}.md", f"Travel report {number}: travel by train, travel costs, travel insurance.")
+    vault.write("memories/memo.md", "Finance froze travel spending until the end of the quarter.")
+    vault.write("memories/shelf.md", "Two women wrote that their children have bad teeth.")
+    kb.sync()
+
+    assert refs(kb, "travel freeze")[0] == refs(kb, "travel freeze", backend="fts5")[0] == "memory:memo"
+    for query in ("freezing", "frozen"):
+        assert refs(kb, query, backend="fts5") == ["memory:memo"]
+    for query in ("woman", "writing", "child", "tooth"):
+        assert refs(kb, query, backend="fts5") == ["memory:shelf"]
+
+
 def test_a_word_that_many_titles_share_names_none_of_them(kb: KnowledgeBase, vault: Vault) -> None:
     for number in range(25):
         vault.write(f"memories/p{number}.md", f"---\ntitle: Plan {number} for the harbour\n---\nOf no interest.")
