@@ -1,9 +1,9 @@
 """Text into the tokens that are indexed and searched for. One function for every engine.
 
 Words are lower-cased, stripped of accents and stemmed: English, and text of which nobody knows the language, by
-SQLite's own tokenizer (Porter) and a list of irregular forms, other languages by their Snowball stemmers. Scripts written without spaces (Chinese,
-Japanese, Korean, Thai, Lao, Khmer, Burmese) become overlapping pairs of letters: `東京都` is `東京 京都 都`, so that
-any part of it can be found.
+SQLite's own tokenizer (Porter) and a list of irregular forms, other languages by their Snowball stemmers. Scripts
+written without spaces (Chinese, Japanese, Korean, Thai, Lao, Khmer, Burmese) become overlapping pairs of letters:
+`東京都` is `東京 京都 都`, so that any part of it can be found.
 """
 
 from __future__ import annotations
@@ -78,17 +78,17 @@ STOP_WORDS = frozenset(
 """Words that say nothing about what is looked for. They count only when a query has no others."""
 
 IRREGULAR = """
-    beat beaten, become became, begin began begun, bend bent, bite bitten, blow blew blown, break broke broken,
-    bring brought, build built, burn burnt, buy bought, catch caught, choose chose chosen, come came, deal dealt, dig dug,
+    beat beaten, become became, begin began begun, bend bent, bite bitten, blow blew blown, break broke broken, bring
+    brought, build built, burn burnt, buy bought, catch caught, choose chose chosen, come came, deal dealt, dig dug,
     draw drew drawn, drink drank, drive drove driven, eat ate eaten, fall fell fallen, fight fought, fly flew flown,
-    forget forgot forgotten, forgive forgave forgiven, freeze froze frozen, get got gotten, give gave given, go went gone,
-    grow grew grown, hang hung, hide hid hidden, hold held, keep kept, know knew known, learn learnt, lend lent,
-    lose lost, make made, mean meant, meet met, pay paid, rebuild rebuilt, ride rode ridden, ring rang, rise risen,
-    run ran, say said, seek sought, sell sold, send sent, shake shook shaken, show shown, shrink shrank shrunk,
-    sing sang sung, sink sank sunk, sleep slept, speak spoke spoken, spend spent, stand stood, steal stole stolen,
-    stick stuck, strike struck, swear swore sworn, swim swam swum, take took taken, teach taught, tear tore torn,
-    tell told, think thought, throw threw thrown, understand understood, wake woke woken, wear wore worn, win won,
-    withdraw withdrew withdrawn, write wrote written,
+    forget forgot forgotten, forgive forgave forgiven, freeze froze frozen, get got gotten, give gave given, go went
+    gone, grow grew grown, hang hung, hide hid hidden, hold held, keep kept, know knew known, learn learnt, lend lent,
+    lose lost, make made, mean meant, meet met, pay paid, rebuild rebuilt, ride rode ridden, ring rang, rise risen, run
+    ran, say said, seek sought, sell sold, send sent, shake shook shaken, show shown, shrink shrank shrunk, sing sang
+    sung, sink sank sunk, sleep slept, speak spoke spoken, spend spent, stand stood, steal stole stolen, stick stuck,
+    strike struck, swear swore sworn, swim swam swum, take took taken, teach taught, tear tore torn, tell told, think
+    thought, throw threw thrown, understand understood, wake woke woken, wear wore worn, win won, withdraw withdrew
+    withdrawn, write wrote written,
     child children, foot feet, goose geese, half halves, knife knives, loaf loaves, man men, mouse mice, shelf shelves,
     thief thieves, tooth teeth, wife wives, wolf wolves, woman women
 """

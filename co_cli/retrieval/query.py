@@ -36,6 +36,8 @@ TOPIC = re.compile(
 ASKS_WHY = re.compile(r"\s*why\b", re.IGNORECASE)
 CAUSES = ("why", "because", "cause", "reason", "wrong")
 """Words that are likely in the answer to a question that begins with "why"."""
+EMOJI_STYLE = "\ufe0f"
+"""Follows an emoji, or does not, and is a letter to tokenizers."""
 ELIDING = ("fr", "it", "ca")
 """Languages that write an article and its word together: `l'eau`."""
 POSSESSIVE = re.compile(r"['\u2019]s$", re.IGNORECASE)
@@ -155,14 +157,17 @@ def parse(text: str, prefix: bool = False, case: bool = False, operators: bool =
     parsed = parse_terms(text) if operators else Parsed(tuple(Node("word", word) for word in text.split()))
     terms = tuple(dict.fromkeys(parsed.terms))
     if terms and all(_refuses(term) == "phrase" for term in terms):
+        if not any(map(str.isalnum, text)):  # an arrow
+            return parse(text, prefix, case, operators=False)
         return parse(re.sub(r"(?<!\S)-", " ", text), prefix, case)  # nothing is wanted: it is no exclusion
     language = guess_language(text)
     loose = [term.text for term in parsed.terms if term.kind == "word"]
-    spelled = _wanted(loose, language)
+    signs = _signs(loose)
+    spelled = [] if signs else _wanted(loose, language)
     narrowing = [term for term in terms if _narrows(term)]
     rest = [term for term in terms if term.kind != "word" and not _narrows(term)]
     exact = [node for term in rest if (node := _compared(term)) is not None]
-    exact += [Node("phrase", word) for word in spelled if case]
+    exact += [Node("phrase", word) for word in (signs or spelled) if case or signs]
     wanted = [leaf for node in exact for leaf, positive in leaves(node) if positive]
     quoted = [leaf.text for leaf in wanted if leaf.kind == "phrase"][:MOST_TERMS]
     words = _wanted([*loose, *(leaf.text for leaf in wanted if leaf.kind == "word")], language)
@@ -240,6 +245,14 @@ def _wanted(parts: list[str], language: str) -> list[str]:
         bare = [word for part in bare for word in re.split("['\u2019]", part)]
     telling = [word for word in bare if word and not is_stop_word(word, language) and _needle(word)]
     return telling or list(filter(None, bare))
+
+
+def _signs(words: Sequence[str]) -> list[str]:
+    """Emoji, `++` and other words that no tokenizer keeps, if there are no others: they are looked up as text."""
+    plain = [word.replace(EMOJI_STYLE, "") for word in words]
+    if any(tokens(word) for word in plain):
+        return []
+    return [word for word in plain if len(word) > 1 or (word and not word.isascii())]
 
 
 def _needle(text: str, language: str = "") -> Needle:

@@ -83,7 +83,8 @@ def attempts(request: SearchRequest, dates: bool = True) -> Iterator[Attempt]:
     narrowed = query.narrow(filters)
     if narrowed != filters:
         understood.append(f"only notes {_operators(query)} were searched")
-    only_narrows = not query.text.strip() or (query.words.empty and narrowed != request.filters)
+    narrows = narrowed != request.filters or query.is_exact
+    only_narrows = not query.text.strip() or (query.words.empty and narrows)
     nothing_asked = narrowed == Filters() and query.plain
     listing = only_narrows or (period is not None and asks_only_for_period(query.text, period.language))
     day = fold_name(period.day) if period else ""

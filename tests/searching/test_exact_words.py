@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from co_cli import KnowledgeBase
+from co_cli.tools import Toolbox
 from tests.command import Co
 from tests.vault import Vault
 
@@ -165,3 +168,42 @@ def test_a_part_of_a_word_is_not_looked_for_where_more_is_said(kb: KnowledgeBase
         assert all(not hit.part_of for hit in kb.search(query).hits), query
     assert kb.search("ivityhack", tags=["nothing"]).hits == []
     assert kb.search("xivityhack").state == "absent"
+
+
+SIGNS = {
+    "\U0001f375": "tea",
+    "\u2764": "heart",
+    "\u2764\ufe0f": "heart",
+    "++": "code",
+    "->": "code",
+    '"++"': "code",
+    "\U0001f375 =>": "tea",
+    "tag:drinks \U0001f375": "tea",
+}
+
+
+@pytest.mark.parametrize("query", SIGNS)
+def test_signs_that_are_no_words_are_looked_up_as_text(kb: KnowledgeBase, vault: Vault, co: Co, query: str) -> None:
+    vault.write("memories/tea.md", "---\ntags: [drinks]\n---\nMatcha \U0001f375 => at four.")
+    vault.write("memories/heart.md", "We \u2764\ufe0f harbours.")
+    vault.write("memories/code.md", "In C, i++ and p->x are common.")
+    vault.write("memories/cocoa.md", "---\ntags: [drinks]\n---\nCocoa, at five?")
+    kb.sync()
+    ref = f"memory:{SIGNS[query]}"
+
+    for backend in ("hybrid", "fts5", "grep"):
+        found = kb.search(query, backend=backend)
+        assert (found.state, [hit.ref for hit in found.hits]) == ("found", [ref]), backend
+    assert ref in co("search", "--", query).out
+    assert f'<note ref="{ref}"' in Toolbox(kb).call("search_knowledge", {"query": query}).text
+    assert "Rank 1" in co("note", "why", "--", query, ref).out
+    assert "lacks" not in co("note", "why", "--", query, "memory:cocoa").out
+
+
+def test_signs_next_to_words_need_not_be_there(kb: KnowledgeBase, vault: Vault) -> None:
+    vault.write("memories/tea.md", "Matcha \U0001f375 at four.")
+    vault.write("memories/cake.md", "Cake at five.")
+    kb.sync()
+
+    assert kb.search("\U0001f375 cake -> five", backend="fts5").hits[0].ref == "memory:cake"
+    assert kb.search("\U0001f95f").state == kb.search("?").state == "absent"
