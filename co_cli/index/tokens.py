@@ -78,21 +78,20 @@ STOP_WORDS = frozenset(
 """Words that say nothing about what is looked for. They count only when a query has no others."""
 
 IRREGULAR = """
-    beat beaten, become became, begin began begun, bend bent, bite bitten, blow blew blown, break broke broken, bring
-    brought, build built, burn burnt, buy bought, catch caught, choose chose chosen, come came, deal dealt, dig dug,
-    draw drew drawn, drink drank, drive drove driven, eat ate eaten, fall fell fallen, fight fought, fly flew flown,
-    forget forgot forgotten, forgive forgave forgiven, freeze froze frozen, get got gotten, give gave given, go went
-    gone, grow grew grown, hang hung, hide hid hidden, hold held, keep kept, know knew known, learn learnt, lend lent,
-    lose lost, make made, mean meant, meet met, pay paid, rebuild rebuilt, ride rode ridden, ring rang, rise risen, run
-    ran, say said, seek sought, sell sold, send sent, shake shook shaken, show shown, shrink shrank shrunk, sing sang
-    sung, sink sank sunk, sleep slept, speak spoke spoken, spend spent, stand stood, steal stole stolen, stick stuck,
-    strike struck, swear swore sworn, swim swam swum, take took taken, teach taught, tear tore torn, tell told, think
-    thought, throw threw thrown, understand understood, wake woke woken, wear wore worn, win won, withdraw withdrew
-    withdrawn, write wrote written,
+    beat beaten, begin began begun, bend bent, bite bitten, blow blew blown, break broke broken, bring brought, build
+    built, burn burnt, buy bought, catch caught, choose chose chosen, deal dealt, dig dug, draw drew drawn, drink drank,
+    drive drove driven, eat ate eaten, fall fell fallen, fight fought, fly flew flown, forget forgot forgotten, forgive
+    forgave forgiven, freeze froze frozen, grow grew grown, hang hung, hide hid hidden, learn learnt, lend lent, lose
+    lost, meet met, pay paid, rebuild rebuilt, ride rode ridden, ring rang, rise risen, run ran, seek sought, sell sold,
+    send sent, shake shook shaken, show shown, shrink shrank shrunk, sing sang sung, sink sank sunk, sleep slept, speak
+    spoke spoken, spend spent, stand stood, steal stole stolen, stick stuck, strike struck, swear swore sworn, swim swam
+    swum, teach taught, tear tore torn, throw threw thrown, understand understood, wake woke woken, wear wore worn, win
+    won, withdraw withdrew withdrawn, write wrote written,
     child children, foot feet, goose geese, half halves, knife knives, loaf loaves, man men, mouse mice, shelf shelves,
     thief thieves, tooth teeth, wife wives, wolf wolves, woman women
 """
-"""English words and their forms, without forms that often mean something else (found, left, saw, rose, led)."""
+"""English words and their forms, without forms that often mean something else (found, left, saw, rose, led), and
+without verbs that say little (get, go, take)."""
 
 
 class Span(NamedTuple):
@@ -121,8 +120,8 @@ def tokens(text: str, language: str = "") -> list[str]:
         )
         if language in SNOWBALL:
             return list(map(_stems(language).__getitem__, words))
-        regular = _regular().get
-        return [regular(word, word) for word in words]
+        regular = _regular()
+        return [regular.get(word, word) for word in cast("list[str]", words)]
     return [span.token for span in spans(text, language)]
 
 
@@ -165,8 +164,8 @@ def _spans(text: str, at: int, language: str) -> list[Span]:
         stems = _stems(language)
         found = [(start, end, stems[word]) for start, end, word, *_ in found]
     else:
-        regular = _regular().get
-        found = [(start, end, regular(word, word)) for start, end, word, *_ in found]
+        regular = _regular()
+        found = [(start, end, regular.get(word, word)) for start, end, word, *_ in found]
     if len(raw) == len(text):
         return [Span(at + start, at + end, token) for start, end, token, *_ in found]
     spans: list[Span] = []

@@ -20,12 +20,19 @@ class DateWords(NamedTuple):
     which: dict[str, str]
     past: str
     """ "Last" before or after a number."""
+    coming: str
+    """The same of "next"."""
     periods: dict[str, str]
     """In the singular, and without days: "in the last weeks" is no date."""
     units: dict[str, str]
     """The same and days, as they follow a number."""
     ago: str
-    names: dict[str, str]
+    ahead: str
+    """The opposite of "ago"."""
+    between: tuple[str, str]
+    """What comes before the first of two months, and between them."""
+    names: str
+    """The day before yesterday to the day after tomorrow."""
     how: dict[str, str]
     articles: str
     """What may come before a date, after its preposition."""
@@ -69,6 +76,10 @@ GERMANIC = (
 )
 BEFORE_NOUN, AFTER_NOUN = r"{in}{past}\s+{count}\s+{unit}", r"{in}{count}\s+{past}\s+{unit}"
 AGO_FIRST, AGO_LAST = r"{ago}\s+{count}\s+{unit}", r"{count}\s+{unit}\s+{ago}"
+AHEAD = r"{ahead}\s+{count}\s+{unit}"
+BETWEEN = rf"{{between}}\s+{{month}}\s+{{and}}\s+{{ending}}(?:\s+{OF}{YEAR})?"
+AFTER_TOMORROW = r"(?P<name>depois\s+de\s+amanha)"
+"""Not "after tomorrow"."""
 NUMERALS = "一二两三四五六七八九十百千几数"
 NO_WEEKDAY = "(?![个次场份条起直些样下常志程报])"
 """What makes the number or the day after a week a part of another word: 上周三个会议, 上周日常工作."""
@@ -79,8 +90,10 @@ LANGUAGES = {
                 letzte letzten letztem letzter letztes vorige vorigen vorigem voriger voriges vergangene vergangenen
                 vergangenem vergangener vergangenes""",
             "this": "diese diesen diesem dieser dieses",
+            "next": "nachste nachsten nachstem nachster nachstes kommende kommenden kommendem kommender kommendes",
         },
         past="letzten vergangenen",
+        coming="nachsten kommenden",
         periods={
             "weekend": "wochenende",
             "week": "woche",
@@ -95,7 +108,9 @@ LANGUAGES = {
             "year": "jahr jahre jahren",
         },
         ago="vor",
-        names={"day before yesterday": "vorgestern", "yesterday": "gestern", "today": "heute"},
+        ahead="in",
+        between=("zwischen", "und"),
+        names="vorgestern gestern heute morgen ubermorgen",
         how={
             "since": "seit",
             "after": "nach",
@@ -112,11 +127,12 @@ LANGUAGES = {
             es neues neue notiz notizen eintrage datei dateien alles alle zeig zeige finde liste meine unsere
             aus von der die das den und passiert gemacht getan geschrieben notiert gespeichert geandert
             besprochen gesagt bitte""",
-        forms=(BEFORE_NOUN, AGO_FIRST, *GERMANIC),
+        forms=(BEFORE_NOUN, AHEAD, BETWEEN, AGO_FIRST, *GERMANIC),
     ),
     "fr": DateWords(
-        which={"last": "dernier derniere passe passee", "this": "ce cet cette"},
+        which={"last": "dernier derniere passe passee", "this": "ce cet cette", "next": "prochain prochaine"},
         past="derniers dernieres",
+        coming="prochains prochaines",
         periods={
             "weekend": "week-end weekend",
             "week": "semaine",
@@ -126,7 +142,9 @@ LANGUAGES = {
         },
         units={"day": "jour jours", "week": "semaine semaines", "month": "mois", "year": "an ans annees"},
         ago="il_y_a",
-        names={"day before yesterday": "avant-hier", "yesterday": "hier", "today": "aujourd'hui"},
+        ahead="dans d'ici",
+        between=("entre", "et"),
+        names="avant-hier hier aujourd'hui demain apres-demain",
         how={
             "since": "depuis",
             "after": "apres",
@@ -142,17 +160,20 @@ LANGUAGES = {
             que qu quoi quel quelle quels quelles qui est ce c s a ai j je avons nous on y fait passe note
             notes notees notre nos mes ecrit dit parle enregistre cree change modifie fichiers documents tout
             toutes tous les le la des du de d montre liste trouve donne moi ete nouveau""",
-        forms=(BEFORE_NOUN, AFTER_NOUN, AGO_FIRST, *ROMANCE),
+        forms=(BEFORE_NOUN, AHEAD, BETWEEN, AFTER_NOUN, AGO_FIRST, *ROMANCE),
         ambiguous="hier",
         own="que qu quoi quelles quels qui nous avons ai j c le la les une sur avec notre nos mes depuis d notes",
     ),
     "es": DateWords(
-        which={"last": "pasado pasada ultimo ultima", "this": "este esta"},
+        which={"last": "pasado pasada ultimo ultima", "this": "este esta", "next": "proximo proxima que_viene"},
         past="ultimos ultimas pasados pasadas",
+        coming="proximos proximas",
         periods={"weekend": "fin_de_semana", "week": "semana", "month": "mes", "quarter": "trimestre", "year": "ano"},
         units={"day": "dia dias", "week": "semana semanas", "month": "mes meses", "year": "ano anos"},
         ago="hace",
-        names={"day before yesterday": "anteayer antes_de_ayer", "yesterday": "ayer", "today": "hoy"},
+        ahead="en dentro_de",
+        between=("entre", "y"),
+        names="anteayer|antes_de_ayer ayer hoy manana pasado_manana",
         how={
             "since": "desde",
             "after": "despues_de despues_del",
@@ -168,11 +189,16 @@ LANGUAGES = {
             que cual cuales hay hubo he hemos hice hicimos paso ha han yo me nos nota notas apuntes mis
             nuestras archivos documentos todo todos todas muestra lista busca dame de del el la los las escribi
             escribimos escrito guarde guardamos guardado cambie cambiado hablamos dijimos nuevo es son y""",
-        forms=(BEFORE_NOUN, AFTER_NOUN, AGO_FIRST, *ROMANCE),
+        forms=(BEFORE_NOUN, AHEAD, BETWEEN, AFTER_NOUN, AGO_FIRST, *ROMANCE),
     ),
     "it": DateWords(
-        which={"last": "scorso scorsa passato passata ultimo ultima", "this": "questo questa quest'"},
+        which={
+            "last": "scorso scorsa passato passata ultimo ultima",
+            "this": "questo questa quest'",
+            "next": "prossimo prossima",
+        },
         past="ultimi ultime scorsi scorse",
+        coming="prossimi prossime",
         periods={
             "weekend": "fine_settimana weekend",
             "week": "settimana",
@@ -182,13 +208,15 @@ LANGUAGES = {
         },
         units={"day": "giorno giorni", "week": "settimana settimane", "month": "mese mesi", "year": "anno anni"},
         ago="fa",
-        names={"day before yesterday": "l'altro_ieri altroieri", "yesterday": "ieri", "today": "oggi"},
+        ahead="tra fra",
+        between=("tra fra", "e"),
+        names="l'altro_ieri|altroieri ieri oggi domani dopodomani",
         how={
             "since": "da dal dalla dall' dallo",
             "after": "dopo",
             "before": "prima_di prima_del prima_della prima_dell'",
             "until": "fino_a fino_al fino_alla fino_ad",
-            "in": "in a ad nel nella nell' negli nelle di del della dell' degli durante",
+            "in": "in a ad nel nella nell' nei negli nelle di del della dell' degli durante",
         },
         articles="il lo la l' i gli le inizio meta",
         months="gennaio febbraio marzo aprile maggio giugno luglio agosto settembre ottobre novembre dicembre",
@@ -198,15 +226,22 @@ LANGUAGES = {
             che cosa cos quale quali e c ho abbiamo ha fatto successo detto scritto salvato cambiato annotato
             parlato io noi mi ci nota note appunti mie nostre file documenti tutto tutti tutte mostra elenca
             trova dammi di del della dei delle il la le gli i""",
-        forms=(BEFORE_NOUN, AFTER_NOUN, AGO_LAST, *ROMANCE),
+        forms=(BEFORE_NOUN, AHEAD, BETWEEN, AFTER_NOUN, AGO_LAST, *ROMANCE),
     ),
     "pt": DateWords(
-        which={"last": "passado passada ultimo ultima", "this": "este esta neste nesta esse essa nesse nessa"},
+        which={
+            "last": "passado passada ultimo ultima",
+            "this": "este esta neste nesta esse essa nesse nessa",
+            "next": "proximo proxima que_vem",
+        },
         past="ultimos ultimas",
+        coming="proximos proximas",
         periods={"weekend": "fim_de_semana", "week": "semana", "month": "mes", "quarter": "trimestre", "year": "ano"},
         units={"day": "dia dias", "week": "semana semanas", "month": "mes meses", "year": "ano anos"},
         ago="ha atras",
-        names={"day before yesterday": "anteontem", "yesterday": "ontem", "today": "hoje"},
+        ahead="em daqui_a",
+        between=("entre", "e"),
+        names="anteontem ontem hoje amanha depois_de_amanha",
         how={
             "since": "desde",
             "after": "depois_de depois_do depois_da apos",
@@ -222,15 +257,18 @@ LANGUAGES = {
             o que qual quais ha houve eu nos a gente fiz fizemos feito aconteceu disse dissemos falamos escrevi
             escrevemos escrito salvei salvamos mudei mudou nota notas anotacoes minhas nossas arquivos
             documentos tudo todos todas mostra mostre lista liste busca de do da os as foi foram e""",
-        forms=(BEFORE_NOUN, AFTER_NOUN, AGO_FIRST, AGO_LAST, *ROMANCE),
+        forms=(BEFORE_NOUN, AHEAD, BETWEEN, AFTER_NOUN, AGO_FIRST, AGO_LAST, AFTER_TOMORROW, *ROMANCE),
     ),
     "nl": DateWords(
-        which={"last": "vorige vorig afgelopen laatste", "this": "deze dit"},
+        which={"last": "vorige vorig afgelopen laatste", "this": "deze dit", "next": "volgende volgend komende komend"},
         past="afgelopen laatste",
+        coming="komende volgende",
         periods={"weekend": "weekend", "week": "week", "month": "maand", "quarter": "kwartaal", "year": "jaar"},
         units={"day": "dag dagen", "week": "week weken", "month": "maand maanden", "year": "jaar"},
         ago="geleden",
-        names={"day before yesterday": "eergisteren", "yesterday": "gisteren", "today": "vandaag"},
+        ahead="over",
+        between=("tussen", "en"),
+        names="eergisteren gisteren vandaag morgen overmorgen",
         how={"since": "sinds vanaf", "after": "na", "until": "tot tot_en_met", "in": "in op van tijdens"},
         articles="de het begin eind half",
         months="januari februari maart april mei juni juli augustus september oktober november december",
@@ -240,15 +278,18 @@ LANGUAGES = {
             wat welke heb hebben had is zijn was waren er ik we wij mij ons gedaan gebeurd geschreven gezegd
             besproken bewaard veranderd nieuw nieuwe notities mijn onze bestanden documenten alles alle toon
             laat zien vind geef van de het een en""",
-        forms=(BEFORE_NOUN, AGO_LAST, *GERMANIC),
+        forms=(BEFORE_NOUN, AHEAD, BETWEEN, AGO_LAST, *GERMANIC),
     ),
     "zh": DateWords(
-        which={"last": "上 去", "this": "本 这 今"},
+        which={"last": "上 去", "this": "本 这 今", "next": "下 明"},
         past="最近 过去 近",
+        coming="未来 接下来",
         periods={"weekend": "周末", "week": "周 星期 礼拜", "month": "月", "quarter": "季度", "year": "年"},
         units={"day": "天", "week": "周 星期 个星期 礼拜 个礼拜", "month": "个月", "year": "年"},
         ago="前 之前 以前",
-        names={"day before yesterday": "前天", "yesterday": "昨天 昨日 昨晚", "today": "今天 今日"},
+        ahead="后 之后 以后",
+        between=("", "到 至"),
+        names="前天 昨天|昨日|昨晚 今天|今日 明天|明日 后天",
         how={"since": "以来 至今 起 开始", "after": "之后 以后", "before": "之前 以前 前", "until": "为止"},
         articles="",
         months="""
@@ -263,23 +304,27 @@ LANGUAGES = {
             rf"(?<![\d十])(?:{YEAR}年)?{{month}}{DAY}[日号]{{after}}",
             rf"(?<!\d){YEAR}年{{month}}份?{{after}}",
             rf"(?<!\d){YEAR}-(?P<number>\d\d)-{DAY}{{after}}",
-            rf"(?<!上)(?P<which>上)个?(?P<unit>周|星期|礼拜){{weekday}}{NO_WEEKDAY}{{after}}",
+            r"(?<![年\d十]){month}{and}{ending}(?:之间)?",
+            rf"(?<![上下])(?P<which>上|下)个?(?P<unit>周|星期|礼拜){{weekday}}{NO_WEEKDAY}{{after}}",
             r"{past}的?{count}{unit}",
-            r"{count}{unit}{ago}",
-            rf"(?<!上)(?P<which>上|本|这)个?(?P<unit>周末|周|星期|礼拜|月|季度)(?!{{day}}{NO_WEEKDAY}){{after}}",
-            r"(?P<which>去|今)(?P<unit>年){after}",
+            r"{count}{unit}(?:{ago}|{ahead})",
+            rf"(?<![上下])(?P<which>上|下|本|这)个?(?P<unit>周末|周|星期|礼拜|月|季度)(?!{{day}}{NO_WEEKDAY}){{after}}",
+            r"(?P<which>去|今|明)(?P<unit>年){after}",
             r"(?<!大){name}{after}",
             r"(?<![年\d十]){month}份?{open}",
             rf"(?<!\d){YEAR}年{{after}}",
         ),
     ),
     "ja": DateWords(
-        which={"last": "先 去 昨", "this": "今"},
+        which={"last": "先 去 昨", "this": "今", "next": "来"},
         past="ここ 過去 直近 最近 この",
+        coming="今後",
         periods={"weekend": "週末", "week": "週", "month": "月", "quarter": "四半期", "year": "年"},
         units={"day": "日", "week": "週", "month": "か月 ヶ月 カ月 ケ月 ヵ月", "year": "年"},
         ago="前",
-        names={"day before yesterday": "おととい 一昨日", "yesterday": "昨日 きのう", "today": "今日 本日"},
+        ahead="後",
+        between=("", "から"),
+        names="おととい|一昨日 昨日|きのう 今日|本日 明日|あした 明後日|あさって",
         how={"since": "以来 以降 から", "after": "より後 の後", "before": "より前 以前 の前", "until": "まで"},
         articles="",
         months="""
@@ -295,11 +340,12 @@ LANGUAGES = {
             rf"(?<![\d十])(?:{YEAR}年)?{{month}}{DAY}日{{after}}",
             rf"(?<!\d){YEAR}年{{month}}{{after}}",
             rf"(?<!\d){YEAR}-(?P<number>\d\d)-{DAY}{{after}}",
-            r"(?<!先)(?P<which>先)(?P<unit>週)の?{weekday}曜日?{after}",
+            r"(?<![年\d十]){month}{and}{ending}(?:まで|の間)?",
+            r"(?<![先再])(?P<which>先|来)(?P<unit>週)の?{weekday}曜日?{after}",
             r"{past}の?{count}{unit}間?",
-            r"{count}{unit}間?{ago}",
-            r"(?<!先)(?P<which>先|今)(?P<unit>週末|週|月|四半期)(?!の?{day}曜){after}",
-            r"(?<!一)(?P<which>去|昨|今)(?P<unit>年)(?!度){after}",
+            r"{count}{unit}間?(?:{ago}|{ahead})",
+            r"(?<![先再])(?P<which>先|今|来)(?P<unit>週末|週|月|四半期)(?!の?{day}曜){after}",
+            r"(?<!一)(?P<which>去|昨|今|来)(?P<unit>年)(?!度){after}",
             r"{name}{after}",
             r"(?<![年\d十]){month}{open}",
             rf"(?<!\d){YEAR}年{{after}}",
@@ -310,7 +356,7 @@ SPACELESS = ("zh", "ja")
 CAPITAL_MONTHS = ("de",)  # elsewhere a month with a capital is a name: Mars, Mayo, Julio
 ENGLISH = frozenset("a in no do as april august september november".split())
 """Words that are English, too: alone with a number they are no hint."""
-SPACELESS_HINTS = "年月日天周週期拜季昨今前おき"
+SPACELESS_HINTS = "年月日天周週期拜季昨今前おきあ"
 MAX_LETTERS = 60  # in a longer query without spaces, a date is one detail of a story
 
 
@@ -384,16 +430,20 @@ def _key(value: str) -> str:
 def _meanings(language: str) -> dict[str, dict[str, str]]:
     """By the name of a group: what its words are called in English."""
     table = LANGUAGES[language]
-    listed = {"which": table.which, "unit": table.units, "name": table.names, "how": table.how}
+    listed = {"which": table.which, "unit": table.units, "how": table.how}
     found = {
         group: {word: name for name, words in named.items() for word in words.split()}
         for group, named in listed.items()
     }
     found["unit"] |= {word: name for name, words in table.periods.items() for word in words.split()}
-    found["which"] |= dict.fromkeys(table.past.split(), "last")
-    for group, words, first in (("month", table.months, 1), ("weekday", table.weekdays, 0), ("count", table.counts, 1)):
+    found["which"] = (
+        dict.fromkeys(table.past.split(), "last") | dict.fromkeys(table.coming.split(), "next") | found["which"]
+    )
+    ordered = (("name", table.names, -2), ("month", table.months, 1), ("weekday", table.weekdays, 0))
+    for group, words, first in (*ordered, ("count", table.counts, 1)):
         numbered = enumerate(words.split(), first)
         found[group] = {word: str(number) for number, words in numbered for word in words.split("|")}
+    found["ending"] = found["month"]
     found["count"] |= dict.fromkeys(table.counts.split()[-1].split("|"), "3")
     return found
 
@@ -404,9 +454,10 @@ def _hints() -> dict[str, tuple[set[str], ...]]:
     found: dict[str, tuple[set[str], ...]] = {}
     for language, table in LANGUAGES.items():
         if language not in SPACELESS:
-            names, hows = (*table.names.values(),), (*table.how.values(),)
+            names, hows = (table.names,), (*table.how.values(),)
             units = (*table.units.values(), *table.periods.values(), table.months, table.weekdays, *names)
-            others = (*table.which.values(), table.past, table.ago, *hows, *names)
+            others = (*table.which.values(), table.past, table.coming, table.ago, table.ahead, table.between[0])
+            others = (*others, *hows, *names)
             months, before = _longest_words((table.months,)) - ENGLISH, _longest_words(hows) - ENGLISH
             found[language] = (_longest_words(units), _longest_words(others), months, before)
     return found
@@ -429,12 +480,16 @@ def _patterns(language: str) -> list[re.Pattern[str]]:
     open_ended = " ".join(words for how, words in table.how.items() if how != "in")
     some = {
         "which": group("which", " ".join(table.which.values())),
-        "past": group("which", table.past),
+        "past": group("which", f"{table.past} {table.coming}"),
         "period": group("unit", " ".join(table.periods.values())),
         "unit": group("unit", " ".join(table.units.values())),
         "ago": group("ago", table.ago),
-        "name": group("name", " ".join(table.names.values())),
+        "ahead": group("ahead", table.ahead),
+        "between": group("between", table.between[0]),
+        "and": group("and", table.between[1]),
+        "name": group("name", table.names),
         "month": group("month", table.months),
+        "ending": group("ending", table.months),
         "any": group("month", table.months).replace("?P<month>", "?:"),
         "weekday": group("weekday", table.weekdays),
         "count": rf"(?:(?<![\d第{NUMERALS}])(?<!\d[.,]){group('count', table.counts + ' [0-9]{1,3}')})",

@@ -23,8 +23,9 @@ WEEKDAYS: Sequence[str] = "monday tuesday wednesday thursday friday saturday sun
 COUNT_WORDS = "a an one two three four five six seven eight nine ten eleven twelve few".split()
 COUNTS: dict[str, int | str] = dict(zip(COUNT_WORDS, (1, 1, *range(1, 13), 3), strict=True))
 MONTHS_IN = {"month": 1, "quarter": 3, "year": 12}
-HINTS = ("day", "week", "month", "quarter", "year", *(month[:3] for month in MONTHS), *"0123456789")
+HINTS = ("day", "tomorrow", "week", "month", "quarter", "year", *(month[:3] for month in MONTHS), *"0123456789")
 """Each date phrase contains one of these. Compiling PHRASES takes 20 ms, which other queries save."""
+NAMED_DAYS: Sequence[str] = ("day before yesterday", "yesterday", "today", "tomorrow", "day after tomorrow")
 OPEN_ENDED = ("since", "after", "before", "until", "till")
 MAX_WORDS = 25  # in a longer query, a date is one detail of a story
 IMPOSSIBLE = (ValueError, OverflowError, OSError)  # no such day, or out of range for a timestamp
@@ -33,15 +34,18 @@ _COUNT = rf"(?:a\s+(?=few))?(?P<count>\d{{1,5}}|{'|'.join(COUNTS)})"
 _UNIT = r"(?P<unit>day|weekend|week|month|quarter|year)s?"
 _MONTH = rf"(?P<month>(?:{'|'.join(MONTHS)})|(?:jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)\b\.?)"
 _YEAR, _DAY = r"(?P<year>(?:19|20)\d\d)", r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
+_ENDING = _MONTH.replace("<month>", "<ending>")
 _WHICH = r"(?P<which>this|last|past|previous|next)\s+"
 _FORMS = (
     rf"{_WHICH}(?:{_COUNT}\s+)?{_UNIT}(?!\s+of\b)",
     rf"{_COUNT}\s+{_UNIT}\s+(?P<ago>ago)",
-    r"(?P<name>day before yesterday|yesterday|today)",
+    rf"(?P<ahead>in)\s+{_COUNT}\s+{_UNIT}",
+    rf"(?P<name>{'|'.join(NAMED_DAYS)})",
     rf"(?:{_WHICH})?(?P<weekday>{'|'.join(WEEKDAYS)})",
     rf"{_YEAR}-(?P<number>\d\d)(?:-{_DAY})?",
     rf"{_DAY}\s+(?:of\s+)?{_MONTH}(?:,?\s+{_YEAR})?",
     rf"{_MONTH}\s+{_DAY}(?![:\d])(?:,?\s+{_YEAR})?",
+    rf"between\s+{_MONTH}\s+and\s+{_ENDING}(?:,?\s+(?:of\s+)?{_YEAR})?",
     rf"(?:{_WHICH})?{_MONTH}(?:,?\s+(?:of\s+)?{_YEAR})?",
     _YEAR,
 )
@@ -62,7 +66,8 @@ GENERIC = """
     there new note notes noted memory memories entry entries file files document documents everything anything all any
     every thing things stuff show list give get find tell see from of in on during for the a an that please can could
     write wrote written save saved add added create created change changed changes update updated worked
-    discuss discussed talk talked about say said""".split()
+    discuss discussed talk talked about say said plan plans planned schedule scheduled due agenda up coming will be to
+    """.split()
 """Words that say nothing about the subject of the notes."""
 
 
@@ -225,17 +230,21 @@ def _mentions(phrases: Iterable[Phrase], text: str, now: float) -> Iterator[Ment
 def _english_phrase(match: re.Match[str]) -> Phrase | None:
     parts = {key: value.lower() for key, value in match.groupdict().items() if value}
     which, how, month = (parts.get(key, "") for key in ("which", "how", "month"))
-    if which == "next" or (how in ("before", "after") and OFFSET_FROM_DATE.search(match.string[: match.start()])):
+    if (which == "next" and month) or (
+        how in ("before", "after") and OFFSET_FROM_DATE.search(match.string[: match.start()])
+    ):
         return None
     verb = month in ("may", "march") and (match["month"].islower() or match.start() == 0)  # "May I deploy"
     if parts.keys() == {"month"} and (verb or match[0] == match.string.strip()):
         return None  # a name, such as "April"
     if parts.keys() <= {"how", "year"} and how not in (*OPEN_ENDED, "in", "of", "from", "during"):
         return None  # a number, such as a part of a name
-    if month:
-        parts["month"] = str([name[:3] for name in MONTHS].index(month[:3]) + 1)
+    for key in parts.keys() & {"month", "ending"}:
+        parts[key] = str([name[:3] for name in MONTHS].index(parts[key][:3]) + 1)
     if "weekday" in parts:
         parts["weekday"] = str(WEEKDAYS.index(parts["weekday"]))
+    if "name" in parts:
+        parts["name"] = str(NAMED_DAYS.index(parts["name"]) - NAMED_DAYS.index("today"))
     return Phrase(match.start(), match.end(), parts)
 
 
@@ -245,6 +254,8 @@ def _read_parts(parts: dict[str, str], today: date) -> tuple[date, date, bool] |
     count = int(COUNTS.get(word, word))
     if "ago" in parts:
         return *_around(_back(today, unit, count), unit), narrows or unit != "year"
+    if which == "next" or "ahead" in parts:
+        return *_coming(parts, count, today), narrows
     if unit and "weekday" in parts:  # in Chinese and Japanese: Friday of the week before
         day = _around(_back(today, unit, 1), unit)[0] + timedelta(int(parts["weekday"]))
         return *_around(day, "day"), True
@@ -257,13 +268,30 @@ def _read_parts(parts: dict[str, str], today: date) -> tuple[date, date, bool] |
         day = today - timedelta((today.weekday() - int(parts["weekday"]) - 1) % 7 + 1)
         return None if which == "this" else (*_around(day, "day"), narrows or which != "")
     if "name" in parts:
-        day = today - timedelta({"today": 0, "yesterday": 1}.get(parts["name"], 2))
-        return *_around(day, "day"), narrows or parts["name"] != "today"
+        day = today + timedelta(int(parts["name"]))
+        return *_around(day, "day"), narrows or day < today
     month = parts.get("month") or parts.get("number")
     first = date(int(parts.get("year", today.year)), int(month or 1), int(parts.get("day", 1)))
     if "year" not in parts and first > today:
         first = first.replace(year=first.year - 1)
+    if "ending" in parts:
+        months = (int(parts["ending"]) - first.month) % 12
+        return first, _back(first, "month", -months - 1), True
     return *_around(first, "day" if "day" in parts else "month" if month else "year"), narrows
+
+
+def _coming(parts: dict[str, str], count: int, today: date) -> tuple[date, date]:
+    """Days that are not over. Notes about them are often older, so they narrow nothing but a query for them alone."""
+    unit = parts.get("unit", "")
+    if "ahead" in parts:
+        return _around(_back(today, unit, -count), unit)
+    if unit and "weekday" in parts:
+        return _around(_around(_back(today, unit, -1), unit)[0] + timedelta(int(parts["weekday"])), "day")
+    if "weekday" in parts:
+        return _around(today + timedelta((int(parts["weekday"]) - today.weekday() - 1) % 7 + 1), "day")
+    if "count" in parts or unit == "day":
+        return today, _back(today, unit, -count) + timedelta(1)
+    return _around(_back(today, unit, -1), unit)
 
 
 def _read_value(text: str, now: float) -> tuple[float, float] | None:

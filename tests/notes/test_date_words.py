@@ -86,6 +86,36 @@ SAME = {
         "it": "note del 1 maggio 2025", "pt": "notas de 1 de maio de 2025", "nl": "notities van 1 mei 2025",
         "zh": "2025年5月1日的笔记", "ja": "2025年5月1日のメモ",
     },
+    "tomorrow": {
+        "de": "was ist morgen", "fr": "demain", "es": "mañana", "it": "domani", "pt": "amanhã", "nl": "morgen",
+        "zh": "明天", "ja": "明日",
+    },
+    "day after tomorrow": {
+        "de": "übermorgen", "fr": "après-demain", "es": "pasado mañana", "it": "dopodomani",
+        "pt": "depois de amanhã", "nl": "overmorgen", "zh": "后天", "ja": "明後日",
+    },
+    "next week": {
+        "de": "nächste Woche", "fr": "la semaine prochaine", "es": "la semana que viene",
+        "it": "la settimana prossima", "pt": "a semana que vem", "nl": "volgende week", "zh": "下周", "ja": "来週",
+    },
+    "this weekend": {
+        "de": "dieses Wochenende", "fr": "ce week-end", "es": "este fin de semana", "it": "questo fine settimana",
+        "pt": "neste fim de semana", "nl": "dit weekend", "zh": "这个周末", "ja": "今週末",
+    },
+    "in two weeks": {
+        "de": "in zwei Wochen", "fr": "dans deux semaines", "es": "dentro de dos semanas", "it": "tra due settimane",
+        "pt": "em duas semanas", "nl": "over twee weken", "zh": "两周后", "ja": "2週間後",
+    },
+    "the next three days": {
+        "de": "in den nächsten drei Tagen", "fr": "les trois prochains jours", "es": "los próximos tres días",
+        "it": "nei prossimi tre giorni", "pt": "nos próximos três dias", "nl": "de komende drie dagen",
+        "zh": "未来三天", "ja": "今後三日間",
+    },
+    "pricing between June and July": {
+        "de": "Preise zwischen Juni und Juli", "fr": "les prix entre juin et juillet",
+        "es": "precios entre junio y julio", "it": "prezzi tra giugno e luglio", "pt": "preços entre junho e julho",
+        "nl": "prijzen tussen juni en juli", "zh": "六月到七月的价格", "ja": "6月から7月までの価格",
+    },
 }  # fmt: skip
 AGO = {
     "de": "Preise vor {} Tagen", "fr": "les prix il y a {} jours", "es": "precios hace {} días",
@@ -93,18 +123,18 @@ AGO = {
     "zh": "{}天前的价格", "ja": "{}日前の価格",
 }  # fmt: skip
 NOT_A_PERIOD = {
-    "de": ("Mai Tai", "im Mai war es kalt", "was ist hier passiert", "nächste Woche", "die letzte Woche im August",
+    "de": ("Mai Tai", "im Mai war es kalt", "was ist hier passiert", "die letzte Woche im August",
            "in den letzten Wochen", "am Freitag liefern wir", "vor drei Türen", "nach Plan", "der letzte Tag", "Juli"),
     "fr": ("hier", "mars et Vénus", "les planètes avant Mars Express", "sept nains", "le 7 sept",
-           "la semaine prochaine", "la dernière semaine d'août", "les derniers jours",
+           "la dernière semaine d'août", "les derniers jours",
            "lundi fermé", "avant tout", "une mai", "en mai fais"),
-    "es": ("mayo y ketchup", "los lunes cerrado", "la semana que viene", "la última semana de agosto", "hasta luego",
-           "pasado mañana", "los últimos días", "desde cero", "antes de Mayo Clinic",
+    "es": ("mayo y ketchup", "los lunes cerrado", "la última semana de agosto", "hasta luego",
+           "los últimos días", "desde cero", "antes de Mayo Clinic",
            "desde Julio Iglesias", "hace calor"),
-    "it": ("mai più", "non è mai stato facile", "la settimana prossima", "da capo", "sei mesi", "fa caldo",
+    "it": ("mai più", "non è mai stato facile", "da capo", "sei mesi", "fa caldo",
            "l'ultima settimana di agosto", "negli ultimi mesi"),
-    "pt": ("segunda opinião", "a segunda semana", "a semana que vem", "nos últimos dias", "até logo", "há problemas"),
-    "nl": ("mei 5 euro", "wat is hier gebeurd", "volgende week", "planning voor mei", "na afloop", "de laatste dagen"),
+    "pt": ("segunda opinião", "a segunda semana", "nos últimos dias", "até logo", "há problemas"),
+    "nl": ("mei 5 euro", "wat is hier gebeurd", "planning voor mei", "na afloop", "de laatste dagen"),
     "zh": ("下周的会议", "本周五的会议", "上上周的价格", "近年来的价格", "大前天的价格", "二十三天前的故障", "第三天前",
            "月亮", "上天", "三月的价格", "价格" * 30 + "昨天"),
     "ja": ("来週の会議", "今週の金曜日の会議", "先々週の価格", "先日の会議", "昨年度の予算", "月の石", "5月の価格"),

@@ -31,15 +31,25 @@ PHRASES = {
     "last week's notes": "2026-11-02 to 2026-11-08",
     "what happened on October 13, 2023?": "2023-10-13",
     "2026-03-01": "2026-03-01",
+    "tomorrow": "2026-11-16",
+    "what do I have the day after tomorrow?": "2026-11-17",
+    "this weekend": "2026-11-14 to 2026-11-15",
+    "next week": "2026-11-16 to 2026-11-22",
+    "what is planned for next month": "2026-12-01 to 2026-12-31",
+    "the next 3 days": "2026-11-15 to 2026-11-18",
+    "next Friday": "2026-11-20",
+    "in two weeks": "2026-11-23 to 2026-11-29",
+    "pricing between June and July": "2026-06-01 to 2026-07-31",
+    "notes between November and February 2025": "2025-11-01 to 2026-02-28",
 }
 NOT_A_PERIOD = (
     # the date may be the subject
     "what did we learn in May", "what did we learn in may 2025", "the May report", "pricing this week",
     "what did Mara paint on October 13, 2023?", "who beat them in 2015", "pricing last year", "pricing a year ago",
-    "I cannot train today", "on Monday we ship",
+    "I cannot train today", "on Monday we ship", "dentist tomorrow", "who ships in two weeks", "pricing next week",
     # it only looks like a date
     "", "how do we deploy", "may I deploy", "May I deploy", "march on", "April", "what did we say last time",
-    "the last mile", "next week", "notes from next month", "next May", "this Friday", "room 2015", "HTTP 2019 error",
+    "the last mile", "next May", "this Friday", "room 2015", "HTTP 2019 error",
     "2025", "over 2000 notes", "get last month number", "what happened on February 31", 'a song called "last week"',
     "memories/2026-03-01", "2026-03-01.md",
     # part of a longer expression, or of a long query
@@ -58,10 +68,11 @@ SINCE = {
     "3 May 2025": "2025-05-03",
     "last week": "2026-11-02 to 2026-11-08",
     "friday": "2026-11-13",
+    "next week": "2026-11-16 to 2026-11-22",
 }
 NOT_SINCE = (
     "", "soon", "7 parsecs", "-7d", "999999d", "99999y", "ad", "2026-02-30", "2026-13", "2026-03-01T25:00", "12345",
-    "0000", "next week", "since March", "last week or so",
+    "0000", "since March", "last week or so",
 )  # fmt: skip
 
 

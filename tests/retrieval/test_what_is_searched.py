@@ -177,6 +177,22 @@ def test_a_question_that_is_only_a_date_lists_the_notes_of_that_time_newest_firs
     assert "0.00" not in co("search", "last week").out, "a listing has no scores"
 
 
+def test_days_to_come_are_listed_with_the_daily_note_first(diary: KnowledgeBase, vault: Vault, co: Co) -> None:
+    today = datetime.fromtimestamp(time.time()).date()
+    tomorrow, monday = today + timedelta(1), today + timedelta(7 - today.weekday())
+    daily = {tomorrow, monday, monday + timedelta(9)}
+    for day in daily:
+        vault.write(f"articles/daily/{day}.md", "Call the harbour office.")
+    vault.write("memories/later.md", f"---\ncreated: {tomorrow}T23:00:00\n---\nPaint the boat.")
+    diary.sync()
+
+    for query in ("tomorrow", "what do I have tomorrow?", "was ist morgen", "demain", "\u660e\u65e5"):
+        assert refs(diary, query)[:2] == [f"article:daily/{tomorrow}", "memory:later"], query
+    assert refs(diary, "next week")[-1] == f"article:daily/{monday}"
+    assert f"daily/{monday + timedelta(9)}" in co("search", "in two weeks").out
+    assert "memory:day00" in refs(diary, "boats tomorrow"), "a note about it may be older"
+
+
 def test_a_date_next_to_other_words_narrows_the_search(diary: KnowledgeBase) -> None:
     found = diary.search("which boats did I see last week", limit=20)
 
