@@ -1,4 +1,4 @@
-"""Move a note's file inside its vault, so that links to it and from it keep their meaning.
+"""Move a note's file inside its vault, or give it another title, so that links to it and from it keep their meaning.
 
 Only links that would no longer mean the note are written anew: a link by name survives a move to another folder.
 """
@@ -14,14 +14,17 @@ from typing import NamedTuple
 from urllib.parse import quote, unquote
 
 from co_cli.errors import KnowledgeError, NoteConflictError
+from co_cli.index.names import fold_name
+from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.notes.frontmatter import read_frontmatter
 from co_cli.notes.markdown import CODE, LINK
 from co_cli.notes.new_note import one_or_list
 from co_cli.notes.note import Note, read_note
-from co_cli.notes.refs import ENDINGS, without_ending
+from co_cli.notes.refs import ENDINGS, name_key, without_ending
 from co_cli.notes.revision import change_file
 from co_cli.notes.store import NoteStore
-from co_cli.notes.wikilinks import WIKILINK
+from co_cli.notes.wikilinks import WIKILINK, link_key
+from co_cli.values import members_of
 from co_cli.vault import Vault, sync_origin
 
 
@@ -54,6 +57,16 @@ def move_note(vault: Vault, store: NoteStore, note: Note, path: str) -> list[str
     for other in dict.fromkeys(changed):
         vault.index.index_file(None, other, embed=False)
     return [other for other in dict.fromkeys(changed) if other != path]
+
+
+def names_in_use(index: KnowledgeIndex, note: Note) -> tuple[int, bool]:
+    """How many notes link to one, and whether a link, or the note that supersedes it, names it by its title."""
+    linking = [found for link in index.notes.links(note.path)[1] for found in index.notes.find("ref", link.ref)]
+    title, by = name_key(note.title.strip()), index.notes.successor(note.ref, None, time.time())
+    by_title = any(name_key(target) == title for found in linking for target in found.links)
+    for found in index.notes.find("ref", by) if by else ():
+        by_title |= fold_name(note.title) in map(fold_name, map(str, members_of(found.frontmatter.get("supersedes"))))
+    return len(linking), by_title and link_key(note.title) != link_key(note.path)
 
 
 def _links_around(vault: Vault, note: Note) -> list[LinkingNote]:

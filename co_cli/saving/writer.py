@@ -23,6 +23,7 @@ from co_cli.errors import (
     SecretError,
 )
 from co_cli.index.embed import embed_ahead
+from co_cli.index.names import fold_name
 from co_cli.index.stored import ReadyVectors
 from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.notes.editing import Tags
@@ -39,7 +40,7 @@ from co_cli.saves import ON_RELATED, Change, Draft, Forgotten, Related, Saved
 from co_cli.saving.kept_answers import KeptAnswers
 from co_cli.saving.lookup import Lookup
 from co_cli.saving.related import find_twin, related_notes
-from co_cli.saving.relocation import move_note
+from co_cli.saving.relocation import move_note, names_in_use
 from co_cli.sources.origin import IGNORE_FILE, VAULT, Origin
 from co_cli.sources.walk import ignore_rules, may_list
 from co_cli.values import OWN_SOURCES, to_utf8
@@ -105,9 +106,10 @@ class VaultWriter:
                 f"{note.ref}: {size:,} characters, and its limit is {note.limit:,}; nothing was changed"
             )
         target = self._target(note.source, change.path, path) if change.path else path
+        linked, alias = self._names_kept(self._vault.index.origin, note, change)
         with count_masked() as masked:
-            changed, ref, kept = self._apply(path, content, change)
-        details = [kept] if kept else []
+            changed, ref, kept = self._apply(path, content, change, alias)
+        details = [*filter(None, (linked, kept))]
         if target != path:
             linking = move_note(self._vault, self.store, note, target)
             details.append(f"moved from {note.ref}")
@@ -117,6 +119,16 @@ class VaultWriter:
         outcome = "updated" if changed else "unchanged"
         detail = "; ".join((ref, *details)) if details else ""
         return Saved(ref, self.store.absolute(path), outcome, detail, masked=len(masked), seq=self.store.last_seq)
+
+    def _names_kept(self, origin: Origin, note: Note, change: Change) -> tuple[str, str]:
+        """What to say about links to a note that gets another title, and the old title if it has to become an alias."""
+        if change.title in (None, "", note.title) or "aliases" in (change.fields or {}) or not self.lookup.index:
+            return "", ""
+        sync_origin(self._vault, origin)
+        count, by_title = names_in_use(self._vault.index.of(origin), note)
+        links = f"{count:,} notes link to it" if count > 1 else "1 note links to it" if count else ""
+        said = [links, "its old title is an alias now" if by_title else ""]
+        return "; ".join(filter(None, said)), note.title if by_title else ""
 
     def _target(self, source: str, chosen: str, now: str) -> str:
         """The path that a note moves to. A folder keeps the file's name."""
@@ -166,12 +178,15 @@ class VaultWriter:
         require_readable(change.fields or {})
         content = None if change.content is None else to_utf8(change.content)
         store = self._store_of(origin)
+        linked, alias = self._names_kept(origin, self.lookup.open(ref)[1], change)
         with count_masked() as masked, store.lock():
             data = store.read(path)
             require_version(path, data, change.version)
-            changed = change_file(store, path, data, content, _changed_fields(change))
+            fields = _changed_fields(change) | _aliases_after(path, data, change, alias)
+            changed = change_file(store, path, data, content, fields)
         sync_origin(self._vault, origin)
-        return Saved(ref, store.absolute(path), "updated" if changed else "unchanged", masked=len(masked))
+        detail = f"{ref}; {linked}" if linked else ""
+        return Saved(ref, store.absolute(path), "updated" if changed else "unchanged", detail, masked=len(masked))
 
     def forget(self, ref: str) -> Forgotten:
         """Move a note to the trash."""
@@ -317,12 +332,13 @@ class VaultWriter:
         waits = self._index(note.path)
         return waits, Saved(note.ref, path, "updated", f"{detail}; it supersedes {', '.join(superseded)} now")
 
-    def _apply(self, path: str, content: str | None, change: Change) -> tuple[bool, str, str]:
+    def _apply(self, path: str, content: str | None, change: Change, alias: str) -> tuple[bool, str, str]:
         """Whether a change made a difference, the ref of the note then, and where the replaced text is kept."""
         store, fields, version = self.store, _changed_fields(change), change.version
         with store.lock():
             data = store.read(path)
             require_version(path, data, version)
+            fields |= _aliases_after(path, data, change, alias)
             if content is not None:
                 store.safe(content.encode("utf-8", "surrogateescape"), data)  # names a line of the given text
                 fields = {**_derived_anew(path, data, content), **fields}
@@ -415,6 +431,18 @@ def _changed_fields(change: Change) -> dict[str, object]:
         if not fields["tags"]:
             fields.setdefault("tag", None)  # read where there are no `tags`
     return fields
+
+
+def _aliases_after(path: str, data: bytes, change: Change, alias: str) -> dict[str, object]:
+    """The aliases of a note with another title: the old one, if it has to be, and not the new one."""
+    if not change.title or "aliases" in (change.fields or {}):
+        return {}
+    with contextlib.suppress(NotTextError):
+        known = read_note(path, data).aliases
+        aliases = [name for name in (*known, *filter(None, [alias])) if fold_name(name) != fold_name(change.title)]
+        if aliases != [*known]:
+            return {"aliases": aliases or None}
+    return {}
 
 
 def _prefixed(saved: Saved, tier: str) -> Saved:

@@ -84,3 +84,30 @@ def test_a_change_that_also_moves_a_note_to_a_taken_path_changes_nothing(opened:
 
     assert {path: (root / path).read_text() for path in NOTES} == NOTES
     assert not (root / ".trash").exists()
+
+
+def test_links_by_the_old_title_keep_working_when_a_note_gets_another_title(opened: tuple[KnowledgeBase, Path]) -> None:
+    kb, _ = opened
+    kb.sync()
+    kb.update("memory:otter", title="River otters", fields={"aliases": ["lutra"]})
+    for name in ("zoo", "park"):
+        kb.remember("Visit the [[River otters#Where|otters]].", title=name)
+    kb.remember("Otters do not swim.", title="No swim", fields={"supersedes": "River otters"})
+
+    renamed = kb.update("memory:otter", title="Otters of the lake")
+
+    assert renamed.detail == "memory:otter; 4 notes link to it; its old title is an alias now"
+    assert kb.note("memory:otter").aliases == ("lutra", "River otters")
+    assert {"memory:park", "memory:zoo"} <= {link.ref for link in kb.links("memory:otter")[1]}
+    assert kb.outdated(kb.note("memory:otter")) == "superseded by memory:no-swim"
+    kb.update("memory:otter", title="River otters")
+    assert kb.note("memory:otter").aliases == ("lutra",), "the title is no alias of itself"
+
+
+def test_a_new_title_adds_no_alias_if_nothing_links_by_the_old_one(opened: tuple[KnowledgeBase, Path]) -> None:
+    kb, _ = opened
+    kb.sync()
+
+    assert kb.update("memory:pond", title="A deep pond").detail == "memory:pond; 1 note links to it"
+    assert kb.note("memory:pond").aliases == ()
+    assert kb.update("memory:gate-2", title="Gate").detail == ""

@@ -104,6 +104,12 @@ def test_a_new_note_is_written_with_completion_lists_and_keys_and_saved_by_itsel
     page.fill("#title", "Zebra paths")
     page.wait_for_selector(SAVED)
     wait_for(lambda: server.kb.note("memory:zebra-crossings").title == "Zebra paths")
+    server.kb.remember("See [[Zebra paths]].", title="Road signs")
+    page.fill("#title", "Paths of zebras")
+    page.wait_for_selector("co-toast:has-text('Links to it keep working: 1')")
+    assert server.kb.note("memory:zebra-crossings").aliases == ("Zebra paths",)
+    page.fill("#title", "Zebra paths")
+    wait_for(lambda: server.kb.note("memory:zebra-crossings").title == "Zebra paths")
     page.keyboard.press("Escape")
     page.wait_for_selector("h1:has-text('Zebra paths')")
 

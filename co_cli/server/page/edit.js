@@ -30,7 +30,7 @@ export async function edit(main, { signal, go, toast, setKeys, onChange }, { ref
     : { title: title ?? "", tags: "", text: "", url: "" };
   const draft = draftOf(ref), { version, ...typed } = draft ?? {};
   // `saved` is what the file has, as far as we know; `now` is what was typed; a conflict has the parts of a merge
-  let saved = { ...fresh, version: draft?.version ?? whole?.version ?? note?.version }, state = "", failed, conflict;
+  let saved = { ...fresh, version: draft?.version ?? whole?.version ?? note?.version }, state = "", failed, conflict, saidLinks;
   let base = fresh.text; // is kept in the trash when a save changes it, once
   const hasBase = (text) => base !== "" && inWords(text).includes(inWords(base));
   const first = fresh, now = { source: "memory", ...fresh, ...typed };
@@ -80,8 +80,13 @@ export async function edit(main, { signal, go, toast, setKeys, onChange }, { ref
         failed = { message: `Nothing was written: ${answer.detail}` };
         return draw();
       }
+      const renamed = ref && note && sent.title !== note.title;
       if (answer.related?.length) toast(`Saved. Similar: ${answer.related.map((one) => one.title).join(", ")}`);
       await settle(answer, sent);
+      if (renamed && !saidLinks && note.linked_from.length) {
+        saidLinks = true;
+        toast(`Renamed. Links to it keep working: ${note.linked_from.length}`);
+      }
     } catch (error) {
       keep();
       if (error.status === 409 && error.data.present !== null) await showConflict();
