@@ -132,6 +132,13 @@ def keys_of(value: Any) -> Iterator[str]:
             yield from keys_of(inner)
 
 
+def test_the_docs_say_that_only_co_edit_changes_a_vault_that_was_added() -> None:
+    pages = {page.name: " ".join(page.read_text(encoding="utf-8").split()) for page in PAGES}
+
+    assert [name for name, text in pages.items() if "in place" in text and "never changes it" in text] == []
+    assert all("nly `co edit`" in pages[name] for name in ("tour.md", "coming-from.md", "sources.md"))
+
+
 def test_every_link_leads_to_a_file_and_a_heading() -> None:
     broken: list[str] = []
     for page in (*PAGES, *(REPOSITORY / f"{name}.md" for name in ("AGENTS", "CHANGELOG", "SECURITY"))):
