@@ -122,7 +122,9 @@ def run_command(session: ChatSession, typed: str, argument: str, options: Namesp
             return False
         case name:
             places = {"--vault": options.vault, "--data-dir": options.data_dir}
-            words = [*COMMANDS[name].words, argument] if argument else COMMANDS[name].words[:-1]
+            # a search without words would read what is typed here next
+            given = argument or name == "/recall"
+            words = [*COMMANDS[name].words, argument] if given else COMMANDS[name].words[:-1]
             with contextlib.suppress(SystemExit):  # argparse, after it printed what is missing
                 main([*(word for pair in places.items() if pair[1] for word in pair), *words])
     return True

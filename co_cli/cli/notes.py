@@ -30,7 +30,7 @@ from co_cli.cli.opening import (
     result_ref,
     show_unused_tags,
 )
-from co_cli.cli.terminal import Screen, age, count_of, note_url, paged, printable, read_key, reads_terminal
+from co_cli.cli.terminal import Screen, age, count_of, is_title, note_url, paged, printable, read_key, reads_terminal
 from co_cli.errors import InvalidInputError, KnowledgeError
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.editing import require_field_name
@@ -293,9 +293,10 @@ def _show(screen: Screen, kb: KnowledgeBase, ref: str, note: Note) -> None:
     shown = excerpt(ref, note)
     for remark in filter(None, (view.outdated, note.problem, shown.remark)):
         screen.wrapped(f"note: {remark}", style="yellow")
-    screen.line()
-    for line in shown.lines:
-        screen.line(printable(line))
+    if not is_title("\n".join(shown.lines), note.title):
+        screen.line()
+        for line in shown.lines:
+            screen.line(printable(line))
     targets = [link.ref or link.target + ("" if link.there else " (not there)") for link in view.links]
     for name, refs in (("links", targets), ("linked from", [link.ref for link in view.linked_from])):
         if refs:

@@ -14,6 +14,7 @@ from inspect import cleandoc
 from typing import Any, NamedTuple, NoReturn, TextIO
 
 from co_cli.cli.terminal import printable, terminal_width
+from co_cli.paths import shell_line
 from co_cli.version import __version__
 
 
@@ -107,9 +108,11 @@ GROUPS = {
 MEANT = {
     "find": "search", "query": "search", "ask": "search", "rm": "forget", "delete": "forget", "new": "remember",
     "save": "remember", "ls": "list", "cat": "show", "trash": "list --trash", "settings": "config show",
-    "version": "--version",
+    "version": "--version", **dict.fromkeys(("undo", "note undo"), "note history REF` or `co note restore REF"),
 }  # fmt: skip
 """What people type, and the command that does it."""
+LEFT_OUT = {"co note article": "add", "co data export": "--to", "co data import": "obsidian"}
+"""The word that people leave out before what they name."""
 
 INTRODUCTION = """\
 A memory for agents and people, kept in Markdown files that you own.
@@ -146,6 +149,8 @@ class Parser(argparse.ArgumentParser):
         choice = re.fullmatch(r"(\S+) invalid choice: (.+?) \(choose from (.+)\)", message)
         if choice:
             message = f"{choice[1]} must be one of {choice[3].replace(chr(39), '')}, not {choice[2]}"
+            if word := LEFT_OUT.get(self.prog):
+                message = f"the command is `{self.prog} {word} {shell_line(choice[2][1:-1])}` ({message})"
         hint = ""
         if message.startswith("unrecognized arguments: -"):
             option = message.split()[2].partition("=")[0]

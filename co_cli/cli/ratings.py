@@ -133,8 +133,7 @@ def run_stats(options: argparse.Namespace) -> int:
         if options.clear:
             return _clear(options, kb)
         usage, query_log = usage_of(kb.vault, options.days, options.limit), kb.settings.query_log
-    code = 0 if usage.searches.logged or usage.notes.recalled else 1
-    return print_result(options, usage.as_object(), _lines(usage, query_log), code)
+    return print_result(options, usage.as_object(), _lines(usage, query_log))
 
 
 def _clear(options: argparse.Namespace, kb: LocalKnowledgeBase) -> int:

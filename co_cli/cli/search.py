@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import time
 from dataclasses import replace
@@ -22,19 +23,23 @@ from co_cli.cli.opening import (
     open_synced,
     print_json,
     print_result,
+    read_stdin,
 )
 from co_cli.cli.search_lines import show_lines
-from co_cli.cli.terminal import Screen, age, count_of, printable, spinner
+from co_cli.cli.terminal import Screen, age, count_of, is_title, printable, spinner
 from co_cli.errors import InvalidInputError, UnknownRefError
 from co_cli.hits import Hit, SearchResult, older_remark, without_weak, worth_showing
 from co_cli.index.tokens import tokens
 from co_cli.knowledge_base import KnowledgeBase
+from co_cli.local import LocalKnowledgeBase
 from co_cli.notes.language import guess_language
 from co_cli.notes.refs import without_lines
+from co_cli.paths import shell_line
 from co_cli.ranking import learned_in_use
 from co_cli.retrieval.profiles import PROFILES
 from co_cli.retrieval.query import Query, parse
 from co_cli.retrieval.results import make_snippet
+from co_cli.sources.origin import VAULT
 from co_cli.values import OWN_SOURCES
 from co_cli.weights import read_weights
 
@@ -80,7 +85,7 @@ NO_WORDS = "Nothing found: the query has no letters or digits. `--backend grep` 
 
 
 def add_search(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("query", nargs="+", help="what to look for")
+    parser.add_argument("query", nargs="*", help="what to look for (default: standard input)")
     _add_source(parser)
     parser.add_argument("--lines", action="store_true", help="print every matching line with its number, file by file")
     parser.add_argument("--vimgrep", action="store_true", help="the same as path:line:column:text, for editors")
@@ -120,7 +125,7 @@ def run_search(options: argparse.Namespace) -> int:
 
 
 def add_recall(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("query", nargs="+", help="what to look for")
+    parser.add_argument("query", nargs="*", help="what to look for (default: standard input)")
     _add_common(parser)
 
 
@@ -183,7 +188,7 @@ def _ranking_of(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def query_of(words: list[str]) -> str:
-    query = " ".join(words)
+    query = " ".join(words) if words else " ".join(read_stdin("say what to look for").split())
     if not query.strip():
         raise InvalidInputError("the query is empty: say what to look for")
     return query
@@ -206,6 +211,9 @@ def _answer(options: argparse.Namespace, sources: list[str] | None, full: bool =
                 found = replace(found, hits=without_weak(worth_showing(found)[:SHOWN]))
             whole = full and options.as_of is None  # notes are opened as they are now
             show_result(found, kb if whole else None, options.explain, bool(filters), numbered=True)
+            if not (found.searched.notes or filters or kb.server) and (used := _used_last(kb.local)):
+                elsewhere = f"`co --vault {shell_line(used)} search {shell_line(query)}`"
+                Screen().wrapped(f"The vault that was used last is {used}: {elsewhere} searches there.")
             if len(found.hits) < total:
                 Screen().wrapped(f"{count_of(total - len(found.hits), 'more hit')}: -n {LIMIT} shows all", style="dim")
             if found.state == "absent" and filters:
@@ -225,6 +233,16 @@ def _answer(options: argparse.Namespace, sources: list[str] | None, full: bool =
         if not (options.json or options.paths or options.null):
             keep_results(kb, [without_lines(hit.ref) for hit in worth_showing(found)])
     return 0 if found.state == "found" else 1
+
+
+def _used_last(kb: LocalKnowledgeBase) -> str | None:
+    """The vault with notes that was searched or changed last."""
+    if kb.working_index() is None:
+        return None
+    with kb.engine.reading() as reader:
+        vaults = [vault for vault in reader.vaults() if vault.origin.source == VAULT and vault.notes]
+    used = sorted(vaults, key=lambda vault: vault.synced_at or 0.0)
+    return next((vault.origin.root for vault in reversed(used) if os.path.isdir(vault.origin.root)), None)
 
 
 def _print_paths(found: SearchResult, end: str) -> None:
@@ -252,9 +270,10 @@ def show_result(
             screen.line()
         title = f"{hit.title} > {hit.heading}" if hit.heading else hit.title
         screen.titled(f"{number}. {title}" if numbered else title, hit.ref, hit.path, indent)
-        if hit.ref in bodies:
-            screen.text(bodies[hit.ref].strip(), indent)
-        else:
+        text = bodies.get(hit.ref, hit.snippet).strip()
+        if hit.ref in bodies and not is_title(text, hit.title):
+            screen.text(text, indent)
+        elif not is_title(text, hit.title):
             screen.snippet(hit.snippet, indent, hit.marks)
         screen.wrapped(_about(hit, asked, now, explain), indent, style="dim")
     if explain and hits:

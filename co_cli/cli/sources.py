@@ -28,11 +28,12 @@ from co_cli.cli.opening import (
 from co_cli.cli.terminal import ProgressBar, count_of, print_message
 from co_cli.errors import InvalidInputError, SettingsError
 from co_cli.importers.articles import import_articles
-from co_cli.linked.origins import Part, is_glob
+from co_cli.linked.origins import Part, Tree, is_glob
 from co_cli.paths import shell_line
 from co_cli.reports import BINARY, SyncReport
 from co_cli.saves import ON_CONFLICT, masked_text
 from co_cli.settings import Settings
+from co_cli.sources.folder import TEMPLATES
 from co_cli.sources.origin import SOURCE_READERS, Origin
 from co_cli.sources.web import looks_like_url
 from co_cli.upkeep.language_advice import advise, indexed_texts
@@ -86,6 +87,8 @@ def run_add(options: argparse.Namespace) -> int:
         for path in paths:
             receipt = kb.sources.add(path, options.source, options.name, on_conflict, results.bar, options.read_only)
             results.add_source(receipt)
+            if receipt.label.startswith("obsidian:") and receipt.report:
+                results.say_templates(kb.sources.trees(receipt.label)[0])
         if urls:
             with _loader(kb.settings, options.prompt_addition) as loader:
                 pages = kb.web_pages(loader=loader)
@@ -336,6 +339,13 @@ class Results:
         text += f": {detail}" if detail else ""
         text += f" ({masked_text(row['masked'])})" if row.get("masked") else ""
         print_message(text)
+
+    def say_templates(self, tree: Tree) -> None:
+        """Templates are not searched, because their text is that of no note."""
+        names = [name for name, why in tree.files.items() if why == TEMPLATES]
+        if names and not self.as_json:
+            more = f" and {len(names) - MOST_SHOWN:,} more" if len(names) > MOST_SHOWN else ""
+            print_message(f"  left out as templates: {', '.join(names[:MOST_SHOWN])}{more}")
 
     def say_vault(self, root: str, project: bool) -> None:
         """The vault that everything was added to, and where it is searched."""

@@ -240,6 +240,12 @@ class Screen:
         return "".join(parts)
 
 
+def is_title(text: str, title: str) -> bool:
+    """Whether a text says nothing but the title above it, as that of a short memory does."""
+    plain, shown = (" ".join(part.split()).rstrip(".!?").casefold() for part in (text, title))
+    return plain == shown
+
+
 def age(moment: str, now: float) -> str:
     """`2026-11-14T09:12:00Z` as `today`, `3 days ago`, `in 2 months`. Days are local ones, as in a search for them."""
     try:

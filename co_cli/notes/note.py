@@ -154,11 +154,13 @@ def _title(path: str, metadata: dict[str, object], body: str) -> str:
     title = _line(metadata.get("title"))
     if title:
         return _line(plain_text(title)) or title
-    if "#" in body or "\n==" in body:
+    stem = stem_of(path)
+    if "excalidraw-plugin" in metadata:  # its headings are the same in every drawing
+        stem = stem.removesuffix(".excalidraw")
+    elif "#" in body or "\n==" in body:
         for heading in headings(body.split("\n")):
             if heading.level == 1 and (text := _line(plain_text(heading.text))):
                 return text
-    stem = stem_of(path)
     day = _day_of(stem)
     rest = re.sub(r"[-_\s]+", " ", stem[len(day) :]).strip()
     spaced = f"{day} {rest}".strip()

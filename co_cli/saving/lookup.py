@@ -23,7 +23,7 @@ from co_cli.errors import (
 from co_cli.hits import Filters
 from co_cli.index.links import Backlink, Link
 from co_cli.index.names import fold_name, names_of
-from co_cli.index.stored import Validity
+from co_cli.index.stored import StoredNote, Validity
 from co_cli.index.tokens import fold
 from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.linked.origins import Origins
@@ -301,7 +301,8 @@ class Lookup:
             if path in trashed:
                 when, copy = store.trashed_at(trashed[path])
                 raise NoteDeletedError(source_ref(path), when) if copy else NoteForgottenError(source_ref(path))
-        raise UnknownRefError(ref, _closest(asked, [note.ref for note in index.notes.docs()] if index else ()))
+        notes = index.notes.docs() if index else []
+        raise UnknownRefError(ref, _starting(asked, notes) or _closest(asked, [note.ref for note in notes]))
 
     def _path_in(self, origin: Origin, ref: str) -> str | None:
         """The path that a ref means inside a linked source; None if the ref is of another one."""
@@ -426,6 +427,16 @@ def _exists(store: NoteStore, path: str) -> bool:
         return store.exists(path)
     except VaultError:
         return False
+
+
+def _starting(asked: str, notes: Iterable[StoredNote]) -> list[str]:
+    """The notes whose title or file name begins with what was asked for."""
+    start = fold_name(asked)
+    if len(start) < SHORTEST_GUESS:
+        return []
+    names = ((note.ref, (note.title, note.ref.rpartition("/")[2].rpartition(":")[2])) for note in notes)
+    found = [ref for ref, called in names if any(fold_name(name).startswith(start) for name in called)]
+    return sorted(found)[:MAX_SUGGESTIONS]
 
 
 def _closest(asked: str, refs: Iterable[str]) -> list[str]:

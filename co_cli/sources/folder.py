@@ -20,6 +20,8 @@ from co_cli.sources.origin import GIT_FILE, IGNORE_FILE, MARKDOWN, Origin, Sourc
 HEAVY = ("node_modules/", "__pycache__/", "venv/", "*.egg-info/", "*~", "#*#", "~$*", "*.part", "*.crdownload")
 """What tools leave behind, and unfinished files."""
 APP_SETTINGS, TEMPLATE_SETTINGS = ".obsidian/app.json", ".obsidian/templates.json"
+TEMPLATES = "templates"
+"""Why they are left out."""
 LARGEST_SETTINGS = 1_000_000
 FILE = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,9}\Z")
 """The ending of a file that is not a note, and not of `v1.2` or `Mr. Lind`."""
@@ -72,7 +74,7 @@ class ObsidianReader(FolderReader):
         patterns, _ = super().exclusions(origin)
         excluded = obsidian_patterns(_setting(origin.root, APP_SETTINGS))
         templates = template_patterns(_setting(origin.root, TEMPLATE_SETTINGS))
-        return {**patterns, "excluded in Obsidian's settings": excluded, "templates": templates}, (IGNORE_FILE,)
+        return {**patterns, "excluded in Obsidian's settings": excluded, TEMPLATES: templates}, (IGNORE_FILE,)
 
     def path(self, origin: Origin, rest: str) -> str:
         """A ref leaves out `.md`, as links in Obsidian do, unless the rest could be a file: `paper.pdf.md`."""

@@ -69,7 +69,7 @@ def test_a_mistake_is_one_line_with_the_fix_and_the_chat_goes_on(chat: Chat, ses
     for line, fix in (
         ("/zzz", "did you mean /help?"),
         ("/re", "did you mean /recall or /remember or /restore?"),
-        ("/recall", "missing query"),
+        ("/recall", "the query is empty"),
         ("/forget", "missing ref"),
         ("/forget nothing-like-it", "no note 'nothing-like-it'"),
         ("/model", "`ollama pull qwen3`"),

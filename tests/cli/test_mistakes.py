@@ -99,7 +99,16 @@ def test_a_command_that_lacks_an_argument_names_it_and_its_help(co: Co) -> None:
     assert {text for text in said.values() if "missing" not in text or "--help` explains" not in text} == set()
 
 
-EMPTY_LISTS = ("list", "list --trash", "note tags", "source list", "source tree", "skill", "data restore")
+EMPTY_LISTS = (
+    "list",
+    "list --trash",
+    "note tags",
+    "source list",
+    "source tree",
+    "skill",
+    "data restore",
+    "feedback stats",
+)
 
 
 def test_an_empty_list_is_a_failure_only_if_a_filter_or_a_source_was_named(co: Co) -> None:
@@ -153,6 +162,33 @@ def test_an_unknown_ref_names_the_closest_ones(co: Co, vault: Vault) -> None:
         assert "`co list` shows every ref" in complaint(co("show", far))
     co("forget", "oak")
     assert "`co list --trash` lists what is there" in complaint(co("note", "restore", "atlas"))
+
+
+def test_the_beginning_of_a_title_names_the_notes_that_begin_so(co: Co, vault: Vault) -> None:
+    texts = [
+        f"Hannah wants the DHL notices of parcels to the {wing} wing as text messages." for wing in ("east", "west")
+    ]
+    starting = [co("remember", text, "--on-related", "keep", "--json").json["ref"] for text in texts]
+    for name in ("hannah", "wants", "the-dhl", "hannah-wants"):
+        vault.write(f"memories/{name}.md", "Something else.")
+
+    said = complaint(co("forget", "hannah wants the dhl"))
+
+    assert said.endswith(f"did you mean {', '.join(sorted(starting))}?\n")
+
+
+WORKING = {
+    "note article a.md": "`co note article add a.md`",
+    "data export out": "`co data export --to out`",
+    "data import brain": "`co data import obsidian brain`",
+    "undo": "`co note history REF` or `co note restore REF`",
+    "note undo": "`co note history REF` or `co note restore REF`",
+}
+
+
+@pytest.mark.parametrize("command", WORKING)
+def test_what_people_type_instead_of_a_command_names_the_command_that_works(co: Co, command: str) -> None:
+    assert WORKING[command] in complaint(co(*command.split()))
 
 
 def test_an_unknown_command_of_a_group_names_the_closest_of_that_group_or_its_help(co: Co) -> None:

@@ -88,6 +88,7 @@ def test_templates_are_skipped_and_tree_says_what_is_left_out_and_why(co: Co, va
     ran = co("add", str(brain))
 
     assert ("1 new, 1 binary" in ran.out, ran.err) == (True, "")
+    assert "  left out as templates: Meta/My [Templates]/" in ran.out
     assert not any("quagga" in hit["snippet"] for hit in co("search", "quagga", "--json").json["hits"])
     assert co("source", "tree", "brain", "--json").json[0]["files"] == {
         "Meta/About.md": "",
@@ -116,3 +117,14 @@ def test_problems_of_notes_are_one_line_with_a_count(co: Co, vault: Vault, tmp_p
     assert told[0] == "problem  28 notes have problems"
     assert len(rows[0]["problems"]) == 29
     assert "bad27.md: line 2" in co("doctor", "--json").out
+
+
+def test_an_excalidraw_note_has_the_name_of_its_file(co: Co, tmp_path: Path) -> None:
+    drawing = "---\nexcalidraw-plugin: parsed\n---\n# Excalidraw Data\n\n## Text Elements\nBlue pool first ^a1\n"
+    brain = obsidian(
+        tmp_path, {"Deploy plan.excalidraw.md": drawing, "Named.md": drawing.replace("---", "---\ntitle: A plan", 1)}
+    )
+
+    co("add", str(brain))
+
+    assert sorted(note["title"] for note in co("list", "obsidian:brain", "--json").json) == ["A plan", "Deploy plan"]

@@ -382,3 +382,37 @@ def test_the_weights_of_the_profile_agent_are_a_setting(co: Co, vault: Vault, mo
             True,
             True,
         )
+
+
+def test_a_query_can_come_from_standard_input(co: Co, vault: Vault) -> None:
+    vault.write("memories/broker.md", "Kafka has nine partitions.")
+
+    assert "memory:broker" in co("search", stdin="kafka\n").out
+    assert "memory:broker" in co("note", "recall", stdin="kafka partitions\n").out
+    assert co("search", stdin="\n").err == "co: the query is empty: say what to look for\n"
+
+
+def test_a_memory_whose_title_is_its_text_is_shown_once(co: Co) -> None:
+    text = "Hannah wants tea."
+    ref = co("remember", text, "--json").json["ref"]
+
+    for command in (("search", "hannah tea"), ("note", "recall", "hannah tea"), ("show", ref)):
+        assert co(*command).out.count("Hannah wants tea") == 1, command
+    co("edit", ref, "--body", "Hannah wants tea. And milk.")
+    assert "And milk." in co("show", ref).out
+
+
+def test_in_a_folder_without_notes_a_search_names_the_vault_that_was_used_last(
+    co: Co, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("CO_VAULT")
+    for name in ("first", "last"):
+        (home / name).mkdir()
+        monkeypatch.chdir(home / name)
+        co("init")
+        co("remember", f"The {name} project ships on Friday.")
+    monkeypatch.chdir(home)
+
+    said = co("search", "when do we ship").out
+
+    assert f"The vault that was used last is {home / 'last/.co-cli/knowledge'}: `co --vault " in said

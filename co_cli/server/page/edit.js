@@ -30,7 +30,8 @@ export async function edit(main, { signal, go, toast, setKeys, onChange }, { ref
     : { title: title ?? "", tags: "", text: "", url: "" };
   const draft = draftOf(ref), { version, ...typed } = draft ?? {};
   // `saved` is what the file has, as far as we know; `now` is what was typed; a conflict has the parts of a merge
-  let saved = { ...fresh, version: draft?.version ?? whole?.version ?? note?.version }, state = "", failed, conflict, saidLinks;
+  let saved = { ...fresh, version: draft?.version ?? whole?.version ?? note?.version }, state = "", failed, conflict;
+  let saidLinks = false;
   let base = fresh.text; // is kept in the trash when a save changes it, once
   const hasBase = (text) => base !== "" && inWords(text).includes(inWords(base));
   const first = fresh, now = { source: "memory", ...fresh, ...typed };
