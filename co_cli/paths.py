@@ -73,6 +73,14 @@ def shell_line(*words: str) -> str:
     return subprocess.list2cmdline(words)
 
 
+def own_process(module: str) -> tuple[list[str], dict[str, str]]:
+    """The command and the variables of another process of ours: it imports from where this one does, and from nowhere
+    else that a folder or variables of a project name."""
+    env = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    env["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
+    return [sys.executable, "-s", "-P", "-m", module], env
+
+
 def install_line(extra: str) -> str:
     """The command that installs an extra where this co-cli is: with uv or pipx, pip would install it elsewhere."""
     receipts = {"uv-receipt.toml": "uv tool install", "pipx_metadata.json": "pipx install --force"}

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import time
 
 from co_cli.hooks.environment import MARKER
@@ -17,6 +16,7 @@ from co_cli.importers.capturing import capture_session, capture_transcript, stat
 from co_cli.local import LocalKnowledgeBase
 from co_cli.logbook import logger
 from co_cli.notes.files import locked
+from co_cli.paths import own_process
 from co_cli.settings import Settings, load_settings
 from co_cli.vault import Opening
 from co_cli.vaults import vaults_for_prompts
@@ -27,9 +27,15 @@ PAUSE = 1.0
 
 def start_capture(event: HookEvent, data: bytes, settings: Settings, vault: str | None) -> None:
     """Start the process that keeps the session. It gets the event as it came, and the folders that were chosen."""
-    # -P: a project's own folder `co_cli` is not imported
-    command = [sys.executable, "-P", "-m", "co_cli", "hook", event.client, "--capture"]
-    command += ["--data-dir", settings.data_dir, *(["--vault", vault] if vault else [])]
+    command, env = own_process("co_cli")
+    command += [
+        "hook",
+        event.client,
+        "--capture",
+        "--data-dir",
+        settings.data_dir,
+        *(["--vault", vault] if vault else []),
+    ]
     flags = getattr(subprocess, "DETACHED_PROCESS", 0)  # on Windows, where there are no sessions
     nothing = subprocess.DEVNULL
     process = subprocess.Popen(
@@ -37,7 +43,7 @@ def start_capture(event: HookEvent, data: bytes, settings: Settings, vault: str 
         stdin=subprocess.PIPE,
         stdout=nothing,
         stderr=nothing,
-        env={**os.environ, MARKER: "1"},
+        env={**env, MARKER: "1"},
         start_new_session=True,
         creationflags=flags,
     )

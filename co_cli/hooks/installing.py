@@ -100,7 +100,7 @@ def undo(client: Client, started: Started, say: Say) -> None:
         if path in untouched or path.endswith(".js"):
             _restore(path, before)
         elif client.settings and path == client.path(client.settings):
-            kept = without_settings(client.name, read_settings(path), started)
+            kept = without_settings(client.name, read_settings(path))
             replace(path, (json.dumps(kept, indent=2, ensure_ascii=False) + "\n").encode())
     if client.cache:
         shutil.rmtree(client.path(client.cache), ignore_errors=True)

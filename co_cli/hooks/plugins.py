@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 NAME, MARKET = "co-memory", "co-local"
 ABOUT = "Your own notes, recalled before each prompt and saved when you ask"
-VERSION = "1.0.0"
+VERSION = "1.1.0"
 """Of the plugin's files. Clients copy them, so raise it when they change."""
 SECONDS = 5
 """The client's limit for a hook, which has a shorter one of its own."""
@@ -199,16 +199,21 @@ def with_settings(client: str, settings: dict[str, Any], started: Started) -> di
     return {**settings, "hooks": hooks, "mcpServers": {**settings.get("mcpServers", {}), "co": started.server()}}
 
 
-def without_settings(client: str, settings: dict[str, Any], started: Started) -> dict[str, Any]:
-    """The settings without what `with_settings` added."""
-    ours, found = hooks_of(client, started), dict(settings)
+def without_settings(client: str, settings: dict[str, Any]) -> dict[str, Any]:
+    """The settings without what `with_settings` added, also in an older version."""
+    found = dict(settings)
     hooks = {
-        event: [entry for entry in entries if entry not in ours.get(event, ())]
+        event: [entry for entry in entries if not _is_ours(client, entry)]
         for event, entries in settings.get("hooks", {}).items()
     }
     found["hooks"] = {event: entries for event, entries in hooks.items() if entries}
     found["mcpServers"] = {name: server for name, server in settings.get("mcpServers", {}).items() if name != "co"}
     return {key: value for key, value in found.items() if value or key not in ("hooks", "mcpServers")}
+
+
+def _is_ours(client: str, entry: dict[str, Any]) -> bool:
+    commands = [str(hook.get("command")) for hook in entry.get("hooks", ())]
+    return len(commands) == 1 and f" hook {client} --data-dir " in commands[0] and commands[0].endswith(" || true")
 
 
 def _json(value: Any) -> str:

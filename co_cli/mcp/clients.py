@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import site
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -54,10 +55,13 @@ def authority(host: str, port: int | None = None) -> str:
 
 
 def program() -> list[str]:
-    """How a client starts co: with absolute paths, because it has its own PATH."""
-    started = os.path.abspath(sys.argv[0])
-    installed = os.path.splitext(os.path.basename(started))[0] in ("co", "co-cli") and os.path.isfile(started)
-    return [started] if installed else [sys.executable, "-m", "co_cli"]
+    """How a client starts co: with absolute paths, because it has its own PATH, and with -I, because it may have
+    variables of a project, such as PYTHONPATH. What `pip install --user` installed is hidden by -I, so it is named."""
+    own = site.getusersitepackages()
+    if own not in sys.path:
+        return [sys.executable, "-I", "-m", "co_cli"]
+    code = f"import runpy, site; site.addsitedir({own!r}); runpy.run_module('co_cli', run_name='__main__')"
+    return [sys.executable, "-I", "-c", code]
 
 
 def command_line(settings: Settings, options: Sequence[str]) -> list[str]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import faulthandler
 import json
-import os
 import re
 import signal
 import subprocess
@@ -23,6 +22,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 from co_cli.errors import KnowledgeError
 from co_cli.notes.encoding import NotTextError
+from co_cli.paths import own_process
 
 SECONDS_A_PART = 20.0
 SECONDS = 120.0
@@ -109,9 +109,10 @@ def _start() -> subprocess.Popen[bytes]:
     options: dict[str, Any] = {"start_new_session": True}  # Ctrl-C in the terminal is not meant for it
     if sys.platform == "win32":
         options = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW}
+    command, env = own_process(__name__)
     return subprocess.Popen[bytes](
-        [sys.executable, "-P", "-B", "-m", __name__],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        command,
+        env={**env, "PYTHONDONTWRITEBYTECODE": "1"},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

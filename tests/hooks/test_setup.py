@@ -9,6 +9,8 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pexpect
@@ -19,6 +21,7 @@ from co_cli.hooks.clients import CLIENTS
 from tests.cli.screen import terminal
 from tests.command import Co, write_script
 from tests.hooks.events import PROMPT, event
+from tests.hooks.test_hook_capture import said
 from tests.vault import Vault
 
 QUESTION = "how do the deploys to the blue pool work?"
@@ -85,6 +88,28 @@ def test_a_hook_that_was_set_up_gives_notes_and_works_without_our_variables(co: 
 
 
 @pytest.mark.usefixtures("programs")
+def test_no_code_of_a_project_runs_in_a_hook_or_in_what_it_starts(co: Co, vault: Vault, home: Path) -> None:
+    """Clients pass on what a clone's `.env` says, and start hooks in the clone."""
+    vault.write("memories/deploys.md", "The deploys to the blue pool work with bin/deploy blue.")
+    co.process("setup", "claude-code", env={"CO_CAPTURE": "keep"})
+    clone = home / "clone"
+    for name in ("sitecustomize.py", "json.py", "co_cli/__init__.py", "co_cli/__main__.py"):
+        (clone / name).parent.mkdir(parents=True, exist_ok=True)
+        (clone / name).write_text(f"open({str(home / 'owned')!r}, 'w')")
+    (clone / "said.jsonl").write_text(said("user", "Which pool is first?") + said("assistant", "Blue."))
+    env = {**os.environ, "PYTHONPATH": str(clone), "PYTHONHOME": str(clone), "PYTHONWARNINGS": "error"}
+    command = CLIENTS["claude-code"].hook_command().replace(" || true", " --seconds 30")
+
+    for what in (PROMPT, "answer"):
+        stdin = event("claude-code", what, clone, prompt=QUESTION, transcript_path=str(clone / "said.jsonl")).encode()
+        ran = subprocess.run(command, shell=True, input=stdin, capture_output=True, env=env, cwd=clone, check=True)
+        assert (b"bin/deploy blue" in ran.stdout, ran.stderr) == (what == PROMPT, b"")
+
+    assert any("conversations/" in note or time.sleep(0.1) for _ in range(300) for note in vault.notes())
+    assert not (home / "owned").exists()
+
+
+@pytest.mark.usefixtures("programs")
 @pytest.mark.parametrize("client", ["claude-code", "gemini", "qwen", "opencode"])
 @pytest.mark.parametrize("used", [True, False], ids=["a client in use", "a new client"])
 def test_undo_leaves_every_file_as_it_was(co: Co, home: Path, client: str, used: bool) -> None:
@@ -110,7 +135,9 @@ def test_undo_leaves_every_file_as_it_was(co: Co, home: Path, client: str, used:
 def test_undo_keeps_what_the_person_changed_since_and_other_plugins(co: Co, home: Path) -> None:
     co.process("setup", "qwen")
     settings = home / ".qwen" / "settings.json"
-    changed = {**json.loads(settings.read_text()), "model": "new"}
+    older = settings.read_text().replace(f"{sys.executable} -I -m co_cli", "/usr/local/bin/co")  # as co wrote it before
+    assert "/usr/local/bin/co" in older
+    changed = {**json.loads(older), "model": "new"}
     changed["hooks"]["Stop"].append({"hooks": [{"type": "command", "command": "mine"}]})
     settings.write_text(json.dumps(changed))
     co.process("setup", "claude-code")

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
+import site
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -56,6 +60,31 @@ def test_the_printed_command_serves_this_vault_from_any_folder(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "team").mkdir()
     assert f" --env CO_TEAM_VAULT={tmp_path}/team " in co("mcp", "--print-config", "claude-code").out
+
+
+@pytest.mark.skipif(sys.prefix == sys.base_prefix, reason="needs the Python that this environment was made from")
+def test_the_printed_command_finds_an_install_of_one_user_and_nothing_that_variables_name(
+    home: Path, tmp_path: Path
+) -> None:
+    python = str(Path(sys.base_prefix, "bin", f"python3.{sys.version_info.minor}"))
+    user = "import site; print(site.getusersitepackages())"
+    packages = Path(subprocess.run([python, "-c", user], capture_output=True, text=True, check=True).stdout.strip())
+    packages.mkdir(parents=True)
+    assert packages.is_relative_to(home)
+    (packages / "installed.pth").write_text(f"{REPOSITORY}\n{site.getsitepackages()[0]}\n")
+    command = [python, "-m", "co_cli", "mcp", "--print-config", "claude-desktop"]
+    printed = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=True).stdout
+    server = server_in(json.loads(printed))
+    for name in ("json.py", "usercustomize.py", f"{packages.relative_to(home / '.local')}/usercustomize.py"):
+        (tmp_path / "clone" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "clone" / name).write_text("raise SystemExit('owned')")
+
+    program = [server["command"], *server["args"][: server["args"].index("mcp")], "--version"]
+    clone = str(tmp_path / "clone")
+    env = {**os.environ, "PYTHONPATH": clone, "PYTHONUSERBASE": clone, "PYTHONHOME": clone}
+    ran = subprocess.run(program, capture_output=True, text=True, cwd=clone, env=env, check=False)
+
+    assert (ran.stdout, ran.stderr) == (f"co {__version__}\n", "")
 
 
 def test_over_http_the_token_is_named_and_never_written(co: Co, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,9 +158,9 @@ def test_the_configurations_in_the_guide_are_valid() -> None:
         if "url" in server:
             assert server["url"] == f"http://{HOST}:{PORT}/mcp"
             continue
-        assert Path(server["command"]).name == "co"
-        assert server["args"][0] == "mcp"
-        make_parser("mcp").parse_args(server["args"][1:])
+        command = shlex.join([Path(server["command"]).name, *server["args"]])
+        assert command.startswith(("co mcp", "python -I -m co_cli mcp"))
+        make_parser("mcp").parse_args(shlex.split(command.partition(" mcp")[2]))
 
 
 def test_the_registry_entry_matches_the_package() -> None:
