@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from co_cli.hits import worth_showing
 from co_cli.notes.files import make_folders, open_private
+from co_cli.notes.secret_rules import NAME_KEYWORDS
 from co_cli.notes.secrets import redact
 from co_cli.values import OWN_SOURCES, to_utf8
 
@@ -148,7 +149,7 @@ def masked(text: str) -> str:
     if not (
         any(len(word) >= LONG_WORD or (len(word) >= SHORT_WORD and not word.isalpha()) for word in text.split())
         or sum(letter.isdigit() for letter in text) >= MANY_DIGITS
-        or any(word in text.lower() for word in ("pass", "pwd", "secret", "key", "token", "seed", "mnemonic", "phrase"))
+        or any(word in text.lower() for word in (*NAME_KEYWORDS, "seed", "mnemonic", "phrase", "otp", "2fa", "wallet"))
     ):
         return text
     return redact(text)

@@ -54,8 +54,8 @@ WORDS = (
 """`camelCase2` and the names of algorithms."""
 POINTER = (
     r"^(?:arn|ssm|vault):|^projects/|"
-    r"^(?i:see|ask|look|check|kept|stored|in|from)[-_:/](?:[A-Za-z]+[-_:/])*"
-    r"(?:(?i:ticket|issue|vault|wiki|page|docs?|runbook|safe|keychain|keepass|bitwarden|1password|lastpass)"
+    r"^(?i:see|ask|look|check|kept|stored|in|from|siehe|steht|vedi|ver|zie|zobacz)[-_:/](?:[A-Za-z]+[-_:/])*"
+    r"(?:(?i:ticket|issue|vault|wiki|page|seite|pagina|docs?|runbook|safe|keychain|keepass|bitwarden|1password|lastpass)"
     r"(?:[-_:/#](?:[A-Z]{2,10}-)?\d{1,6})?|[A-Z]{2,10}-\d{1,6})$"
 )
 """Says where a secret is kept: `arn:aws:secretsmanager:…`, `see-ticket-OPS-4412`."""
@@ -296,7 +296,7 @@ def _has_digit(match: re.Match[str], secret: str) -> bool:
 
 def _is_seed(match: re.Match[str], secret: str) -> bool:
     """Twelve or more words that make no sentence."""
-    words = secret.split()
+    words = re.findall(r"[a-z]+", secret)
     return len(words) % 3 == 0 and not re.search(r"\b(?:the|are|and|for|with|that|not|you|your|was|has|its)\b", secret)
 
 
@@ -320,9 +320,14 @@ def _is_card(match: re.Match[str], secret: str) -> bool:
 
 EDGE = r"(?:(?<![^\W_])|(?-i:(?<=[a-z])(?=[A-Z])))"
 """Where a word begins, also within a longer name: DB_PASSWORD, clientSecret."""
+PASSWORD = (
+    r"passw(?:or)?ds?|passphrase|passcode|passwort|kennwort|mot de passe|contrase[ñn]a|senha|palavra-passe"
+    r"|parola d['’]ordine|wachtwoord|lösenord(?:et)?|passord(?:et)?|adgangskoden?|salasana|has[łl]o|heslo|jelszó"
+    r"|şifre(?:si)?|пароль|密[码碼]|パスワード|비밀번호"
+)
+"""The word in other languages, too. `IS` and `ABOUT` have how their sentences go on."""
 NAME = (
-    r"(?i)(?P<name>passw(?:or)?ds?|passwort|passphrase|passcode|kennwort|mot de passe|contrase[ñn]a|senha|wachtwoord"
-    rf"|lösenord|пароль|密[码碼]|パスワード|비밀번호|{EDGE}(?:pass|pwd?|psk"
+    rf"(?i)(?P<name>{PASSWORD}|{EDGE}(?:pass|pwd?|psk"
     r"|secret(?:[ _-]?access)?[ _-]?key(?:_base)?|(?:(?:client|app|shared|webhook|jwt)[ _-]?)?secret"
     r"|(?:api|app|access|account|private|encryption|signing|master|licen[cs]e|deploy|service|storage|recovery"
     r"|fernet|hmac|unseal|shared[ _-]?access)[ _-]?key"
@@ -333,8 +338,11 @@ WEAK_NAME = re.compile("secret|key|token|auth")
 """Names that also stand for other things than secrets."""
 TAG = r"</?[a-z]\w{0,9}>"
 END_OF_NAME = rf"(?:[\"'`*_~\])}}]|>(?!=)|{TAG}){{0,4}}"
-ABOUT = r"(?: ?\([^()\n]{1,40}\)| (?:for|of|to|on|at|from|in|für|der|des|de|del|du) [^\n:=|\"`]{1,40}?)"
-IS = r"\s{1,9}(?:is|was|are|ist|war|lautet|est|es)(?=[\s:])"
+ABOUT = (
+    r"(?: ?\([^()\n]{1,40}\)| (?:(?:for|of|to|on|at|from|in|für|vom|von|zum|zur|im|der|des|de|del|della|di|per|do|da"
+    r"|para|pour|du|dla|voor|van|till?|k) |dell['’])[^\n:=|\"`]{1,40}?)"
+)
+IS = r"\s{1,9}(?:is|was|are|ist|war|lautet|est|es|è|é|e[\u0300\u0301]|era|foi|jest|brzmi|luidt|är|er|je)(?=[\s:])"
 BEFORE_VALUE = rf"(?:\s?[|>][+-]?(?=[ \t]*\n))?(?:\s|[*_~(|]|{TAG}){{0,12}}"
 VALUE = (
     r"(?:(?P<quote>[\"'`])(?=[^\s\"'`]{8,}+(?P=quote))|[\"'`]?)"
@@ -360,14 +368,15 @@ NAMED = (
     ),
     (rf"(?i){END_OF_NAME}\(\s{{0,9}}(?=[\"'`]){VALUE}", _is_generated),
     (rf"(?i){END_OF_NAME}\s{{0,3}},\s{{0,9}}(?=[\"'`]){VALUE}", _is_argument),
-    (rf"(?i){END_OF_NAME}\s{{1,3}}(?:to|as|auf|en|à)\s{{1,3}}{VALUE}", _is_generated),
+    (rf"(?i){END_OF_NAME}(?:{ABOUT})?\s{{1,3}}(?:to|as|auf|en|à)\s{{1,3}}{VALUE}", _is_generated),
     (rf"(?i){END_OF_NAME}[ \t]{{1,3}}(?:--?\w+ )?\(?{VALUE}", _is_generated),
 )
 """What follows a name: `: value`, `, value: …`, `"value"`, `-> value`, ` for … is value`, its own line, `("value")`,
 `, "value"`, ` to value`, ` value`."""
 USER = r"[\w.@+-]{1,60}"
 NAME_KEYWORDS = """
-    pass pw psk kennwort contrase senha wachtwoord senord ароль 密 パスワード 비밀번호 secret key token auth""".split()
+    pass pw psk kennwort contrase senha parola wachtwoord senord adgangskode salasana hasł haslo heslo jelszó şifre
+    ароль 密 パスワード 비밀번호 secret key token auth""".split()
 NAME_RULE = Rule("", tuple(NAME_KEYWORDS), NAME, reach=50, before=20, follow=NAMED)
 CHECKS = {
     "any": None,

@@ -1,8 +1,9 @@
 """Sixty kinds of secrets, made up when a test runs, so that nothing in this repository looks like one; and look-alikes.
 
-In a form `{A36}` stands for 36 letters and digits, `{a32}` for small ones, `{U16}` for capital letters and digits,
-`{h40}` for hexadecimal digits, `{d12}` for digits, `{b64}` for base64, `{p12}` for letters with some digit, `{w12}`
-for words. Forms are written down from what the services say of their keys, not from the rules that find them.
+In a form `{A36}` stands for 36 letters and digits, `{a32}` for small ones, `{U16}` and `{u16}` for base32, `{h40}` for
+hexadecimal digits, `{d12}` for digits, `{b64}` for base64, `{B50}` for base58, `{p12}` for letters with some digit,
+`{w12}` for words, `{n24}` for numbered ones. Forms are written down from what the services say of their keys, not from
+the rules that find them.
 """
 
 from __future__ import annotations
@@ -15,9 +16,11 @@ ALPHABETS = {
     "A": string.ascii_letters + string.digits,
     "a": string.ascii_lowercase + string.digits,
     "U": "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567",
+    "u": "abcdefghijklmnopqrstuvwxyz234567",
     "h": "0123456789abcdef",
     "d": string.digits,
     "b": string.ascii_letters + string.digits + "+/",
+    "B": "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz",
 }
 WORDS = "abandon acid brisk cargo dune ember fossil grape hover ivory jungle kite lunar maple noble orbit pluck".split()
 KINDS: dict[str, str] = {
@@ -329,6 +332,57 @@ LOOKALIKES: tuple[str, ...] = (
     "Add the password to KeePassXC-2.7.9.",
     "Move the API key to 1Password.",
     "We set the master key to C-sharp minor, bar 12.",
+    # sentences in other languages
+    "Das WLAN-Passwort vom Gästenetz lautet wie das alte von 2024.",
+    "Das Passwort vom Server ist seit 2026-11-02 abgelaufen.",
+    "Das Passwort zum NAS liegt in KeePassXC-2.7.9.",
+    "Passwort für den Drucker: siehe-OPS-4412",
+    "Kennwort: steht-im-Wiki-Seite-12",
+    "Das Kennwort für Raum B12 ist bekannt.",
+    "La password del NAS è in 1Password.",
+    "La password del NAS è cambiata il 2026-11-02.",
+    "La password di rete: vedi-wiki-pagina-12",
+    "La parola d'ordine era «avanti»?",
+    "In una parola: SCRAM-SHA-256.",
+    "La parola è ERC-20/BEP-20.",
+    "A senha do servidor é trocada a cada 90 dias.",
+    "A senha do servidor é obrigatória para todos.",
+    "A palavra-passe do router é pedida em https://router2.local/login",
+    "Senha para o banco: ver-OPS-4412",
+    "Hasło do serwera: zapytaj-Marka",
+    "Hasło do serwera: zobacz-OPS-4412",
+    "Hasło do Wi-Fi jest w sejfie w B12-004-Gdańsk.",
+    "Hasło encyklopedii: Warszawa",
+    "Hasło brzmi: Solidarność",
+    "wachtwoord voor de server is verlopen op 2026-11-02",
+    "Het wachtwoord van de NAS is in Bitwarden2024.",
+    "Het wachtwoord voor de server: zie-OPS-4412",
+    "La contraseña para el servidor es secreta.",
+    "Le mot de passe pour le NAS est dans KeePassXC.",
+    "Lösenordet till servern är bytt 2026-11-02.",
+    "Heslo k serveru je v trezoru.",
+    "Salasana: vaaditaan",
+    # forms of tokens and words
+    "GOCSPX- is how a client's secret of Google begins",
+    "GOCSPX-xxxxxxxxxxxxxxxxxxxxxxxxxxxx",
+    "1//0 is no number, and 1//04 is 0",
+    "tvly-YOUR_API_KEY",
+    "tvly-dev- is for development",
+    "RFC-9110 and fc-cache -f -v",
+    "rfc-{h32}",
+    "vercel_blob_rw_ is how it begins",
+    "dp.st. is how a token of Doppler begins",
+    "re_compile_pattern_for_everything_in_here = 12",
+    "store_{A8}_{A24}",
+    "ntn_{d11}",
+    "K is a letter, 5 is a number, L{B20} is short",
+    "data:font/woff2;base64,{b200}5J{B49}{b200}",
+    "xprv is a private key, xpub a public one",
+    "The TOTP code changes each half a minute, with some luck that will work.",
+    "2FA: ASK BEX OR INES WHEN YOUR LAST CODE WAS LOST",
+    "otp: they take four word then some more from this long list",
+    "1. apples 2. pears 3. milk 4. bread 5. salt 6. sugar 7. tea 8. soap 9. rice 10. oil 11. eggs 12. cheese",
+    "Seeds: 1. Sow in March. 2. Water them. 3. Wait for rain.",
     # letters only
     "password: KeePassDatabase",
     "Password: ProtectedByBitLocker",
@@ -550,6 +604,34 @@ FORMS: tuple[str, ...] = (
     "Пароль: {p12}",
     "密码：{p12}",
     "パスワード：{p12}",
+    "Das WLAN-Passwort vom Gästenetz lautet {p12}.",
+    "Das Kennwort zum Router ist {p12}",
+    "Passwort für den Drucker im zweiten Stock: {p12}",
+    "La password del NAS è {p12}.",
+    "La password dell'archivio e\u0300 {p12}",
+    "La password di rete era {p12}.",
+    "La password per il wifi: {p12}",
+    "A senha do servidor é {p12}.",
+    "A senha da rede foi {p12}",
+    "A palavra-passe do router é {p12}.",
+    "Senha para o banco de dados: {p12}",
+    "Hasło do serwera: {p12}",
+    "Hasło do Wi-Fi to {p12}",
+    "HASŁO: {p12}",
+    "Haslo dla goscia jest {p12}",
+    "Hasło brzmi {p12}.",
+    "wachtwoord voor de server is {p12}",
+    "Het wachtwoord van de NAS luidt {p12}.",
+    "La contraseña para el servidor es {p12}.",
+    "Le mot de passe pour le NAS est {p12}",
+    "Lösenordet till servern är {p12}",
+    "Passordet er {p12}",
+    "Adgangskoden til serveren er {p12}",
+    "Heslo k serveru je {p12}",
+    "La parola d'ordine è {p12}",
+    "Sunucunun şifresi: {p12}",
+    "Salasana: {p12}",
+    "Jelszó: {p12}",
     "Recovery key: {U6}-{U6}-{U6}-{U6}",
     "Backup codes: {h5}-{h5} {h5}-{h5} {h5}-{h5}",
     "Seed phrase: {w12}",
@@ -612,6 +694,32 @@ FORMS: tuple[str, ...] = (
     "squ_{h40}",
     "sqp_{h40}",
     "nfp_{A36}",
+    "Google shows (GOCSPX-{A28}) once.",
+    "refresh: 1//0{A100}",
+    "It says `1//03{A40}-{A50}`.",
+    "tvly-{A32}",
+    "Tavily: tvly-dev-{A32}.",
+    "fc-{h32}",
+    "(fc-{h32})",
+    "vercel_blob_rw_{A16}_{A30}",
+    "dp.st.{A43}",
+    "dp.st.prd.{A43}",
+    "It sends mail with re_{A8}_{A24}.",
+    "re_{A8}_{A24}",
+    "ntn_{A46}.",
+    "Notion (ntn_{d11}{A35})",
+    "5J{B49}",
+    "The wallet is K{B51}.",
+    "paper wallet: `L{B51}`",
+    "xprv9{B106}",
+    "zprv{B107}",
+    "TOTP secret: {U4} {U4} {U4} {U4}",
+    "The 2FA key of the bank is {U4} {U4} {U4} {U4} {U4} {U4} {U4} {U4}.",
+    "Authenticator setup key\n{U4}-{U4}-{U4}-{U4}-{U4}-{U4}-{U4}-{U4}",
+    "otp: {u4} {u4} {u4} {u4} {u4} {u4} {u4} {u4}",
+    "Seed phrase:\n{n24}",
+    "## Wallet\n\n{n12}",
+    "My recovery words, in this order: {n24}",
     "pat{A14}.{h64}",
     # commands
     "az keyvault secret set --vault-name harbour --name db --value {p16}",
@@ -653,6 +761,9 @@ def make(form: str, seed: int = 7) -> str:
             return "".join(chance.choices("QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L", k=int(found[2])))
         if found[1] == "w":
             return " ".join(chance.sample(WORDS, k=int(found[2])))
+        if found[1] == "n":
+            words = chance.choices(WORDS, k=int(found[2]))
+            return chance.choice("\n ").join(f"{place}. {word}" for place, word in enumerate(words, 1))
         if found[1] == "l":
             return "".join(chance.choices(string.ascii_letters, k=int(found[2])))
         if found[1] == "p":
@@ -661,7 +772,7 @@ def make(form: str, seed: int = 7) -> str:
             return "".join(letters)
         return "".join(chance.choices(ALPHABETS[found[1]], k=int(found[2])))
 
-    return re.sub(r"\{(age|card|[AaUhdblpw])(\d*)\}", fill, form)
+    return re.sub(r"\{(age|card|[AaUuhdbBlpwn])(\d*)\}", fill, form)
 
 
 def secret_of(form: str, seed: int = 7) -> str:
@@ -671,7 +782,7 @@ def secret_of(form: str, seed: int = 7) -> str:
 
 def secrets_of(form: str, seed: int = 7) -> list[str]:
     """Every stretch that was made up."""
-    fixed = re.split(r"\{(?:age|card|[AaUhdblpw])\d*\}", form)
+    fixed = re.split(r"\{(?:age|card|[AaUuhdbBlpwn])\d*\}", form)
     text = make(form, seed)
     parts: list[str] = []
     for piece in fixed:

@@ -166,6 +166,10 @@ def test_a_hostile_text_takes_no_longer_than_a_long_one() -> None:
         "ghp_a1B2c3d4\n",
         "pw=",
         "| a1b2c3d4 |\n",
+        "hasło do ",
+        "otp aaaa ",
+        "Cookie: a; ",
+        "wallet 1. abandon ",
     ):
         started = time.process_time()
         find_secrets((hostile * 50_000)[:100_000])
