@@ -14,7 +14,7 @@ from co_cli.agent.injection import TOOL_NAMES, parts_of, spoken_turns, tool_retu
 from co_cli.conversations.checkpoints import LISTS, Checkpoint
 from co_cli.errors import InvalidInputError
 from co_cli.local import LocalKnowledgeBase
-from co_cli.notes.new_note import title_from
+from co_cli.notes.subjects import title_from
 from co_cli.notes.transcripts import USER, render_turns
 from co_cli.retrieval.query import parse
 from co_cli.values import moment_text

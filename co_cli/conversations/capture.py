@@ -17,10 +17,10 @@ from co_cli.activity import extracted
 from co_cli.errors import ActivityUnavailableError, IndexUnavailableError, InvalidInputError, KnowledgeError
 from co_cli.hits import Filters
 from co_cli.notes.editing import render_note, set_fields
-from co_cli.notes.new_note import title_from
 from co_cli.notes.note import read_note
 from co_cli.notes.refs import FOLDERS, path_of, source_ref, without_lines
 from co_cli.notes.secrets import redact
+from co_cli.notes.subjects import title_from
 from co_cli.notes.transcripts import SpokenTurn, nested, participants, read_turns, render_turns
 from co_cli.saving.writer import VaultWriter
 from co_cli.values import DAY, moment_text

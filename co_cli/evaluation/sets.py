@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 
 from co_cli.errors import InvalidInputError
 from co_cli.notes.editing import render_note
-from co_cli.notes.new_note import title_from
 from co_cli.notes.refs import without_lines
+from co_cli.notes.subjects import title_from
 
 QUESTIONS = "questions.jsonl"
 ABSENT = "absent"  # the kind of a question that nothing in the vault answers

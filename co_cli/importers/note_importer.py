@@ -22,11 +22,12 @@ from co_cli.notes.editing import set_fields
 from co_cli.notes.encoding import UTF_16
 from co_cli.notes.files import create_exclusively, locked, make_folders
 from co_cli.notes.frontmatter import read_frontmatter
-from co_cli.notes.new_note import NewNote, title_from
+from co_cli.notes.new_note import NewNote
 from co_cli.notes.note import read_note
 from co_cli.notes.refs import FOLDERS, name_key, source_ref
 from co_cli.notes.secrets import count_masked, redact_line
 from co_cli.notes.similarity import body_hash, fingerprint
+from co_cli.notes.subjects import title_from
 from co_cli.paths import is_inside
 from co_cli.reports import Progress
 from co_cli.saves import ON_CONFLICT, Draft

@@ -29,12 +29,13 @@ from co_cli.errors import (
 from co_cli.linked.origins import is_glob
 from co_cli.notes.editing import render_note
 from co_cli.notes.encoding import NotTextError
-from co_cli.notes.new_note import clean_tags, title_from
+from co_cli.notes.new_note import clean_tags
 from co_cli.notes.note import Note, read_note
 from co_cli.notes.refs import ref_of
 from co_cli.notes.revision import change_file
 from co_cli.notes.secrets import count_masked, reveals_secret, without_secrets
 from co_cli.notes.similarity import body_hash
+from co_cli.notes.subjects import title_from
 from co_cli.saves import ON_CONFLICT
 from co_cli.settings import Settings
 from co_cli.sources.web import looks_like_url

@@ -10,19 +10,14 @@ from co_cli.errors import InvalidInputError
 from co_cli.notes.dates import read_moment
 from co_cli.notes.editing import clean_tag, render_note
 from co_cli.notes.secrets import reveals_secret, without_secrets
+from co_cli.notes.subjects import one_line, title_from
 from co_cli.saves import Draft
 from co_cli.values import OwnSource, moment_text, to_utf8
 
-LONGEST_TITLE = 80
 PROVENANCE = ("user", "agent", "web", "import")
 """Who may have said it."""
 OWN_FIELDS = ("title", "kind", "tags", "category", "provenance")
 """Fields that a Draft has parameters for."""
-SENTENCE_END = re.compile(r"(?<=[^\W\d_]{2})[.!?\u3002](?=\s|$|[^\x00-\x7f])")
-ABBREVIATIONS = frozenset("mr mrs ms dr prof st sr jr vs inc ltd".split())
-"""Words whose full stop does not end a sentence."""
-MARKERS = re.compile(r"(?:[#>*)\s]|\.(?!\d)|[-+]\s+|\d{1,3}[.)]\s+)*")
-"""What Markdown puts before the first word of a line. A number that belongs to the sentence stays."""
 
 CATEGORY_WORDS = {
     "preference": r"prefer(?:s|red)?|likes|loves|hates|dislikes|favou?rites?|I (?:like|love|hate)|would rather",
@@ -136,25 +131,8 @@ def one_or_list(refs: Sequence[str]) -> object:
     return refs[0] if len(refs) == 1 else refs
 
 
-def title_from(content: str) -> str:
-    """The first sentence, or as much of it as a title can hold."""
-    first = next((line for line in content.splitlines() if re.search(r"\w", line)), content.splitlines()[0])
-    # an underscore within a word is part of it: get_width is no emphasis
-    first = one_line(re.sub(r"[*`]|(?<![^\W_])_+|_+(?![^\W_])", "", MARKERS.sub("", first, count=1)) or first)
-    ends = (end.start() for end in SENTENCE_END.finditer(first[:1_000]))
-    end = next((end for end in ends if first[:end].split()[-1].lower() not in ABBREVIATIONS), None)
-    title = first.rstrip(".") if end is None else first[:end]
-    if len(title) <= LONGEST_TITLE:
-        return title
-    return title[:LONGEST_TITLE].rsplit(" ", 1)[0].rstrip(",;: ")
-
-
 def clean_tags(tags: Sequence[str] | None) -> list[str]:
     """Without `#` and blanks, in lower case, once each."""
     if isinstance(tags, str):
         tags = tags.split(",")
     return list(dict.fromkeys(filter(None, map(clean_tag, tags or ()))))
-
-
-def one_line(text: str) -> str:
-    return " ".join(re.sub(r"[\x00-\x1f\x7f]", " ", to_utf8(text)).split())

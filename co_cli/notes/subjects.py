@@ -12,10 +12,18 @@ from difflib import SequenceMatcher
 from itertools import takewhile
 from typing import NamedTuple
 
+from co_cli.values import to_utf8
+
 TOKEN = re.compile(
     r"\"[^\"\n]+\"|\u201c[^\u201d\n]+\u201d|`[^`\n]+`|[\w$@+#-]+(?:[.:/\u2019'][\w+#-]+)*|[=:]|[.!?](?=\s|$)"
 )
 """Quoted words, words and identifiers, what parts a key from its value, and the end of a sentence."""
+LONGEST_TITLE = 80
+SENTENCE_END = re.compile(r"(?<=[^\W\d_]{2})[.!?\u3002](?=\s|$|[^\x00-\x7f])")
+ABBREVIATIONS = frozenset("mr mrs ms dr prof st sr jr vs inc ltd".split())
+"""Words whose full stop does not end a sentence."""
+MARKERS = re.compile(r"(?:[#>*)\s]|\.(?!\d)|[-+]\s+|\d{1,3}[.)]\s+)*")
+"""What Markdown puts before the first word of a line. A number that belongs to the sentence stays."""
 ABBREVIATION = re.compile(r"\b(Dr|Mrs?|Ms|Prof|St)\.")
 LONGEST = 1_000
 """Characters in which a text says what it is about."""
@@ -153,3 +161,26 @@ def stem_of(word: str) -> str:
         return ""
     word = word.strip(QUOTES).casefold().replace("\u2019", "'").removesuffix("'s")
     return word[:-1] if len(word) > 3 and word.endswith("s") and word.isalpha() and not word.endswith("ss") else word
+
+
+def with_subject(title: str, text: str) -> str:
+    """A memory's text, after its title if the text does not say what it is about: "Mara: Likes tea."."""
+    unnamed = text.strip() and begins_with_verb(text) and title != title_from(text)
+    return f"{title}: {text}" if unnamed else text
+
+
+def title_from(content: str) -> str:
+    """The first sentence, or as much of it as a title can hold."""
+    first = next((line for line in content.splitlines() if re.search(r"\w", line)), content.splitlines()[0])
+    # an underscore within a word is part of it: get_width is no emphasis
+    first = one_line(re.sub(r"[*`]|(?<![^\W_])_+|_+(?![^\W_])", "", MARKERS.sub("", first, count=1)) or first)
+    ends = (end.start() for end in SENTENCE_END.finditer(first[:1_000]))
+    end = next((end for end in ends if first[:end].split()[-1].lower() not in ABBREVIATIONS), None)
+    title = first.rstrip(".") if end is None else first[:end]
+    if len(title) <= LONGEST_TITLE:
+        return title
+    return title[:LONGEST_TITLE].rsplit(" ", 1)[0].rstrip(",;: ")
+
+
+def one_line(text: str) -> str:
+    return " ".join(re.sub(r"[\x00-\x1f\x7f]", " ", to_utf8(text)).split())

@@ -10,11 +10,11 @@ from co_cli.index.names import fold_name
 from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.notes.contradictions import contradicts
 from co_cli.notes.encoding import NotTextError
-from co_cli.notes.new_note import NewNote, title_from
+from co_cli.notes.new_note import NewNote
 from co_cli.notes.note import Note, read_note
 from co_cli.notes.similarity import fingerprint, likeness, without_articles, words_of
 from co_cli.notes.store import NoteStore
-from co_cli.notes.subjects import begins_with_verb, same_subject
+from co_cli.notes.subjects import same_subject, with_subject
 from co_cli.retrieval.pipeline import find_similar
 from co_cli.retrieval.request import SearchRequest
 from co_cli.retrieval.results import best_of_each_note
@@ -80,12 +80,6 @@ def _similar_memories(store: NoteStore, index: KnowledgeIndex, new: NewNote, thr
             why = f"{alike:.0%} the same words" if alike else "another value" if other_value else "close in meaning"
             found.append(Related(opened[0].ref, opened[0].title, why))
     return found
-
-
-def with_subject(title: str, text: str) -> str:
-    """A memory's text, after its title if the text does not say what it is about: "Mara: Likes tea."."""
-    unnamed = text.strip() and begins_with_verb(text) and title != title_from(text)
-    return f"{title}: {text}" if unnamed else text
 
 
 def _namesakes(index: KnowledgeIndex, new: NewNote) -> list[Related]:

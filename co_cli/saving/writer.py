@@ -29,12 +29,13 @@ from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.notes.editing import Tags
 from co_cli.notes.encoding import NotTextError
 from co_cli.notes.files import make_folders
-from co_cli.notes.new_note import NewNote, clean_tags, guess_category, one_or_list, require_readable, title_from
+from co_cli.notes.new_note import NewNote, clean_tags, guess_category, one_or_list, require_readable
 from co_cli.notes.note import Note, read_note
 from co_cli.notes.refs import ENDINGS, FOLDERS, ref_of, slugify, source_ref
 from co_cli.notes.revision import change_file, require_version
 from co_cli.notes.secrets import count_masked, find_secrets
 from co_cli.notes.store import NoteStore
+from co_cli.notes.subjects import title_from
 from co_cli.paths import path_inside
 from co_cli.saves import ON_RELATED, Change, Draft, Forgotten, Related, Saved
 from co_cli.saving.kept_answers import KeptAnswers

@@ -15,11 +15,11 @@ from pydantic import Field
 from co_cli.errors import FrontmatterError, InvalidInputError
 from co_cli.local import LocalKnowledgeBase
 from co_cli.notes.editing import set_section
-from co_cli.notes.new_note import title_from
 from co_cli.notes.note import Note
 from co_cli.notes.refs import FOLDERS, lines_of, slugify, without_lines
 from co_cli.notes.secrets import redact
 from co_cli.notes.similarity import words_of
+from co_cli.notes.subjects import title_from
 from co_cli.saves import Saved, masked_text
 from co_cli.saving.history import ChangedNote, changed_notes
 from co_cli.searching.requests import Options, close_tags, parse_filters, unused_tags

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from co_cli.knowledge_base import KnowledgeBase
-from co_cli.notes.new_note import title_from
+from co_cli.notes.subjects import title_from
 from co_cli.settings import load_settings
 from tests.vault import Vault
 
