@@ -76,10 +76,14 @@ ADJUNCTS = frozenset(("with", "since", "as", "because", "until"))
 TIMES = frozenset(
     """
     january february march april may june july august september october november december noon midnight am pm
-    one two three four five six seven eight nine ten eleven twelve first second third fourth fifth
+    first second third fourth fifth
     """.split()
 )
 """They count as numbers. Days of the week do not: something may happen on several of them."""
+NUMBERS = {
+    word: str(number)
+    for number, word in enumerate("one two three four five six seven eight nine ten eleven twelve".split(), 1)
+}
 PRESENT = (("s", ""), ("es", ""), ("ies", "y"))
 """Endings of verbs for one person or thing, and those of the verb itself."""
 
@@ -191,7 +195,7 @@ def _is_other_value(first: Statement, second: Statement, key: str) -> bool:
 
 
 def _form(words: list[str]) -> str:
-    if all(word[0].isdigit() or word.casefold() in TIMES for word in words):
+    if all(_stem(word)[0].isdigit() or word.casefold() in TIMES for word in words):
         return "number"
     return "name" if all(map(IDENTIFIER.search, words)) else "word"
 
@@ -201,4 +205,5 @@ def _stems(statement: Statement, key: str) -> list[str]:
 
 
 def _stem(word: str) -> str:
+    word = NUMBERS.get(word.casefold(), word)
     return stem_of(word) or word.casefold()
