@@ -102,6 +102,10 @@ class KnowledgeBase(Protocol, metaclass=Entrance):
         """Update the index from the files."""
         ...
 
+    def embed(self, seconds: float) -> None:
+        """Make vectors of what waits for them, for at most this long."""
+        ...
+
     def catch_up(self) -> None:
         """Notice the sources that others added or removed and, where servers share the vault, what they saved."""
         ...

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from co_cli.embedding.embedders import Embedders
-from co_cli.embedding.static import SPACE as STATIC
 from co_cli.errors import (
     IndexDamagedError,
     IndexUnavailableError,
@@ -115,7 +114,8 @@ class KnowledgeIndex:
     ) -> SyncReport:
         """Update the index from the files: all notes, or those of one source.
 
-        If nothing changed this costs one walk. `seconds` bounds the time for a slow embedder; the next sync continues.
+        If nothing changed this costs one walk. `seconds` bounds the time for vectors; the next sync continues. With 0,
+        only what changed gets some, those of the embedded model, unless other notes wait: `embed_waiting` is for later.
         """
         self._check_source(source)
         try:
@@ -126,7 +126,7 @@ class KnowledgeIndex:
         self.seen.unsynced = None
         if self.context.on_change and report.touched:
             self.context.on_change(self.notes, report, False)
-        self.embed_waiting(progress, seconds)
+        self.embed_synced(progress, seconds)
         return report
 
     def _sync_again_if_damaged(self, source: str | None, progress: Progress | None) -> SyncReport:
@@ -166,7 +166,7 @@ class KnowledgeIndex:
                 from co_cli.index.sync import SyncOptions, sync_files  # parsers, which an unchanged vault does not need
 
                 # where servers share the vault, others wait until the files are read
-                embed = None if self.context.authority else self._embed_written
+                embed = None if self.context.authority or self.waits() else self._embed_written
                 options = SyncOptions(self.limit, source, progress, self.context.boundaries, embed)
                 report = sync_files(self.engine, self.origin, scan, changes, options)
         self.seen.fresh_as_of = started
@@ -380,10 +380,26 @@ class KnowledgeIndex:
         deadline = None if seconds is None else time.monotonic() + seconds
         return VaultEmbedding(self.engine, self.origin, self.embedders, deadline, progress).run()
 
+    def embed_synced(self, progress: Progress | None, seconds: float | None) -> None:
+        """Give what waits after a sync its vectors; in no time, only begin the space of an empty vault."""
+        if seconds != 0:
+            self.embed_waiting(progress, seconds)
+        elif not self.waits():
+            self._embed_written()
+
     def _embed_written(self) -> None:
-        """Give what a sync has just written its vectors, if the embedded model makes them: then they count as one."""
-        if self.embedders.space and self.embedders.space.provider == STATIC.provider:
-            VaultEmbedding(self.engine, self.origin, self.embedders, compacts=False).run()
+        """Give what a sync has just written the vectors of the embedded model: then they count as one."""
+        VaultEmbedding(self.engine, self.origin, self.embedders, compacts=False, fast_only=True).run()
+
+    def waits(self) -> bool:
+        """Whether there is something for `embed_waiting`. Costs the same, however much that is."""
+        target = self.embedders.space
+        with self.engine.reading() as reader:
+            known = reader.vault(self.origin)
+            if target is None or known is None or not known.notes:
+                return False
+            spaces = [space.space.key for space in (known.active, known.building) if space]
+            return target.key not in spaces or reader.is_waiting(known.id)
 
     def embed_saved(self) -> None:
         """Give what was just saved its vectors, if that does not take long; else the next sync does."""

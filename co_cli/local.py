@@ -23,7 +23,7 @@ from co_cli.searching.answers import explain, search
 from co_cli.searching.requests import LARGEST_LIMIT, Options, SearchOptions, check_known, options_of, parse_filters
 from co_cli.settings import Settings, load_settings
 from co_cli.values import OWN_SOURCES, OwnSource
-from co_cli.vault import Opening, lists_other_sources, open_vault, rebuild_index, reopen_vault, sync_vault
+from co_cli.vault import Opening, embed_vault, lists_other_sources, open_vault, rebuild_index, reopen_vault, sync_vault
 from co_cli.vaults import is_own_vault, make_vault
 
 if TYPE_CHECKING:
@@ -184,6 +184,10 @@ class LocalKnowledgeBase:
         `drop_missing` removes them.
         """
         return sync_vault(self.vault, progress, seconds, drop_missing)
+
+    def embed(self, seconds: float) -> None:
+        """Make vectors of what waits for them, for at most this long."""
+        embed_vault(self.vault, seconds)
 
     def catch_up(self) -> None:
         """Notice the sources that other processes added or removed, and write what other servers saved to the files."""

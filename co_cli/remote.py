@@ -177,6 +177,9 @@ class RemoteKnowledgeBase:
         """The server watches its files."""
         return SyncReport()
 
+    def embed(self, seconds: float) -> None:
+        """The server does so."""
+
     def catch_up(self) -> None:
         """The server does so before it answers."""
 

@@ -27,7 +27,7 @@ from co_cli.paths import (
 from co_cli.weights import AGENT_WEIGHTS, read_weights
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from ipaddress import IPv4Network, IPv6Network
     from typing import Literal
 
@@ -225,6 +225,8 @@ class ThisProcess:
     verbose = False
     chatty = False
     """True if more than warnings is wanted."""
+    afterwards: Callable[[], None] | None = None
+    """What is left to do when the answer is printed."""
 
 
 this_process = ThisProcess()

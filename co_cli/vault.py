@@ -6,6 +6,7 @@ If its sources or tiers change while a process runs, `reopen_vault` makes anothe
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -188,8 +189,8 @@ def sync_vault(
 ) -> SyncReport:
     """Update the index from the files of the vault and of what is searched with it.
 
-    `seconds` limits the time for embedding with a slow provider; the next sync continues. If most of the vault is gone
-    at once, as when its drive is not mounted, its notes are kept (`report.kept`) until the files are back;
+    `seconds` limits the time for vectors; the next sync continues, and with 0 `embed_vault` does. If most of the vault
+    is gone at once, as when its drive is not mounted, its notes are kept (`report.kept`) until the files are back;
     `drop_missing` removes them.
     """
     index = vault.index
@@ -218,9 +219,23 @@ def sync_origin(
         vault.authority.catch_up()
         state = index.notes.state()
         if state.synced_at is not None:
-            index.embed_waiting(progress, seconds)
+            index.embed_synced(progress, seconds)
             return SyncReport(unchanged=state.notes)
     return index.sync(progress=progress, seconds=seconds)
+
+
+def waits_for_vectors(vault: Vault) -> bool:
+    """Whether something waits in the vault or in what is searched with it."""
+    return any(vault.index.of(origin).waits() for origin in (vault.index.origin, *vault.linked))
+
+
+def embed_vault(vault: Vault, seconds: float) -> None:
+    """Make vectors of what waits, for at most this long."""
+    until = time.monotonic() + seconds
+    for origin in (vault.index.origin, *vault.linked):
+        index = vault.index.of(origin)
+        if (left := until - time.monotonic()) > 0 and index.waits():
+            index.embed_waiting(seconds=left)
 
 
 def rebuild_index(vault: Vault, progress: Progress | None = None) -> SyncReport:

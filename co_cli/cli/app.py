@@ -101,7 +101,7 @@ def _run(arguments: list[str]) -> int:
         return _complain(unknown_command(name), 2)
     started = time.perf_counter()
     this_process.command, this_process.verbose, this_process.chatty = name, False, False
-    this_process.vault = this_process.data_dir = None
+    this_process.vault = this_process.data_dir = this_process.afterwards = None
     parser = make_parser(name)
     # argparse cannot mix options and words after `--`, and without options there is nothing to mix
     plain = name == "config completion" or "--" in rest or not any(word.startswith("-") for word in rest)
@@ -113,6 +113,8 @@ def _run(arguments: list[str]) -> int:
     sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]  # a note may hold what the terminal cannot show
     code: int = options.run(options)
     sys.stdout.flush()
+    if this_process.afterwards:
+        this_process.afterwards()
     if this_process.chatty:
         fields = {"code": code, "ms": round((time.perf_counter() - started) * 1000, 1)}
         logbook().logger("cli").info(

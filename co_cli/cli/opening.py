@@ -9,10 +9,11 @@ import re
 import sys
 import time
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from co_cli.cli.terminal import ProgressBar, Screen, count_of, logbook, print_message, printable, reads_terminal
-from co_cli.errors import IndexUnavailableError, InvalidInputError, UnknownRefError
+from co_cli.errors import IndexUnavailableError, InvalidInputError, KnowledgeError, UnknownRefError
 from co_cli.index.filter_table import Form, Group, options_in
 from co_cli.knowledge_base import KnowledgeBase
 from co_cli.local import LocalKnowledgeBase, open_local
@@ -22,7 +23,7 @@ from co_cli.searching.requests import close_tags, unused_tags
 from co_cli.settings import Settings, load_settings, this_process
 from co_cli.sources.origin import MARKDOWN
 from co_cli.values import INVISIBLE, plain
-from co_cli.vault import Opening
+from co_cli.vault import Opening, waits_for_vectors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 Opened = TypeVar("Opened", bound=KnowledgeBase)
 
 SLOW_SECONDS = 2.0
-"""How long a command may build vectors with a slow provider; `co index sync` finishes the work."""
+"""How long a command may make vectors after its answer; `co index sync` finishes the work."""
 INDEXED = "fts5"
 """A backend to sync for: the index must be fresh even if searches do not use it."""
 LAST_SEARCH = "last-search.json"
@@ -101,12 +102,14 @@ def sync_first(kb: KnowledgeBase, backend: str | None = None) -> SyncReport | No
         return None
     try:
         with ProgressBar("indexing", unit="files") as bar:
-            report = kb.sync(bar, seconds=SLOW_SECONDS)
+            report = kb.sync(bar, seconds=0)
     except IndexUnavailableError as error:
         # a search that follows gets the same error, searches the files and says so
         if isinstance(kb, LocalKnowledgeBase) and kb.index.notes.works():
             _warn(f"the index lacks the latest changes of your files: {error}")
         return None
+    if isinstance(kb, LocalKnowledgeBase) and waits_for_vectors(kb.vault):
+        this_process.afterwards = partial(_embed_waiting, kb.settings)
     log_info("synced: %d files changed, %d unchanged", report.touched, report.unchanged)
     if report.kept:
         print(f"co: {kept_text(len(report.kept))}", file=sys.stderr)
@@ -116,6 +119,12 @@ def sync_first(kb: KnowledgeBase, backend: str | None = None) -> SyncReport | No
         others = f"; and {len(found) - 1:,} more, which `co index status` lists" if len(found) > 1 else ""
         print(f"co: {printable(found[0])}{others}", file=sys.stderr)
     return report
+
+
+def _embed_waiting(settings: Settings) -> None:
+    """Make vectors after the answer: what waits for them never slows a search."""
+    with suppress(KnowledgeError, KeyboardInterrupt), open_knowledge_base(None, settings=settings) as kb:
+        kb.embed(SLOW_SECONDS)
 
 
 def kept_text(count: int) -> str:

@@ -103,7 +103,7 @@ def _sync(kb: LocalKnowledgeBase) -> None:
 
     def sync() -> None:
         try:
-            kb.sync(seconds=SYNC_SECONDS if kb.settings.knowledge_search_backend == "hybrid" else 0)
+            kb.sync(seconds=0)
         except KnowledgeError:
             pass  # the search that follows gets the same error
         except Exception as error:

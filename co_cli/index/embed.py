@@ -53,10 +53,12 @@ class VaultEmbedding:
     origin: Origin
     embedders: Embedders
     deadline: float | None = None
-    """A time.monotonic() value, for slow embedders; None for no limit."""
+    """A time.monotonic() value; None for no limit."""
     progress: Progress | None = None
     compacts: bool = True
     """Whether the engine is compacted after many passages; a sync does so at its end."""
+    fast_only: bool = False
+    """Whether only the embedded model makes vectors, as many as it takes."""
 
     def run(self) -> Embedded | None:
         """None if there is nothing to do: then no model is loaded."""
@@ -65,7 +67,7 @@ class VaultEmbedding:
             return None
         with self.engine.reading() as reader:
             known = reader.vault(self.origin)
-            waits = known is not None and reader.waiting(known.id)[0] > 0
+            waits = known is not None and reader.is_waiting(known.id)
         if known and known.active and known.active.space.key == target.key and known.building == known.aside:
             return self._embed_each(known.active, known.aside) if waits else None
         if known and self._is_guest(known):
@@ -111,16 +113,17 @@ class VaultEmbedding:
 
     def _embed(self, space: StoredSpace) -> Embedded:
         """Embed what waits in one space. A failing embedder stops only its own space."""
+        if self.fast_only and not _is_fast(space):
+            return Embedded(waiting=1)
         key = space.space.key
         failed_at, problem = _failed.get(key, (0.0, ""))
-        hasty = self.deadline is not None and not _is_fast(space)
-        if hasty and failed_at and time.monotonic() - failed_at < REST_SECONDS:
+        if self.deadline is not None and failed_at and time.monotonic() - failed_at < REST_SECONDS:
             return Embedded(waiting=1, problem=problem)
         try:
             embedder = self.embedders.of(space.space)
             if embedder is None:
                 return Embedded(problem="its embedder is gone")
-            result = self._embed_batches(embedder, space, self.deadline if hasty else None)
+            result = self._embed_batches(embedder, space, self.deadline)
         except SettingsError as error:
             result = Embedded(waiting=1, problem=str(error))
         if result.problem is None:

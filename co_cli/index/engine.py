@@ -166,6 +166,10 @@ class ReadTransaction(Protocol):
         ...
 
     # vectors
+    def is_waiting(self, vault: int) -> bool:
+        """Whether a passage waits for a vector, however many there are."""
+        ...
+
     def waiting(self, vault: int, space: StoredSpace | None = None, limit: int = 0) -> tuple[int, list[WaitingPassage]]:
         """How many passages wait for a vector (in one space, or in any), and the first of them."""
         ...

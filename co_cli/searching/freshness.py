@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 QUICK, EVERY = 0.5, 2.0
 """Seconds: where a sync that finds no change takes longer than the first, searches start one only every so often."""
 EMBEDDING = 10.0
-"""Seconds that one sync may spend with a slow embedding provider; the next one continues."""
+"""Seconds that are spent on vectors after a sync; the next one continues."""
 BEHIND = "files changed and are still being indexed: the newest ones may be missing"
 UNCHECKED = f"files that changed in the last {EVERY:.0f} seconds may be missing: this vault takes long to check"
 QUIET_MS, LONGEST = 200, 5.0
@@ -64,13 +64,15 @@ class Synced(Protocol):
 
     def sync(self, progress: Progress | None = None, seconds: float | None = None) -> SyncReport: ...
 
+    def embed(self, seconds: float) -> None: ...
+
 
 class Freshener:
     """Syncs a vault in the background. Safe to share between threads."""
 
     def __init__(self, kb: Synced, clock: Callable[[], float] = time.monotonic) -> None:
         self._kb, self._clock = kb, clock
-        self._lock = threading.Lock()
+        self._lock, self._embedding = threading.Lock(), threading.Lock()
         self._running: threading.Event | None = None
         self._next: threading.Event | None = None
         self._ended, self._took = 0.0, 0.0
@@ -116,7 +118,7 @@ class Freshener:
             problem: BaseException | None = None
             began, took = self._clock(), self._took
             try:
-                if not self._kb.sync(seconds=EMBEDDING).touched:
+                if not self._kb.sync(seconds=0).touched:
                     took = self._clock() - began  # to find out that nothing changed
             except BaseException as error:  # raised again in the threads that wait for this sync
                 problem = error
@@ -125,6 +127,19 @@ class Freshener:
                 self._running, self._next = self._next, None
                 done, ended = self._running, done
             ended.set()
+        self._embed()
+
+    def _embed(self) -> None:
+        """Nobody waits for this. One thread is enough."""
+        if self._embedding.acquire(blocking=False):
+            try:
+                self._kb.embed(EMBEDDING)
+            except KnowledgeError:
+                pass  # the next search meets the same error
+            except Exception:
+                log.exception("embedding failed")
+            finally:
+                self._embedding.release()
 
 
 class Batch(NamedTuple):

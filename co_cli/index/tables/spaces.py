@@ -56,7 +56,7 @@ select passages.id, docs.source, docs.path, docs.hash, passages.first_line, docs
 """
 WAITING = f"""
 {TO_EMBED} from waiting join passages on passages.id = waiting.passage_id join docs on docs.id = passages.doc_id
-where waiting.vault_id = %(vault)s and waiting.space_id = %(space)s order by passages.id limit %(limit)s
+where waiting.vault_id = %(vault)s and waiting.space_id = %(space)s order by waiting.passage_id limit %(limit)s
 """
 WITHOUT_VECTOR = f"""
 {TO_EMBED} from passages join docs on docs.id = passages.doc_id
@@ -70,6 +70,7 @@ select waiting.passage_id, docs.path, docs.hash, passages.first_line
 from waiting join passages on passages.id = waiting.passage_id join docs on docs.id = passages.doc_id
 where waiting.vault_id = %(vault)s and waiting.space_id = %(space)s and waiting.passage_id {among} (%(ids)s)
 """
+IS_WAITING = "select 1 from waiting where vault_id = %(vault)s limit 1"
 COUNT_WAITING = "select count(*) from waiting where vault_id = %(vault)s and space_id = coalesce(%(space)s, space_id)"
 
 LOOK_UP = "select hash, vector from embedding_cache where space_id = %(space)s and hash {among} (%(hashes)s)"
@@ -131,6 +132,10 @@ def list_waiting(
     bound = {"vault": vault, "space": space.id if space else None, "limit": limit}
     count = int(tx.fetch(COUNT_WAITING, bound)[0][0])
     return count, [_to_embed(row) for row in tx.fetch(WAITING, bound)] if limit else []
+
+
+def is_waiting(tx: Statements, vault: int) -> bool:
+    return bool(tx.fetch(IS_WAITING, {"vault": vault}))
 
 
 def find_cached(tx: Statements, space: VectorSpace, hashes: Sequence[bytes]) -> dict[bytes, Vector | None]:

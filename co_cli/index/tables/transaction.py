@@ -35,6 +35,7 @@ class TableTransaction:
     vault = spaces.find_vault
     vaults = spaces.list_vaults
     waiting = spaces.list_waiting
+    is_waiting = spaces.is_waiting
     cached = spaces.find_cached
     cache_state = spaces.read_cache_state
     begin_space = spaces.begin_space
