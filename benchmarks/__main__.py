@@ -12,7 +12,7 @@ from benchmarks.environments import CACHE, Environments
 from benchmarks.measuring import BenchRow, growth
 from co_cli.cli.opening import print_json
 from co_cli.cli.terminal import ProgressBar, Screen
-from co_cli.errors import KnowledgeError
+from co_cli.ground.errors import KnowledgeError
 
 
 class Bench(NamedTuple):

@@ -31,13 +31,13 @@ from benchmarks.vaults import Bar
 from co_cli.embedding.encoder_file import is_installed
 from co_cli.evaluation.running import Evaluation, auroc
 from co_cli.evaluation.sets import EvalDocument, Question, QuestionSet, read_set, read_vault
-from co_cli.hits import Filters, SearchResult
+from co_cli.ground.hits import Filters, SearchResult
+from co_cli.ground.settings import Settings, load_settings
 from co_cli.retrieval.pipeline import search
 from co_cli.retrieval.request import SearchRequest
 from co_cli.searching import answers
 from co_cli.searching.requests import Options
-from co_cli.settings import Settings, load_settings
-from co_cli.vault import Vault, open_vault, sync_vault
+from co_cli.vault.vault import Vault, open_vault, sync_vault
 
 Item = TypeVar("Item")
 

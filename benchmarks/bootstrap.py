@@ -15,8 +15,8 @@ import numpy as np
 
 from benchmarks.measuring import BenchRow
 from benchmarks.vaults import Bar
-from co_cli.errors import InvalidInputError
 from co_cli.evaluation.running import Marks
+from co_cli.ground.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

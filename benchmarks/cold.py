@@ -9,7 +9,7 @@ from statistics import median
 
 from benchmarks.measuring import BenchRow
 from benchmarks.vaults import Bar, bench_vault, walk
-from co_cli.errors import KnowledgeError
+from co_cli.ground.errors import KnowledgeError
 
 REPEATS = 15
 GOAL, LARGE_GOAL, LARGE = 10.0, 20.0, 100_000

@@ -11,7 +11,7 @@ import sys
 from glob import glob
 from typing import NamedTuple
 
-from co_cli.errors import KnowledgeError
+from co_cli.ground.errors import KnowledgeError
 
 CACHE = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "co-cli-benchmarks")
 NEWEST = 15

@@ -13,16 +13,16 @@ from typing import NamedTuple
 
 from benchmarks.measuring import BenchRow
 from benchmarks.vaults import Bar
-from co_cli.errors import InvalidInputError
+from co_cli.entrance.knowledge_base import KnowledgeBase
 from co_cli.evaluation.running import mark_ranking
 from co_cli.evaluation.sets import Question, read_vault
-from co_cli.knowledge_base import KnowledgeBase
+from co_cli.ground.errors import InvalidInputError
+from co_cli.ground.paths import sample_vault
+from co_cli.ground.settings import load_settings
 from co_cli.notes.refs import without_lines
-from co_cli.paths import sample_vault
-from co_cli.ranking import weights_of
 from co_cli.retrieval.profiles import DEFAULT
-from co_cli.settings import load_settings
 from co_cli.upkeep.feedback import DEFAULT_WEIGHTS, Comparison, Judgement, Lesson, compare, learn
+from co_cli.vault.ranking import weights_of
 
 LOOKED_AT = 10
 

@@ -25,7 +25,7 @@ GROUPS = {
 }
 CHILD = """
 import os, sys, threading, time
-from co_cli.knowledge_base import KnowledgeBase
+from co_cli.entrance.knowledge_base import KnowledgeBase
 with KnowledgeBase.open() as kb:
     for query in sys.argv[1:]:
         kb.search(query, read=False)

@@ -15,11 +15,11 @@ from typing import NamedTuple
 
 from benchmarks.measuring import BenchRow
 from benchmarks.vaults import Bar
-from co_cli.errors import InvalidInputError
 from co_cli.evaluation.baselines import Desk, hybrid
 from co_cli.evaluation.running import Evaluation, Method, mean_marks, method
 from co_cli.evaluation.sets import read_set
-from co_cli.settings import load_settings
+from co_cli.ground.errors import InvalidInputError
+from co_cli.ground.settings import load_settings
 
 SAMPLE = 300
 CURRENT = "co"

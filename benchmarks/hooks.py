@@ -24,12 +24,12 @@ from benchmarks.corpus import write_corpus
 from benchmarks.measuring import BenchRow
 from benchmarks.vaults import Bar
 from co_cli.cli.hook import SECONDS
+from co_cli.entrance.local import LocalKnowledgeBase
+from co_cli.ground.settings import load_settings
 from co_cli.hooks.answering import text_for
-from co_cli.hooks.events import read_event
-from co_cli.local import LocalKnowledgeBase
+from co_cli.hooks.hook_events import read_event
 from co_cli.notes.new_note import render_note
 from co_cli.notes.refs import FOLDERS
-from co_cli.settings import load_settings
 from co_cli.tools.budget import estimate_tokens
 
 FOLDER = Path(__file__).parent

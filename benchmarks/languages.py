@@ -16,7 +16,7 @@ from benchmarks.vaults import Bar, bench_vault
 from co_cli.embedding.encoder_file import INSTALL, converted, is_installed
 from co_cli.embedding.multilingual import MultilingualEmbedder
 from co_cli.embedding.sentence_encoder import SentenceEncoder
-from co_cli.errors import KnowledgeError
+from co_cli.ground.errors import KnowledgeError
 
 REPEATS = 5
 PASSAGES, WORDS, BATCH = 192, 135, 64

@@ -19,7 +19,7 @@ from typing import IO, Any, NamedTuple
 from benchmarks.cold import CO, child_seconds
 from benchmarks.measuring import BenchRow
 from benchmarks.vaults import Bar, bench_vault
-from co_cli.errors import KnowledgeError
+from co_cli.ground.errors import KnowledgeError
 from co_cli.tools import TOOLS, Toolbox
 from co_cli.tools.budget import estimate_tokens
 

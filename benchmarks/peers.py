@@ -29,9 +29,9 @@ from benchmarks.mcp import INITIALIZE, McpServer, mcp_server, token_counter, too
 from benchmarks.measuring import BenchRow, interleaved
 from benchmarks.vaults import Bar, BenchVault, bench_vault, questions
 from co_cli.embedding.space import Embedder
-from co_cli.errors import KnowledgeError
 from co_cli.evaluation.running import Marks, mark_ranking, mean_marks
 from co_cli.evaluation.sets import QuestionSet, note_text, read_set
+from co_cli.ground.errors import KnowledgeError
 from co_cli.index.tokens import STOP_WORDS
 from co_cli.notes.note import read_note
 from co_cli.sources.passages import passages_of

@@ -29,7 +29,7 @@ from co_cli.embedding.encoder_file import converted
 from co_cli.embedding.multilingual import PROJECTION
 from co_cli.embedding.sentence_encoder import SentenceEncoder
 from co_cli.embedding.static import shared_embedder
-from co_cli.paths import user_data_dir
+from co_cli.ground.paths import user_data_dir
 
 Floats = NDArray[np.float32]
 Step = tuple[Floats, Floats, Floats]

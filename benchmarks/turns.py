@@ -12,15 +12,15 @@ from pathlib import Path
 
 from benchmarks.measuring import BenchRow
 from benchmarks.vaults import Bar
-from co_cli.conversations.capture import KeptSession, keep_turns
+from co_cli.entrance.knowledge_base import KnowledgeBase
 from co_cli.evaluation.running import Evaluation, Marks, mark_ranking, mean_marks, method
 from co_cli.evaluation.sets import EvalDocument, QuestionSet, created, read_set
-from co_cli.knowledge_base import KnowledgeBase
+from co_cli.ground.settings import load_settings
 from co_cli.notes.dates import read_moment
 from co_cli.notes.refs import lines_of, without_lines
 from co_cli.notes.transcripts import SpokenTurn, read_turns
-from co_cli.settings import load_settings
-from co_cli.vault import Opening
+from co_cli.saving.turns import KeptSession, keep_turns
+from co_cli.vault.vault import Opening
 
 
 def bench_turns(folders: Sequence[str], bar: Bar | None = None) -> list[BenchRow]:

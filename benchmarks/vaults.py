@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from typing import NamedTuple, Protocol
 
 from benchmarks.corpus import Writer, write_corpus
-from co_cli.knowledge_base import KnowledgeBase
-from co_cli.local import LocalKnowledgeBase
-from co_cli.settings import load_settings
-from co_cli.vault import Opening
+from co_cli.entrance.knowledge_base import KnowledgeBase
+from co_cli.entrance.local import LocalKnowledgeBase
+from co_cli.ground.settings import load_settings
+from co_cli.vault.vault import Opening
 
 WORDS = 8
 

@@ -14,7 +14,7 @@ from statistics import median
 from benchmarks.cold import CO
 from benchmarks.measuring import BenchRow
 from benchmarks.vaults import Bar, BenchVault, bench_vault
-from co_cli.knowledge_base import KnowledgeBase
+from co_cli.entrance.knowledge_base import KnowledgeBase
 
 SAVES = 20
 BURST = 1_000

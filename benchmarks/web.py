@@ -15,7 +15,7 @@ from typing import Any
 from benchmarks.cold import CO
 from benchmarks.measuring import BenchRow
 from benchmarks.vaults import Bar, bench_vault, questions
-from co_cli.errors import KnowledgeError
+from co_cli.ground.errors import KnowledgeError
 
 PAGE = Path(__file__).parents[1] / "co_cli" / "server" / "page"
 QUESTIONS, OPENINGS, CHANGES = 8, 9, 7

@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.web import opened, serving, until
-from co_cli.conversations.capture import KeptSession, keep_turns
 from co_cli.conversations.extraction import KnownMemory, Reply, extract
 from co_cli.conversations.facets import Facet, FacetBatch
-from co_cli.knowledge_base import KnowledgeBase
+from co_cli.entrance.knowledge_base import KnowledgeBase
+from co_cli.ground.paths import sample_vault
 from co_cli.notes.transcripts import SpokenTurn
-from co_cli.paths import sample_vault
+from co_cli.saving.turns import KeptSession, keep_turns
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "pictures"
 SIZE = {"width": 1440, "height": 900}

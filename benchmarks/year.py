@@ -16,11 +16,11 @@ from typing import Any, NamedTuple
 
 from benchmarks.measuring import BenchRow
 from benchmarks.vaults import Bar
-from co_cli.knowledge_base import KnowledgeBase
+from co_cli.entrance.knowledge_base import KnowledgeBase
+from co_cli.ground.settings import Settings, load_settings
+from co_cli.ground.values import moment_text
 from co_cli.notes.editing import render_note
 from co_cli.notes.refs import without_lines
-from co_cli.settings import Settings, load_settings
-from co_cli.values import moment_text
 
 DAY = 86_400.0
 YEAR = 365

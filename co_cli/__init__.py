@@ -5,23 +5,23 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from co_cli.errors import KnowledgeError as KnowledgeError
-    from co_cli.hits import Hit as Hit
-    from co_cli.hits import SearchResult as SearchResult
-    from co_cli.knowledge_base import KnowledgeBase as KnowledgeBase
-    from co_cli.reports import SyncReport as SyncReport
-    from co_cli.saves import Saved as Saved
+    from co_cli.entrance.knowledge_base import KnowledgeBase as KnowledgeBase
+    from co_cli.ground.errors import KnowledgeError as KnowledgeError
+    from co_cli.ground.hits import Hit as Hit
+    from co_cli.ground.hits import SearchResult as SearchResult
+    from co_cli.ground.reports import SyncReport as SyncReport
+    from co_cli.ground.saves import Saved as Saved
     from co_cli.version import __version__ as __version__
 
 __all__ = ["Hit", "KnowledgeBase", "KnowledgeError", "Saved", "SearchResult", "SyncReport", "__version__"]
 
 _HOMES = {
-    "KnowledgeBase": "co_cli.knowledge_base",
-    "KnowledgeError": "co_cli.errors",
-    "Hit": "co_cli.hits",
-    "Saved": "co_cli.saves",
-    "SearchResult": "co_cli.hits",
-    "SyncReport": "co_cli.reports",
+    "KnowledgeBase": "co_cli.entrance.knowledge_base",
+    "KnowledgeError": "co_cli.ground.errors",
+    "Hit": "co_cli.ground.hits",
+    "Saved": "co_cli.ground.saves",
+    "SearchResult": "co_cli.ground.hits",
+    "SyncReport": "co_cli.ground.reports",
     "__version__": "co_cli.version",
 }
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from co_cli.embedding.embedders import Embedders
-from co_cli.errors import (
+from co_cli.ground.errors import (
     IndexDamagedError,
     IndexUnavailableError,
     InvalidInputError,
@@ -24,7 +24,10 @@ from co_cli.errors import (
     VaultError,
     empty_vault,
 )
-from co_cli.hits import Filters, Hit
+from co_cli.ground.hits import Filters, Hit
+from co_cli.ground.paths import is_inside
+from co_cli.ground.reports import Progress, SyncReport
+from co_cli.ground.values import to_utf8
 from co_cli.index.authority import VaultAuthority
 from co_cli.index.changes import compare, reported
 from co_cli.index.embed import Embedded, VaultEmbedding, embed_text
@@ -34,13 +37,10 @@ from co_cli.index.sqlite.sqlite_engine import SqliteEngine
 from co_cli.index.stored import IndexedFile, ReadyVectors
 from co_cli.notes.files import is_empty_folder, sweep_temporary
 from co_cli.notes.store import NoteStore, hash_of_file
-from co_cli.paths import is_inside
-from co_cli.reports import Progress, SyncReport
 from co_cli.retrieval.pipeline import search
 from co_cli.retrieval.request import SearchRequest
 from co_cli.sources.origin import VAULT, Origin, reader_of
 from co_cli.sources.walk import left_out, odd_entries, place_of, scan_origin, would_list
-from co_cli.values import to_utf8
 
 if TYPE_CHECKING:
     from co_cli.sources.passages import Boundaries  # parsers, which a search does without
@@ -351,7 +351,7 @@ class KnowledgeIndex:
         if self.context.configured:
             request = self.context.configured(request)
         if request.backend == "grep":
-            from co_cli.file_search import search_files  # parsers, which a search of the index does not need
+            from co_cli.retrieval.file_search import search_files  # parsers, which a search of the index does not need
 
             return search_files(self.places(), request).hits
         return search(self.notes, request)[0].hits

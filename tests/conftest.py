@@ -15,11 +15,11 @@ import pytest
 from hypothesis import settings
 
 from co_cli.embedding.encoder_file import CONVERTED, converted, is_installed
-from co_cli.knowledge_base import KnowledgeBase
+from co_cli.entrance.knowledge_base import KnowledgeBase
 from tests import postgres
 from tests.command import Co, write_script
+from tests.folder import Vault
 from tests.sources.web_server import WebServer
-from tests.vault import Vault
 
 # the same few examples each time, without a deadline for busy machines; `HYPOTHESIS_PROFILE=roam` looks elsewhere
 settings.register_profile("house", deadline=None, derandomize=True, max_examples=40)

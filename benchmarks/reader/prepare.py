@@ -26,14 +26,14 @@ from benchmarks.reader.packed import Texts, padded, save
 from co_cli.embedding.minilm import words
 from co_cli.embedding.space import VOCABULARY
 from co_cli.embedding.static import split_word
+from co_cli.entrance.knowledge_base import KnowledgeBase
 from co_cli.evaluation.baselines import Desk
 from co_cli.evaluation.running import Evaluation
 from co_cli.evaluation.sets import EvalDocument, Question, QuestionSet, read_set, read_vault
-from co_cli.knowledge_base import KnowledgeBase
+from co_cli.ground.settings import load_settings
 from co_cli.retrieval.pipeline import search
 from co_cli.retrieval.results import best_of_each_note
 from co_cli.searching.requests import Options, build_request
-from co_cli.settings import load_settings
 
 ROOT = Path(__file__).parents[2]
 PASSAGE_TOKENS, QUESTION_TOKENS, CANDIDATE_TOKENS = 128, 48, 768

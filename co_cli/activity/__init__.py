@@ -28,20 +28,20 @@ from co_cli.activity.events import (
     place_of,
     search_event,
 )
-from co_cli.errors import KnowledgeError
+from co_cli.ground.errors import KnowledgeError
+from co_cli.ground.values import to_utf8
 from co_cli.notes.secrets import redact_random
-from co_cli.values import to_utf8
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any, Protocol, Self
 
     from co_cli.activity.events import Event, Spooled
-    from co_cli.hits import SearchResult
+    from co_cli.ground.hits import SearchResult
+    from co_cli.ground.reports import SyncReport
+    from co_cli.ground.settings import Settings
     from co_cli.index.engine import NoteKey
     from co_cli.index.stored import StoredNote
-    from co_cli.reports import SyncReport
-    from co_cli.settings import Settings
 
     class Notes(Protocol):
         """The indexed notes of one vault or source."""

@@ -13,8 +13,8 @@ from typing import NamedTuple
 import apsw
 
 from co_cli.activity.feed import Entry, asked_entry, given_entry, saved_entry
+from co_cli.ground.values import moment_text
 from co_cli.index.sqlite.connection import fetch
-from co_cli.values import moment_text
 
 PAUSE = 1_800.0
 """Seconds without anything, after which a tool's call begins another session."""

@@ -15,10 +15,10 @@ import apsw
 
 from co_cli.activity import Activity
 from co_cli.activity.database import APPLICATION, FILE_NAME, explained, refuse_version
-from co_cli.errors import ActivityUnavailableError, InvalidInputError
+from co_cli.ground.errors import ActivityUnavailableError, InvalidInputError
+from co_cli.ground.settings import Settings
 from co_cli.index.sqlite.database_files import BUSY_MS, NO_PLACE, WRONG_FILE, opening, remove_database, set_aside, swap
 from co_cli.notes.files import make_folders, open_private, patiently, sync_folder, temporary_name
-from co_cli.settings import Settings
 
 FOLDER = "backups"
 TABLES = "select name from sqlite_master where type = 'table' and name not like 'sqlite_%' order by name"

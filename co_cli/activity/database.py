@@ -15,7 +15,7 @@ import apsw
 
 from co_cli.activity.event_writer import write_events, write_spool
 from co_cli.activity.events import SPOOL, Event
-from co_cli.errors import ActivityUnavailableError, IndexDamagedError, IndexUnavailableError, KnowledgeError
+from co_cli.ground.errors import ActivityUnavailableError, IndexDamagedError, IndexUnavailableError, KnowledgeError
 from co_cli.index.sqlite.connection import Database, FileConnection
 from co_cli.index.sqlite.database_files import (
     BUSY_MS,

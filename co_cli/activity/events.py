@@ -11,16 +11,16 @@ import os
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from co_cli.hits import worth_showing
+from co_cli.ground.hits import worth_showing
+from co_cli.ground.values import OWN_SOURCES, to_utf8
 from co_cli.notes.files import make_folders, open_private
 from co_cli.notes.secret_rules import NAME_KEYWORDS
 from co_cli.notes.secrets import redact
-from co_cli.values import OWN_SOURCES, to_utf8
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from co_cli.hits import SearchResult
+    from co_cli.ground.hits import SearchResult
 
 SPOOL = "activity.spool"
 FULL = 1 << 18

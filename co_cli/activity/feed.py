@@ -9,9 +9,9 @@ from typing import Literal, NamedTuple
 import apsw
 
 from co_cli.activity.judgements import SHORTLY
+from co_cli.ground.values import moment_text
 from co_cli.index.sqlite.connection import fetch
 from co_cli.notes.refs import source_ref, without_lines
-from co_cli.values import moment_text
 
 Kind = Literal["asked", "given", "saved"]
 NAMED = 5

@@ -15,10 +15,10 @@ import apsw
 from co_cli.activity.events import Cited, Opened
 from co_cli.activity.query_log import fold, last_question
 from co_cli.activity.versions import document_id, vault_id
+from co_cli.ground.values import OWN_SOURCES
 from co_cli.index.sqlite.connection import fetch
 from co_cli.notes.files import change_json, read_json
 from co_cli.notes.refs import path_of, ref_of, source_ref, without_lines
-from co_cli.values import OWN_SOURCES
 
 LEARNED, MOST = "learned.json", 20_000
 """The file of learned weights, and how many ratings a vault keeps: the oldest are dropped first."""

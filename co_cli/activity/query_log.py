@@ -14,9 +14,9 @@ import apsw
 
 from co_cli.activity.events import AgentTurn, Opened, SearchEvent
 from co_cli.activity.versions import document_id, vault_id
+from co_cli.ground.values import DAY, moment_text
 from co_cli.index.sqlite.connection import fetch
 from co_cli.notes.refs import without_lines
-from co_cli.values import DAY, moment_text
 
 MOST_ROWS = 200_000
 MOST_DAYS = 365

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import apsw
 
+from co_cli.ground.values import DAY
 from co_cli.index.sqlite.connection import fetch
-from co_cli.values import DAY
 
 if TYPE_CHECKING:
     from co_cli.index.stored import StoredNote

@@ -9,8 +9,8 @@ from contextlib import suppress
 
 from co_cli.activity.database import FILE_NAME, ActivityDatabase
 from co_cli.activity.events import Opened, SearchEvent, read_spool
-from co_cli.errors import KnowledgeError
-from co_cli.hits import UseCount
+from co_cli.ground.errors import KnowledgeError
+from co_cli.ground.hits import UseCount
 from co_cli.index.sqlite.connection import fetch
 
 USES = """

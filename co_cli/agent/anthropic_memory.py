@@ -21,11 +21,11 @@ from pydantic_ai import RunContext, Tool
 from co_cli.agent.deps import PathLike
 from co_cli.agent.memory_files import ROOT, MemoryFiles
 from co_cli.agent.toolset import VaultAccess
-from co_cli.errors import InvalidInputError, KnowledgeError, NoteFileError, VaultError
-from co_cli.knowledge_base import KnowledgeBase
+from co_cli.entrance.knowledge_base import KnowledgeBase
+from co_cli.ground.errors import InvalidInputError, KnowledgeError, NoteFileError, VaultError
+from co_cli.ground.saves import masked_text
+from co_cli.ground.values import to_utf8
 from co_cli.notes.secrets import count_masked
-from co_cli.saves import masked_text
-from co_cli.values import to_utf8
 
 MAX_CHARACTERS, MAX_OCCURRENCES = 40_000, 50
 """Of one answer."""

@@ -25,14 +25,14 @@ from co_cli.agent.facet_model import background
 from co_cli.agent.injection import KEY, Seen, skill_for, spoken_turns, user_text, user_texts
 from co_cli.agent.message_history import load_checkpoint, save_checkpoint
 from co_cli.agent.toolset import VaultAccess, make_toolset
-from co_cli.conversations.capture import KeptSession, keep_turns
 from co_cli.conversations.checkpoints import Checkpoint
-from co_cli.errors import KnowledgeError
-from co_cli.knowledge_base import KnowledgeBase
-from co_cli.local import LocalKnowledgeBase
-from co_cli.logbook import logger
+from co_cli.entrance.knowledge_base import KnowledgeBase
+from co_cli.entrance.local import LocalKnowledgeBase
+from co_cli.ground.errors import KnowledgeError
+from co_cli.notes.logbook import logger
 from co_cli.notes.refs import without_lines
 from co_cli.notes.transcripts import SpokenTurn
+from co_cli.saving.turns import KeptSession, keep_turns
 from co_cli.searching.context import ContextNote, WorkingSet
 from co_cli.tools.budget import estimate_tokens
 from co_cli.tools.fencing import unfenced

@@ -7,10 +7,10 @@ import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from co_cli.errors import InvalidInputError
-from co_cli.knowledge_base import KnowledgeBase
-from co_cli.settings import Settings, load_settings
-from co_cli.vault import Opening
+from co_cli.entrance.knowledge_base import KnowledgeBase
+from co_cli.ground.errors import InvalidInputError
+from co_cli.ground.settings import Settings, load_settings
+from co_cli.vault.vault import Opening
 
 if TYPE_CHECKING:
     from co_cli.knowledge_index import KnowledgeIndex

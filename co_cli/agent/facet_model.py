@@ -15,13 +15,13 @@ from pydantic import BaseModel, Field
 from co_cli.agent.models import NO_MODEL, UnusableModelError, load_model, problem_of
 from co_cli.conversations.extraction import BUDGET, Extraction, KnownMemory, Reply, UselessAnswerError, extract
 from co_cli.conversations.facets import Facet, FacetBatch, FacetKind, Feeling, Relation
-from co_cli.errors import KnowledgeError
-from co_cli.event_loop import run_async
-from co_cli.local import LocalKnowledgeBase, open_local
-from co_cli.logbook import logger
+from co_cli.entrance.local import LocalKnowledgeBase, open_local
+from co_cli.ground.errors import KnowledgeError
+from co_cli.ground.event_loop import run_async
+from co_cli.notes.logbook import logger
 from co_cli.notes.transcripts import SpokenTurn, is_tool, own_lines
 from co_cli.tools.fencing import GUIDE, fence_note
-from co_cli.vault import Opening
+from co_cli.vault.vault import Opening
 
 if TYPE_CHECKING:
     from pydantic_ai.models import Model

@@ -24,8 +24,8 @@ from pydantic_ai.messages import (
     post_compaction_window,
 )
 
-from co_cli.errors import KnowledgeError
-from co_cli.knowledge_base import KnowledgeBase
+from co_cli.entrance.knowledge_base import KnowledgeBase
+from co_cli.ground.errors import KnowledgeError
 from co_cli.notes.refs import without_lines
 from co_cli.notes.transcripts import ASSISTANT, USER, SpokenTurn, merged
 from co_cli.tools import TOOLS

@@ -36,8 +36,8 @@ from pydantic_ai.usage import UsageLimits
 
 from co_cli.agent.models import problem_of
 from co_cli.agent.toolset import LenientToolset
-from co_cli.errors import SettingsError
-from co_cli.linked.web_pages import Loaded, LoaderAnswer, LoadFailed, UseHttp
+from co_cli.ground.errors import SettingsError
+from co_cli.saving.web_pages import Loaded, LoaderAnswer, LoadFailed, UseHttp
 from co_cli.sources.web.addresses import read_url
 from co_cli.sources.web.extract import LONGEST_TITLE, Page, read_page
 from co_cli.sources.web.fetch import Fetched, Validators

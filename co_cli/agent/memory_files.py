@@ -13,9 +13,10 @@ import re
 from collections.abc import Generator, Sequence
 from typing import Literal
 
-from co_cli.errors import FrontmatterError, InvalidInputError, KnowledgeError, NoteConflictError
+from co_cli.entrance.local import LocalKnowledgeBase
+from co_cli.ground.errors import FrontmatterError, InvalidInputError, KnowledgeError, NoteConflictError
+from co_cli.ground.values import to_utf8
 from co_cli.knowledge_index import SAVE_SECONDS
-from co_cli.local import LocalKnowledgeBase
 from co_cli.notes.editing import set_fields
 from co_cli.notes.files import create_exclusively, make_folders
 from co_cli.notes.frontmatter import read_frontmatter
@@ -23,8 +24,7 @@ from co_cli.notes.note import read_note
 from co_cli.notes.refs import name_key
 from co_cli.sources.origin import ENDING, THE_VAULT
 from co_cli.sources.walk import IgnoreRules, entries_of, may_list, path_of, scan_origin
-from co_cli.values import to_utf8
-from co_cli.vault import sync_origin
+from co_cli.vault.vault import sync_origin
 
 Kind = Literal["file", "folder", "missing"]
 ROOT = "memories"

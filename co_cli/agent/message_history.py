@@ -12,12 +12,12 @@ from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, ModelRe
 
 from co_cli.agent.injection import TOOL_NAMES, parts_of, spoken_turns, tool_returns
 from co_cli.conversations.checkpoints import LISTS, Checkpoint
-from co_cli.errors import InvalidInputError
-from co_cli.local import LocalKnowledgeBase
+from co_cli.entrance.local import LocalKnowledgeBase
+from co_cli.ground.errors import InvalidInputError
+from co_cli.ground.values import moment_text
 from co_cli.notes.subjects import title_from
 from co_cli.notes.transcripts import USER, render_turns
 from co_cli.retrieval.query import parse
-from co_cli.values import moment_text
 
 MOST = 12
 """Keywords, topics, entities, tools and files of each kind."""

@@ -10,9 +10,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, get_args
 from urllib.parse import urlsplit
 
-from co_cli.embedding.remote import NEXT_KEY, keys_of
-from co_cli.errors import KnowledgeError
-from co_cli.logbook import in_log, logger
+from co_cli.embedding.remote_embedders import NEXT_KEY, keys_of
+from co_cli.ground.errors import KnowledgeError
+from co_cli.notes.logbook import in_log, logger
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pydantic_ai import Agent
 from pydantic_ai.models import Model
 
-from co_cli.event_loop import run_async
+from co_cli.ground.event_loop import run_async
 from co_cli.tools.fencing import GUIDE, clean, fence_note
 
 LONGEST_TEXT = 1_500

@@ -21,8 +21,8 @@ from pydantic_ai.toolsets import ToolsetTool
 from pydantic_core import SchemaValidator, core_schema
 
 from co_cli.agent.deps import CoDeps, PathLike, open_once
-from co_cli.errors import InvalidInputError, KnowledgeError, SettingsError, VaultError
-from co_cli.knowledge_base import KnowledgeBase
+from co_cli.entrance.knowledge_base import KnowledgeBase
+from co_cli.ground.errors import InvalidInputError, KnowledgeError, SettingsError, VaultError
 from co_cli.tools import Tool as AgentTool
 from co_cli.tools import Toolbox
 from co_cli.tools.fencing import clean

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from co_cli.cli.opening import at_least_1, open_anywhere_synced, print_result
 from co_cli.cli.terminal import printable
-from co_cli.values import fields_of
+from co_cli.ground.values import fields_of
 
 if TYPE_CHECKING:
     from co_cli.searching.context import WorkingSet

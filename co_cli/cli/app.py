@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 
 from co_cli.cli.parsing import COMMANDS, GROUPS, SERVED, make_parser, print_help, split_command, unknown_command
 from co_cli.cli.terminal import logbook, print_message
-from co_cli.errors import KnowledgeError, SecretError
+from co_cli.ground.errors import KnowledgeError, SecretError
+from co_cli.ground.settings import this_process
 from co_cli.index.sqlite.database_files import no_room
 from co_cli.notes.files import discard_unfinished
-from co_cli.settings import this_process
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,11 +11,11 @@ from dataclasses import asdict
 from co_cli.agent.models import NO_MODEL
 from co_cli.cli.opening import print_json
 from co_cli.cli.terminal import print_message
-from co_cli.errors import InvalidInputError
-from co_cli.knowledge_base import KnowledgeBase
-from co_cli.settings import load_settings
+from co_cli.entrance.knowledge_base import KnowledgeBase
+from co_cli.ground.errors import InvalidInputError
+from co_cli.ground.settings import load_settings
 from co_cli.tools.fencing import clean
-from co_cli.vault import Opening
+from co_cli.vault.vault import Opening
 
 MAX_STDIN = 1_000_000  # bytes: more than any model reads at once
 
@@ -51,9 +51,9 @@ def run_chat(options: argparse.Namespace) -> int:
         print_message(settings.model or f"{NO_MODEL}; /recall searches your notes without one")
         print("/help lists commands, Ctrl-C stops an answer, Ctrl-D ends the chat.")
     os.environ.setdefault("PYDANTIC_AI_NO_BANNER", "1")
-    from co_cli.chat.commands import confirm, talk  # with prompt-toolkit, rich and pydantic-ai: a second
-    from co_cli.chat.screen import Output
-    from co_cli.chat.session import ChatSession
+    from co_cli.cli.chat_commands import confirm, talk  # with prompt-toolkit, rich and pydantic-ai: a second
+    from co_cli.cli.chat_screen import Output
+    from co_cli.cli.chat_session import ChatSession
 
     async def allow(question: str) -> bool:
         return options.yes or (terminal and piped is None and await confirm(question))

@@ -9,18 +9,18 @@ from collections.abc import Iterator
 
 from co_cli.cli.opening import open_knowledge_base, print_result, settings_of
 from co_cli.cli.terminal import ProgressBar, printable, read_key, reads_terminal
-from co_cli.errors import InvalidInputError, SettingsError
+from co_cli.ground.errors import InvalidInputError, SettingsError
+from co_cli.ground.paths import shell_line, user_settings_file
+from co_cli.ground.settings import Settings
 from co_cli.hooks.clients import CLIENTS, Client
 from co_cli.hooks.environment import keep_environment
 from co_cli.hooks.installing import install, plan, try_hook, undo
 from co_cli.hooks.plugins import Started
-from co_cli.mcp.clients import environment, program
-from co_cli.paths import shell_line, user_settings_file
-from co_cli.settings import Settings
+from co_cli.mcp.client_configs import environment, program
 from co_cli.upkeep.doctor import Finding
 from co_cli.upkeep.settings_file import write_setting
-from co_cli.vault import embedders_of
-from co_cli.vaults import vaults_for_prompts, why_trusted, why_untrusted
+from co_cli.vault.tiers import vaults_for_prompts, why_trusted, why_untrusted
+from co_cli.vault.vault import embedders_of
 
 OTHERS = (
     "Install one of these, then `co setup CLIENT` gives it your memory. For any other MCP client, "

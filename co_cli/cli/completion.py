@@ -10,12 +10,12 @@ from itertools import pairwise
 
 from co_cli.cli.parsing import COMMANDS, GROUPS, make_parser, split_command
 from co_cli.embedding.embedders import LOCAL_SPACES
-from co_cli.embedding.remote import DEFAULT_MODELS, OTHER_NAMES
-from co_cli.errors import KnowledgeError
+from co_cli.embedding.remote_embedders import DEFAULT_MODELS, OTHER_NAMES
+from co_cli.entrance.local import LocalKnowledgeBase, open_local
+from co_cli.ground.errors import KnowledgeError
+from co_cli.ground.settings import BY_NAME, SETTINGS
+from co_cli.ground.values import OWN_SOURCES
 from co_cli.index.links import aliases_of
-from co_cli.local import LocalKnowledgeBase, open_local
-from co_cli.settings import BY_NAME, SETTINGS
-from co_cli.values import OWN_SOURCES
 
 SCRIPTS = {
     "bash": """\

@@ -22,13 +22,13 @@ from co_cli.cli.opening import (
     settings_of,
 )
 from co_cli.cli.terminal import ProgressBar, Screen, columns, count_of, printable, size_of
-from co_cli.errors import InvalidInputError
+from co_cli.ground.errors import InvalidInputError
+from co_cli.ground.saves import ON_CONFLICT, masked_text
+from co_cli.ground.values import OWN_SOURCES
 from co_cli.importers.export import export_notes, skipped_files
 from co_cli.importers.items import ImportReceipt
 from co_cli.importers.note_importer import ImportRequest, import_export
 from co_cli.importers.reading import READERS
-from co_cli.saves import ON_CONFLICT, masked_text
-from co_cli.values import OWN_SOURCES
 
 OUTCOMES = ("created", "updated", "unchanged", "skipped", "forgotten", "failed")
 PLANNED = {"created": "new", "updated": "changed"}

@@ -14,11 +14,11 @@ from collections.abc import Generator
 
 from co_cli.cli.opening import sync_first
 from co_cli.cli.terminal import reads_terminal
-from co_cli.errors import InvalidInputError, KnowledgeError
-from co_cli.local import LocalKnowledgeBase
+from co_cli.entrance.local import LocalKnowledgeBase
+from co_cli.ground.errors import InvalidInputError, KnowledgeError
+from co_cli.ground.saves import Saved
 from co_cli.notes.files import read_bytes
 from co_cli.notes.secrets import count_masked
-from co_cli.saves import Saved
 from co_cli.saving.writer import TextKeptError, require_version
 
 DEFAULT_EDITORS = ("nano", "vi", "notepad")

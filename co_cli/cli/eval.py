@@ -14,9 +14,9 @@ from co_cli.cli.terminal import ProgressBar, printable
 from co_cli.evaluation.baselines import BASELINES, WITH_VECTORS
 from co_cli.evaluation.running import Evaluation, Marks, mean_marks, method, temporary
 from co_cli.evaluation.sets import ABSENT, QUESTIONS, read_set, read_vault
-from co_cli.paths import sample_vault
-from co_cli.settings import load_settings
-from co_cli.vault import Vault, open_vault
+from co_cli.ground.paths import sample_vault
+from co_cli.ground.settings import load_settings
+from co_cli.vault.vault import Vault, open_vault
 
 
 def add_eval(parser: argparse.ArgumentParser) -> None:

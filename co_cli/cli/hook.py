@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 import sys
 
-from co_cli.hooks.deadline import end_after, run_apart
-from co_cli.hooks.events import CLIENTS, LARGEST
+from co_cli.hooks.hook_events import CLIENTS, LARGEST
+from co_cli.hooks.time_limit import end_after, run_apart
 
 SECONDS, CAPTURE_SECONDS = 2.0, 300
 """For an answer, and for the process that keeps a session in the background."""
@@ -36,7 +36,7 @@ def run_hook(options: argparse.Namespace) -> int:
         return 0
 
     if options.capture:
-        from co_cli.hooks.capturing import capture
+        from co_cli.hooks.turn_capture import capture
 
         end_after(CAPTURE_SECONDS)
         capture(options.client, sys.stdin.buffer.read(LARGEST), options.vault, options.data_dir)

@@ -16,16 +16,16 @@ from co_cli.agent.models import load_model
 from co_cli.cli.coding_agents import check_clients
 from co_cli.cli.opening import json_text, kept_text, open_knowledge_base, print_result, problem_lines, settings_of
 from co_cli.cli.terminal import ProgressBar, count_of, print_message, printable, size_of
-from co_cli.local import LocalKnowledgeBase
-from co_cli.ranking import learned_weights
-from co_cli.reports import BINARY, SyncReport
+from co_cli.entrance.local import LocalKnowledgeBase
+from co_cli.ground.reports import BINARY, SyncReport
+from co_cli.ground.summaries import Status
+from co_cli.ground.values import fields_of, moment_text
 from co_cli.searching.freshness import Batch, Notice, Watcher
-from co_cli.summaries import Status
 from co_cli.upkeep.about import bug_report
 from co_cli.upkeep.doctor import unread_text
 from co_cli.upkeep.moving import move_history
 from co_cli.upkeep.verification import OriginCheck, verify
-from co_cli.values import fields_of, moment_text
+from co_cli.vault.ranking import learned_weights
 
 MOST_SHOWN = 20
 """Refs on a line of `co index watch`, files with one kind of problem, and differences; JSON has all of them."""

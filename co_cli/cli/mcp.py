@@ -8,8 +8,9 @@ import sys
 
 from co_cli.cli.opening import open_knowledge_base, print_json
 from co_cli.cli.terminal import print_message
-from co_cli.errors import InvalidInputError
-from co_cli.mcp.clients import (
+from co_cli.ground.errors import InvalidInputError
+from co_cli.ground.settings import Settings
+from co_cli.mcp.client_configs import (
     CLIENTS,
     PATH,
     add_command,
@@ -19,7 +20,6 @@ from co_cli.mcp.clients import (
     config_text,
     environment,
 )
-from co_cli.settings import Settings
 from co_cli.tools import Toolbox
 
 PORT = 8765

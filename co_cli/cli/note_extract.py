@@ -9,7 +9,7 @@ from co_cli.agent.facet_model import read_conversations
 from co_cli.cli.opening import at_least_1, find_note, open_knowledge_base, print_result
 from co_cli.cli.terminal import count_of
 from co_cli.conversations.extraction import BUDGET, Extraction
-from co_cli.conversations.proposals import saved_as, source_of_facet, take_back
+from co_cli.saving.proposals import saved_as, source_of_facet, take_back
 
 
 def add_extract(parser: argparse.ArgumentParser) -> None:

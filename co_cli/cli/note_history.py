@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 from co_cli.cli.opening import add_limit, open_synced, print_result, result_ref
 from co_cli.cli.terminal import age, size_of
-from co_cli.saving.history import NoteChange
 from co_cli.searching.note_details import NoteHistory, note_history
+from co_cli.vault.history import NoteChange
 
 SHORT_HASH = 10
 

@@ -9,8 +9,8 @@ from typing import cast
 from co_cli.cli.editor import edit_note
 from co_cli.cli.opening import open_synced, print_json
 from co_cli.cli.terminal import Screen, count_of, printable, read_key, reads_terminal
-from co_cli.errors import InvalidInputError, KnowledgeError
-from co_cli.local import LocalKnowledgeBase
+from co_cli.entrance.local import LocalKnowledgeBase
+from co_cli.ground.errors import InvalidInputError, KnowledgeError
 from co_cli.tools.budget import estimate_tokens
 from co_cli.upkeep.decisions import Action, decide, require_unchanged
 from co_cli.upkeep.review import Review, review

@@ -31,8 +31,12 @@ from co_cli.cli.opening import (
     show_unused_tags,
 )
 from co_cli.cli.terminal import Screen, age, count_of, is_title, note_url, paged, printable, read_key, reads_terminal
-from co_cli.errors import InvalidInputError, KnowledgeError
-from co_cli.knowledge_base import KnowledgeBase
+from co_cli.entrance.knowledge_base import KnowledgeBase
+from co_cli.ground.errors import InvalidInputError, KnowledgeError
+from co_cli.ground.paths import shell_line
+from co_cli.ground.saves import ON_RELATED, Change, OnRelated
+from co_cli.ground.summaries import NoteSummary
+from co_cli.ground.values import OWN_SOURCES, SOURCES, fields_of, kind_named
 from co_cli.notes.editing import require_field_name
 from co_cli.notes.excerpts import excerpt
 from co_cli.notes.files import read_bytes
@@ -41,11 +45,7 @@ from co_cli.notes.new_note import PROVENANCE, clean_tags
 from co_cli.notes.note import Note, own_tags
 from co_cli.notes.properties import properties_of
 from co_cli.notes.refs import ENDINGS
-from co_cli.paths import shell_line
-from co_cli.saves import ON_RELATED, Change, OnRelated
-from co_cli.summaries import NoteSummary
-from co_cli.values import OWN_SOURCES, SOURCES, fields_of, kind_named
-from co_cli.vaults import TIERS
+from co_cli.vault.tiers import TIERS
 
 DOCUMENTS = (*ENDINGS, ".txt", ".pdf", ".html", ".htm", ".docx", ".xlsx", ".pptx", ".odt", ".epub")
 """What `co open` opens. An added folder may hold scripts, which some systems run when they are opened."""

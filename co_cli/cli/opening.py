@@ -13,17 +13,17 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from co_cli.cli.terminal import ProgressBar, Screen, count_of, logbook, print_message, printable, reads_terminal
-from co_cli.errors import IndexUnavailableError, InvalidInputError, KnowledgeError, UnknownRefError
+from co_cli.entrance.knowledge_base import KnowledgeBase
+from co_cli.entrance.local import LocalKnowledgeBase, open_local
+from co_cli.ground.errors import IndexUnavailableError, InvalidInputError, KnowledgeError, UnknownRefError
+from co_cli.ground.reports import SyncReport
+from co_cli.ground.settings import Settings, load_settings, this_process
+from co_cli.ground.values import INVISIBLE, plain
 from co_cli.index.filter_table import Form, Group, options_in
-from co_cli.knowledge_base import KnowledgeBase
-from co_cli.local import LocalKnowledgeBase, open_local
 from co_cli.notes.files import open_private, read_json
-from co_cli.reports import SyncReport
 from co_cli.searching.requests import close_tags, unused_tags
-from co_cli.settings import Settings, load_settings, this_process
 from co_cli.sources.origin import MARKDOWN
-from co_cli.values import INVISIBLE, plain
-from co_cli.vault import Opening, waits_for_vectors
+from co_cli.vault.vault import Opening, waits_for_vectors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

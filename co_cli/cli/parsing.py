@@ -14,7 +14,7 @@ from inspect import cleandoc
 from typing import Any, NamedTuple, NoReturn, TextIO
 
 from co_cli.cli.terminal import printable, terminal_width
-from co_cli.paths import shell_line
+from co_cli.ground.paths import shell_line
 from co_cli.version import __version__
 
 

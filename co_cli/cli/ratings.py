@@ -17,12 +17,12 @@ from co_cli.cli.opening import (
     sync_first,
 )
 from co_cli.cli.terminal import count_of
-from co_cli.errors import InvalidInputError
-from co_cli.local import LocalKnowledgeBase
-from co_cli.ranking import weights_of
+from co_cli.entrance.local import LocalKnowledgeBase
+from co_cli.ground.errors import InvalidInputError
+from co_cli.ground.values import moment_text
 from co_cli.upkeep import feedback
 from co_cli.upkeep.usage import Usage, usage_of
-from co_cli.values import moment_text
+from co_cli.vault.ranking import weights_of
 
 WIDEST = 74
 

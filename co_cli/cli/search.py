@@ -27,21 +27,21 @@ from co_cli.cli.opening import (
 )
 from co_cli.cli.search_lines import show_lines
 from co_cli.cli.terminal import Screen, age, count_of, is_title, printable, spinner
-from co_cli.errors import InvalidInputError, UnknownRefError
-from co_cli.hits import Hit, SearchResult, older_remark, without_weak, worth_showing
+from co_cli.entrance.knowledge_base import KnowledgeBase
+from co_cli.entrance.local import LocalKnowledgeBase
+from co_cli.ground.errors import InvalidInputError, UnknownRefError
+from co_cli.ground.hits import Hit, SearchResult, older_remark, without_weak, worth_showing
+from co_cli.ground.paths import shell_line
+from co_cli.ground.values import OWN_SOURCES
+from co_cli.ground.weights import read_weights
 from co_cli.index.tokens import tokens
-from co_cli.knowledge_base import KnowledgeBase
-from co_cli.local import LocalKnowledgeBase
 from co_cli.notes.language import guess_language
 from co_cli.notes.refs import without_lines
-from co_cli.paths import shell_line
-from co_cli.ranking import learned_in_use
 from co_cli.retrieval.profiles import PROFILES
 from co_cli.retrieval.query import Query, parse
 from co_cli.retrieval.results import make_snippet
 from co_cli.sources.origin import VAULT
-from co_cli.values import OWN_SOURCES
-from co_cli.weights import read_weights
+from co_cli.vault.ranking import learned_in_use
 
 if TYPE_CHECKING:
     from typing import Any

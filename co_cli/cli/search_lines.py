@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from co_cli.cli.opening import filters_of, open_anywhere_synced, print_json
 from co_cli.cli.terminal import Screen, count_of, paged, printable
-from co_cli.errors import InvalidInputError
+from co_cli.ground.errors import InvalidInputError
 from co_cli.searching.requests import LARGEST_LIMIT
 
 if TYPE_CHECKING:

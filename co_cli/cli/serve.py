@@ -11,14 +11,14 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from co_cli.access import PER_SECOND, ROLES, Token
 from co_cli.cli.opening import at_least_1, open_knowledge_base, print_result, settings_of, sync_first
 from co_cli.cli.terminal import age, printable
-from co_cli.errors import InvalidInputError
-from co_cli.paths import install_line
+from co_cli.ground.access import PER_SECOND, ROLES, Token
+from co_cli.ground.errors import InvalidInputError
+from co_cli.ground.paths import install_line
+from co_cli.ground.settings import Settings
+from co_cli.ground.values import fields_of, moment_text
 from co_cli.server.access_tokens import AccessTokens
-from co_cli.settings import Settings
-from co_cli.values import fields_of, moment_text
 
 if TYPE_CHECKING:
     from co_cli.mcp.transports import Address
@@ -53,7 +53,7 @@ def run_serve(options: argparse.Namespace) -> int:
     """
     # requests share the cores already: embedding a sentence with a thread for each core takes 50 ms on busy ones, not 7
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    from co_cli.http_server import listen, serve  # imports uvicorn
+    from co_cli.http.http_server import listen, serve  # imports uvicorn
     from co_cli.mcp.transports import address_of
     from co_cli.server.server_log import log, log_to_stderr
     from co_cli.server.vaults_site import VaultsSite, read_vaults
@@ -104,7 +104,7 @@ def _open_id(settings: Settings, vault: str) -> OpenId | None:
     if not settings.oidc_issuer:
         return None
     try:
-        from co_cli.http_server import token_in
+        from co_cli.http.http_server import token_in
         from co_cli.server.open_id import SECRET, OpenId
     except ImportError:
         raise InvalidInputError(f"oidc_issuer needs more packages: `{install_line('openid')}`") from None

@@ -13,10 +13,9 @@ from co_cli.cli.opening import add_limit, open_knowledge_base, print_result, set
 from co_cli.cli.search import query_of, show_result
 from co_cli.cli.terminal import ProgressBar, Screen, count_of, print_message, read_key, reads_terminal
 from co_cli.embedding.embedders import Embedders
-from co_cli.errors import SettingsError
-from co_cli.knowledge_base import KnowledgeBase
-from co_cli.notes.files import is_empty_folder
-from co_cli.paths import (
+from co_cli.entrance.knowledge_base import KnowledgeBase
+from co_cli.ground.errors import SettingsError
+from co_cli.ground.paths import (
     open_regular,
     project_of,
     project_settings_file,
@@ -24,13 +23,13 @@ from co_cli.paths import (
     sample_vault,
     shell_line,
 )
-from co_cli.settings import BY_NAME, SETTINGS, Settings, load_settings, read_toml, refuse_unsafe, unknown_setting
+from co_cli.ground.settings import BY_NAME, SETTINGS, Settings, load_settings, read_toml, refuse_unsafe, unknown_setting
+from co_cli.notes.files import is_empty_folder
 from co_cli.sources.folder import HEAVY
 from co_cli.sources.origin import MARKDOWN
 from co_cli.upkeep.language_advice import advise
 from co_cli.upkeep.settings_file import own_settings_file, read_value, write_setting
-from co_cli.vault import Opening
-from co_cli.vaults import (
+from co_cli.vault.tiers import (
     SAMPLE_QUESTIONS,
     make_vault,
     trust,
@@ -39,6 +38,7 @@ from co_cli.vaults import (
     vaults_for_prompts,
     why_trusted,
 )
+from co_cli.vault.vault import Opening
 
 MOST_LOOKED_AT, BEGINNING = 100, 2_000
 """Files, and bytes of each, from which `co init` guesses what languages notes are in."""

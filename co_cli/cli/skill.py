@@ -8,9 +8,9 @@ from typing import Any
 
 from co_cli.cli.opening import add_limit, open_knowledge_base, print_result
 from co_cli.cli.terminal import count_of
-from co_cli.errors import InvalidInputError
-from co_cli.linked.skills import Skill
-from co_cli.local import LocalKnowledgeBase
+from co_cli.entrance.local import LocalKnowledgeBase
+from co_cli.ground.errors import InvalidInputError
+from co_cli.vault.skills import Skill
 
 
 def add_skill(parser: argparse.ArgumentParser) -> None:

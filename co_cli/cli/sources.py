@@ -26,23 +26,23 @@ from co_cli.cli.opening import (
     sync_first,
 )
 from co_cli.cli.terminal import ProgressBar, count_of, print_message
-from co_cli.errors import InvalidInputError, SettingsError
+from co_cli.ground.errors import InvalidInputError, SettingsError
+from co_cli.ground.paths import shell_line
+from co_cli.ground.reports import BINARY, SyncReport
+from co_cli.ground.saves import ON_CONFLICT, masked_text
+from co_cli.ground.settings import Settings
+from co_cli.ground.values import fields_of
 from co_cli.importers.articles import import_articles
-from co_cli.linked.origins import Part, Tree, is_glob
-from co_cli.paths import shell_line
-from co_cli.reports import BINARY, SyncReport
-from co_cli.saves import ON_CONFLICT, masked_text
-from co_cli.settings import Settings
 from co_cli.sources.folder import TEMPLATES
 from co_cli.sources.origin import SOURCE_READERS, Origin
 from co_cli.sources.web import looks_like_url
 from co_cli.upkeep.language_advice import advise, indexed_texts
-from co_cli.values import fields_of
-from co_cli.vaults import is_own_vault, own_vault, tier_of
+from co_cli.vault.origins import Part, Tree, is_glob
+from co_cli.vault.tiers import is_own_vault, own_vault, tier_of
 
 if TYPE_CHECKING:
-    from co_cli.linked.origins import SourceReceipt
-    from co_cli.linked.web_pages import Loader, PageReceipt  # imports lxml
+    from co_cli.saving.web_pages import Loader, PageReceipt  # imports lxml
+    from co_cli.vault.origins import SourceReceipt
 
 Row = dict[str, Any]
 """One result, as JSON prints it."""

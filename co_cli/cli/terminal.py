@@ -14,8 +14,8 @@ from contextlib import contextmanager, redirect_stdout
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from co_cli.ground.values import INVISIBLE
 from co_cli.notes.dates import is_bare_date, local_day
-from co_cli.values import INVISIBLE
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
@@ -379,6 +379,6 @@ def read_key(prompt: str, allowed: str) -> str:
 
 
 def logbook():
-    from co_cli import logbook  # imports logging, 13 ms, which a search does without
+    from co_cli.notes import logbook  # imports logging, 13 ms, which a search does without
 
     return logbook

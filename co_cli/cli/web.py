@@ -9,7 +9,7 @@ import webbrowser
 
 from co_cli.cli.opening import open_knowledge_base, sync_first
 from co_cli.cli.terminal import print_message
-from co_cli.errors import InvalidInputError
+from co_cli.ground.errors import InvalidInputError
 
 HOST = "127.0.0.1"
 PORT = 8766
@@ -32,8 +32,8 @@ def run_web(options: argparse.Namespace) -> int:
       co web --vault ~/handbook
       co web --no-open --port 9000
     """
-    from co_cli import http_server  # imports uvicorn
-    from co_cli.server.app import Access, Site, kept_token
+    from co_cli.http import http_server  # imports uvicorn
+    from co_cli.server.web_app import Access, Site, kept_token
 
     def show(code: str) -> None:
         print_message(f"co web: for another browser: {address}/#code={code}", sys.stderr)

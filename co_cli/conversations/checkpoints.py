@@ -14,13 +14,14 @@ from contextlib import suppress
 from typing import Any, NamedTuple, cast
 
 from co_cli.activity import extracted, judgements
-from co_cli.errors import (
+from co_cli.ground.errors import (
     ActivityUnavailableError,
     IndexUnavailableError,
     InvalidInputError,
     KnowledgeError,
     NoteConflictError,
 )
+from co_cli.ground.values import moment_text
 from co_cli.notes.editing import render_note
 from co_cli.notes.encoding import NotTextError
 from co_cli.notes.files import create_exclusively, make_folders
@@ -28,12 +29,11 @@ from co_cli.notes.note import Note
 from co_cli.notes.refs import slugify, without_ending
 from co_cli.notes.secrets import redact
 from co_cli.notes.store import NoteStore
-from co_cli.saving.lookup import locate_checkpoint
 from co_cli.searching.requests import Options, build_request, find
 from co_cli.sources.origin import CHECKPOINT, CHECKPOINTS, Origin, reader_of
-from co_cli.values import moment_text
-from co_cli.vault import Vault
-from co_cli.vaults import vaults_for_prompts, why_untrusted
+from co_cli.vault.lookup import locate_checkpoint
+from co_cli.vault.tiers import vaults_for_prompts, why_untrusted
+from co_cli.vault.vault import Vault
 
 LISTS = ("keywords", "topics", "entities", "tools", "files")
 LARGEST = 50_000_000

@@ -15,19 +15,19 @@ from typing import Any, NamedTuple, Protocol
 from co_cli.activity import extracted
 from co_cli.activity.extracted import FacetRow, ReadSoFar
 from co_cli.conversations.facets import Facet, FacetBatch, Relation, checked, facet_id, folded, make_batch
-from co_cli.conversations.proposals import entities_named, save_waiting
-from co_cli.errors import KnowledgeError
-from co_cli.logbook import logger
+from co_cli.ground.errors import KnowledgeError
+from co_cli.ground.values import DAY
 from co_cli.notes.files import locked
+from co_cli.notes.logbook import logger
 from co_cli.notes.note import Note, read_note
 from co_cli.notes.secrets import redact
 from co_cli.notes.similarity import fingerprint
 from co_cli.notes.store import content_hash
 from co_cli.notes.transcripts import SpokenTurn, read_turns
-from co_cli.saving.lookup import open_note
+from co_cli.saving.proposals import entities_named, save_waiting
 from co_cli.saving.writer import VaultWriter
-from co_cli.values import DAY
-from co_cli.vault import Vault, sync_vault
+from co_cli.vault.lookup import open_note
+from co_cli.vault.vault import Vault, sync_vault
 
 LOCK = "extract.lock"
 MOST_TURNS, MOST_LETTERS, BEFORE = 12, 8_000, 4

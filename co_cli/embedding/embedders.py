@@ -14,10 +14,10 @@ from co_cli.embedding.encoder_file import is_converted, is_installed
 from co_cli.embedding.minilm import MiniLMEmbedder
 from co_cli.embedding.multilingual import MultilingualEmbedder
 from co_cli.embedding.reader import MODELS, CrossEncoder
-from co_cli.embedding.remote import Outage, RemoteEmbedder, remote_space
+from co_cli.embedding.remote_embedders import Outage, RemoteEmbedder, remote_space
 from co_cli.embedding.space import LANGUAGES, MINILM, Embedder, VectorSpace
-from co_cli.errors import EmbeddingError, SettingsError
-from co_cli.paths import user_data_dir
+from co_cli.ground.errors import EmbeddingError, SettingsError
+from co_cli.ground.paths import user_data_dir
 
 LOCAL_SPACES = {space.provider: space for space in (static.SPACE, LANGUAGES, MINILM)}
 """Providers with one model, which need no server."""

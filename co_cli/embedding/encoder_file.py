@@ -19,9 +19,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from co_cli.errors import EmbeddingError, ModelMissingError
+from co_cli.ground.errors import EmbeddingError, ModelMissingError
+from co_cli.ground.paths import install_line
 from co_cli.notes.files import locked
-from co_cli.paths import install_line
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

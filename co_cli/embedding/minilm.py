@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 from co_cli.embedding.space import MINILM, VOCABULARY, EmbedKind, Vector, VectorSpace
 from co_cli.embedding.static import split_word
-from co_cli.errors import EmbeddingError, ModelMissingError
-from co_cli.paths import install_line
+from co_cli.ground.errors import EmbeddingError, ModelMissingError
+from co_cli.ground.paths import install_line
 
 if TYPE_CHECKING:
     import numpy as np

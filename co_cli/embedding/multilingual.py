@@ -18,7 +18,7 @@ from co_cli.embedding.sentence_encoder import SentenceEncoder
 from co_cli.embedding.space import LANGUAGES, EmbedKind, Vector, VectorSpace
 from co_cli.embedding.static import SPACE as STATIC
 from co_cli.embedding.static import shared_embedder
-from co_cli.errors import EmbeddingError
+from co_cli.ground.errors import EmbeddingError
 from co_cli.notes.language import guess_language
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from co_cli.embedding.minilm import WordPieces
 from co_cli.embedding.space import VOCABULARY
-from co_cli.errors import ModelMissingError
+from co_cli.ground.errors import ModelMissingError
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Literal, NamedTuple, Protocol
 
-from co_cli.errors import EmbeddingError
+from co_cli.ground.errors import EmbeddingError
 
 EmbedKind = Literal["query", "document"]
 Vector = bytes

@@ -28,7 +28,7 @@ from itertools import chain, pairwise
 from typing import TYPE_CHECKING
 
 from co_cli.embedding.space import EmbedKind, Vector, VectorSpace
-from co_cli.errors import EmbeddingError
+from co_cli.ground.errors import EmbeddingError
 
 if TYPE_CHECKING:
     import numpy as np

@@ -16,7 +16,7 @@ from co_cli.index.stored import Scope, StoredSpace
 from co_cli.index.word_query import WordQuery
 from co_cli.retrieval.query import Query, parse
 from co_cli.sources.origin import reader_of
-from co_cli.vault import Vault
+from co_cli.vault.vault import Vault
 
 DEPTH, RRF_K = 100, 60
 SPEC_MEANING, STATIC_MEANING, OTHER_MEANING = 0.7, 0.4, 0.6

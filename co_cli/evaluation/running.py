@@ -12,16 +12,16 @@ from dataclasses import replace
 from statistics import median
 from typing import Any, NamedTuple
 
-from co_cli.errors import IndexUnavailableError, InvalidInputError
 from co_cli.evaluation.baselines import BASELINES, Desk
 from co_cli.evaluation.sets import ABSENT, Question, QuestionSet, note_text
-from co_cli.hits import SearchResult
+from co_cli.ground.errors import IndexUnavailableError, InvalidInputError
+from co_cli.ground.hits import SearchResult
+from co_cli.ground.reports import Progress
+from co_cli.ground.settings import Settings
 from co_cli.notes.refs import FOLDERS, without_lines
-from co_cli.reports import Progress
 from co_cli.searching.answers import search
 from co_cli.searching.requests import BACKENDS, Options
-from co_cli.settings import Settings
-from co_cli.vault import Vault, open_vault, sync_vault
+from co_cli.vault.vault import Vault, open_vault, sync_vault
 
 SHORT = 2_000  # characters up to which a document becomes a memory; longer ones become articles
 Method = Callable[[Desk, str], list[str]]  # returns refs, best first

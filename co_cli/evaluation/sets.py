@@ -16,7 +16,7 @@ from collections.abc import Generator, Iterator, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from co_cli.errors import InvalidInputError
+from co_cli.ground.errors import InvalidInputError
 from co_cli.notes.editing import render_note
 from co_cli.notes.refs import without_lines
 from co_cli.notes.subjects import title_from

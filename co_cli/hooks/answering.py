@@ -10,19 +10,19 @@ import os
 import threading
 from dataclasses import replace
 
-from co_cli.errors import KnowledgeError
+from co_cli.entrance.local import LocalKnowledgeBase
+from co_cli.ground.errors import KnowledgeError
+from co_cli.ground.settings import load_settings
 from co_cli.hooks.environment import MARKER, restore_environment
-from co_cli.hooks.events import HookEvent, read_event, reply
-from co_cli.hooks.sessions import SessionNotes
-from co_cli.local import LocalKnowledgeBase
+from co_cli.hooks.hook_events import HookEvent, read_event, reply
+from co_cli.hooks.session_state import SessionNotes
 from co_cli.notes.refs import without_lines
 from co_cli.searching.context import asks_something
-from co_cli.settings import load_settings
 from co_cli.tools.budget import estimate_tokens
 from co_cli.tools.fencing import one_line, quoted
 from co_cli.tools.prompt_notes import QUOTED, render_notes
-from co_cli.vault import Opening, embedders_of
-from co_cli.vaults import vaults_for_prompts
+from co_cli.vault.tiers import vaults_for_prompts
+from co_cli.vault.vault import Opening, embedders_of
 
 START_TOKENS, PROMPT_TOKENS, MOST_NOTES = 500, 600, 3
 SYNC_SECONDS = 0.7
@@ -42,7 +42,7 @@ def answer(client: str, data: bytes, vault: str | None = None, data_dir: str | N
         settings = load_settings({"vault": vault, "data_dir": data_dir})
         if event.kind == "pause":
             if (event.transcript or event.conversation) and settings.capture != "off":
-                from co_cli.hooks.capturing import start_capture  # no prompt needs it
+                from co_cli.hooks.turn_capture import start_capture  # no prompt needs it
 
                 start_capture(event, data, settings, vault)
             return ""
@@ -51,11 +51,11 @@ def answer(client: str, data: bytes, vault: str | None = None, data_dir: str | N
         with LocalKnowledgeBase(settings, Opening(client, short_lived=True)) as kb:
             return reply(event, text_for(kb, event))
     except KnowledgeError as error:
-        from co_cli.logbook import logger  # imports logging
+        from co_cli.notes.logbook import logger  # imports logging
 
         logger("hook").warning("%s got nothing for %s: %s", client, event.name, error)
     except Exception as error:  # a client must not notice it
-        from co_cli.logbook import crashed
+        from co_cli.notes.logbook import crashed
 
         crashed(error)
     return ""
@@ -107,7 +107,7 @@ def _sync(kb: LocalKnowledgeBase) -> None:
         except KnowledgeError:
             pass  # the search that follows gets the same error
         except Exception as error:
-            from co_cli.logbook import crashed
+            from co_cli.notes.logbook import crashed
 
             crashed(error)
 

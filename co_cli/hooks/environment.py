@@ -10,8 +10,8 @@ from __future__ import annotations
 import json
 import os
 
+from co_cli.ground.settings import SETTINGS, Settings
 from co_cli.notes.files import make_folders, read_json, replace
-from co_cli.settings import SETTINGS, Settings
 
 FOLDER = "coding-agents"
 OURS = ("CO_", "XDG_")

@@ -17,7 +17,7 @@ import subprocess
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from co_cli.errors import InvalidInputError, KnowledgeError
+from co_cli.ground.errors import InvalidInputError, KnowledgeError
 from co_cli.hooks.answering import MARKER
 from co_cli.hooks.clients import Client, read_settings
 from co_cli.hooks.environment import FOLDER

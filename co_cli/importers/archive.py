@@ -17,11 +17,11 @@ import zlib
 from collections.abc import Generator, Iterator
 from typing import IO, NamedTuple
 
-from co_cli.errors import DiskFullError, InvalidInputError, KnowledgeError
+from co_cli.ground.errors import DiskFullError, InvalidInputError, KnowledgeError
+from co_cli.ground.paths import open_regular
+from co_cli.ground.values import to_utf8
 from co_cli.importers.items import ImportReceipt, as_list, as_object, failed
 from co_cli.notes.refs import FOLDERS
-from co_cli.paths import open_regular
-from co_cli.values import to_utf8
 
 MAX_VALUE = 50_000_000  # characters of one JSON value
 CHUNK = 1 << 20

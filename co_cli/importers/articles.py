@@ -10,6 +10,8 @@ import contextlib
 import os
 from collections.abc import Sequence
 
+from co_cli.ground.reports import Progress
+from co_cli.ground.saves import Saved
 from co_cli.importers.archive import TEXTS, Export, Member
 from co_cli.importers.note_importer import claims_renamed
 from co_cli.notes.editing import render_note, set_fields
@@ -17,10 +19,8 @@ from co_cli.notes.note import read_note
 from co_cli.notes.refs import ref_of, slugify
 from co_cli.notes.secrets import count_masked
 from co_cli.notes.similarity import fingerprint
-from co_cli.reports import Progress
-from co_cli.saves import Saved
 from co_cli.sources.documents import LIBRARIES, READERS, ending_of, read_document
-from co_cli.vault import Vault
+from co_cli.vault.vault import Vault
 
 PAGES = (".html", ".htm")
 Imported = tuple[str, Saved | None, str]  # the path of a file, and its receipt or why it was left out

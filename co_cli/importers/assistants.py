@@ -14,6 +14,7 @@ import re
 import textwrap
 from collections.abc import Iterable, Iterator
 
+from co_cli.ground.values import to_utf8
 from co_cli.importers import items
 from co_cli.importers.archive import TEXTS, Export, Member
 from co_cli.importers.items import Entry, Item, as_list, as_object, as_text, first_text, id_of
@@ -22,7 +23,6 @@ from co_cli.notes.dates import read_moment
 from co_cli.notes.note import read_note
 from co_cli.notes.refs import slugify
 from co_cli.notes.transcripts import USER, SpokenTurn
-from co_cli.values import to_utf8
 
 MEMORIES = r"(?:[^/]*[-_ ])?memor(?:y|ies)(?:[-_ ][^/]*)?"  # saved_memories, not memorandum
 CHATGPT_FILE = re.compile(rf"/(?:conversations[-_]?\d*|{MEMORIES})\.jsonl?$", re.I)

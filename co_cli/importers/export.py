@@ -16,17 +16,17 @@ import zipfile
 from collections.abc import Iterator, Sequence
 from typing import IO, NamedTuple
 
-from co_cli.errors import InvalidInputError, KnowledgeError, NoteFileError
+from co_cli.ground.errors import InvalidInputError, KnowledgeError, NoteFileError
+from co_cli.ground.paths import is_inside
+from co_cli.ground.reports import Progress
+from co_cli.ground.summaries import NoteSummary
+from co_cli.ground.values import moment_text
 from co_cli.importers.archive import OWN_ZIP, reason
 from co_cli.notes.encoding import NotTextError, decode
 from co_cli.notes.files import TEMPORARY
 from co_cli.notes.note import read_note
 from co_cli.notes.refs import ENDINGS
-from co_cli.paths import is_inside
-from co_cli.reports import Progress
-from co_cli.summaries import NoteSummary
-from co_cli.values import moment_text
-from co_cli.vault import Vault
+from co_cli.vault.vault import Vault
 
 STANDARD_OUTPUT = "-"
 OTHER_FILE = re.compile(r"\w\.(?!zip$|jsonl$)[a-z]\w*$", re.IGNORECASE)

@@ -8,9 +8,9 @@ from __future__ import annotations
 import math
 from typing import Literal, NamedTuple, cast
 
+from co_cli.ground.values import OwnSource, moment_text, to_utf8
 from co_cli.notes.dates import read_moment
 from co_cli.notes.similarity import body_hash
-from co_cli.values import OwnSource, moment_text, to_utf8
 
 ImportOutcome = Literal["created", "updated", "unchanged", "skipped", "forgotten", "failed"]
 DATES = {

@@ -14,7 +14,16 @@ import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from co_cli.errors import FrontmatterError, IndexUnavailableError, InvalidInputError, KnowledgeError, NoteConflictError
+from co_cli.ground.errors import (
+    FrontmatterError,
+    IndexUnavailableError,
+    InvalidInputError,
+    KnowledgeError,
+    NoteConflictError,
+)
+from co_cli.ground.paths import is_inside
+from co_cli.ground.reports import Progress
+from co_cli.ground.saves import ON_CONFLICT, Draft
 from co_cli.importers.archive import reason
 from co_cli.importers.items import ImportOutcome, ImportReceipt, Item, failed
 from co_cli.importers.reading import READERS, ExportReader
@@ -28,10 +37,7 @@ from co_cli.notes.refs import FOLDERS, name_key, source_ref
 from co_cli.notes.secrets import count_masked, redact_line
 from co_cli.notes.similarity import body_hash, fingerprint
 from co_cli.notes.subjects import title_from
-from co_cli.paths import is_inside
-from co_cli.reports import Progress
-from co_cli.saves import ON_CONFLICT, Draft
-from co_cli.vault import Vault, sync_origin
+from co_cli.vault.vault import Vault, sync_origin
 
 TRUSTABLE = ("obsidian", "basic-memory", "co")  # formats whose files may be the person's own words
 OWN = "co"  # of `co data export`: a note is identified by its path, and compared and replaced as a whole

@@ -14,7 +14,7 @@ from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple
 
-from co_cli.errors import InvalidInputError
+from co_cli.ground.errors import InvalidInputError
 from co_cli.importers.archive import Export
 from co_cli.importers.assistants import read_chatgpt, read_claude, read_mem0
 from co_cli.importers.claude_mem import read_claude_mem

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
+from co_cli.ground.values import moment_text
 from co_cli.importers import items
 from co_cli.importers.archive import Export
 from co_cli.importers.items import Entry, Item, as_list, as_object, as_text, first_text
@@ -18,7 +19,6 @@ from co_cli.notes.dates import read_moment
 from co_cli.notes.secrets import redact, reveals_secret
 from co_cli.notes.subjects import title_from
 from co_cli.notes.transcripts import USER, SpokenTurn, merged, participants, render_turns, speaker_of, user_name
-from co_cli.values import moment_text
 
 Lines = Iterable[dict[str, object]]
 LINES = re.compile(r"\.(?:jsonl|ndjson)$", re.I)

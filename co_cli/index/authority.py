@@ -7,8 +7,8 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
+    from co_cli.ground.saves import Saved, SaveKey, SaveReceipt  # a search does without them
     from co_cli.notes.store import NoteStore
-    from co_cli.saves import Saved, SaveKey, SaveReceipt  # a search does without them
 
 
 class SavedVersion(NamedTuple):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from co_cli.reports import BINARY
+from co_cli.ground.reports import BINARY
 from co_cli.sources.walk import entries_of, path_of, place_of, with_numbers
 
 if TYPE_CHECKING:

@@ -9,7 +9,8 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
-from co_cli.hits import Passage
+from co_cli.ground.hits import Passage
+from co_cli.ground.values import members_of, to_utf8
 from co_cli.index.names import fold_name, names_of
 from co_cli.index.tokens import fold, spaceless_run, tokens
 from co_cli.notes.language import guess_language
@@ -17,7 +18,6 @@ from co_cli.notes.properties import properties_of, properties_text
 from co_cli.notes.refs import FOLDERS, without_ending
 from co_cli.notes.similarity import fingerprint
 from co_cli.notes.wikilinks import WIKILINK, link_key
-from co_cli.values import members_of, to_utf8
 
 if TYPE_CHECKING:
     from co_cli.index.stored import IndexedFile

@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from co_cli.embedding.embedders import LOCAL_SPACES, Embedders, can_use
 from co_cli.embedding.space import LANGUAGES, Embedder, OutOfTimeError, Vector
 from co_cli.embedding.static import SPACE as STATIC
-from co_cli.errors import EmbeddingError, SettingsError
+from co_cli.ground.errors import EmbeddingError, SettingsError
+from co_cli.ground.reports import Progress
 from co_cli.index.derivation import derive, text_to_embed
 from co_cli.index.engine import Engine
 from co_cli.index.stored import IndexedFile, ReadyVectors, StoredSpace, StoredVault, WaitingPassage, text_hash
-from co_cli.reports import Progress
 from co_cli.sources.origin import Origin, reader_of
 
 BATCH = 1_000
@@ -131,7 +131,7 @@ class VaultEmbedding:
             return result
         _failed[key] = time.monotonic(), result.problem
         if key not in _warned:  # once per process, not per note
-            from co_cli.logbook import logger  # imports logging, which a search does not need
+            from co_cli.notes.logbook import logger  # imports logging, which a search does not need
 
             _warned.add(key)
             logger("embedding").warning("notes wait for their vectors in %s: %s", key, result.problem)

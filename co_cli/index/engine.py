@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager
 from typing import Literal, Protocol
 
 from co_cli.embedding.space import Vector, VectorSpace
+from co_cli.ground.summaries import NoteLine
 from co_cli.index.stored import (
     CacheState,
     IndexedFile,
@@ -30,7 +31,6 @@ from co_cli.index.stored import (
 )
 from co_cli.index.word_query import Term, WordQuery
 from co_cli.sources.origin import Origin
-from co_cli.summaries import NoteLine
 
 NoteKey = Literal["id", "ref", "path", "path_key", "fingerprint", "name", "link"]
 """What notes can be looked up by: `path_key` and `name` are folded, `link` is the key of a link target."""

@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from co_cli.errors import SettingsError
+from co_cli.ground.errors import SettingsError
+from co_cli.ground.paths import install_line
 from co_cli.index.sqlite.sqlite_engine import SqliteEngine
-from co_cli.paths import install_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from co_cli.ground.settings import Settings
     from co_cli.index.engine import Engine
-    from co_cli.settings import Settings
 
 
 def engine_of(

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, NamedTuple, TypedDict, get_type_hints
 
-from co_cli.errors import InvalidInputError
-from co_cli.hits import Filters
+from co_cli.ground.errors import InvalidInputError
+from co_cli.ground.hits import Filters
 from co_cli.index.derivation import NOTHING, FilteredColumn, field_text, quoted, unlinked
 from co_cli.index.tokens import fold
 from co_cli.notes.dates import read_moment, read_when

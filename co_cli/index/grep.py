@@ -10,8 +10,9 @@ import os
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import NamedTuple
 
-from co_cli.errors import VaultError
-from co_cli.hits import Filters, Passage
+from co_cli.ground.errors import VaultError
+from co_cli.ground.hits import Filters, Passage
+from co_cli.ground.paths import open_regular
 from co_cli.index.changes import hides_text
 from co_cli.index.derivation import OF_PASSAGES, filtered_column
 from co_cli.index.filter_table import Comparison, Requirement, compared_moments, requirements
@@ -22,7 +23,6 @@ from co_cli.notes.dates import edge_for
 from co_cli.notes.encoding import NotTextError
 from co_cli.notes.note import Note
 from co_cli.notes.properties import properties_of
-from co_cli.paths import open_regular
 from co_cli.sources.origin import Origin, reader_of
 from co_cli.sources.passages import passages_of
 from co_cli.sources.walk import entries_of, path_of, scan_origin

@@ -14,8 +14,9 @@ from typing import NamedTuple, TypeVar
 
 from co_cli.embedding.embedders import Embedders, can_use
 from co_cli.embedding.space import VectorSpace
-from co_cli.errors import IndexUnavailableError
-from co_cli.hits import Filters, UseCount
+from co_cli.ground.errors import IndexUnavailableError
+from co_cli.ground.hits import Filters, UseCount
+from co_cli.ground.values import to_utf8
 from co_cli.index.changes import hides_text, reported
 from co_cli.index.engine import Engine, NoteKey, ReadTransaction
 from co_cli.index.links import Backlink, Link, links_from, links_to
@@ -23,7 +24,6 @@ from co_cli.index.names import fold_name
 from co_cli.index.stored import CacheState, Scope, SourceCount, StoredNote, StoredPassage, StoredSpace, StoredVault
 from co_cli.index.tokens import fold
 from co_cli.sources.origin import Origin, reader_of
-from co_cli.values import to_utf8
 
 T = TypeVar("T")
 Place = tuple[str, str]

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from co_cli.ground.values import OWN_SOURCES, members_of, to_utf8
 from co_cli.index.engine import ReadTransaction
 from co_cli.index.names import fold_name
 from co_cli.index.stored import Scope, StoredNote
 from co_cli.index.word_query import WordQuery, needles_of
 from co_cli.notes.wikilinks import LinkTargets, link_key
-from co_cli.values import OWN_SOURCES, members_of, to_utf8
 
 MOST_NAMING = 50
 """Notes that are looked for by each name of an entity."""

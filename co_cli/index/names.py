@@ -9,8 +9,8 @@ import re
 import unicodedata
 from typing import TYPE_CHECKING
 
+from co_cli.ground.values import to_utf8
 from co_cli.notes.refs import stem_of, without_lines
-from co_cli.values import to_utf8
 
 if TYPE_CHECKING:
     from co_cli.notes.note import Note

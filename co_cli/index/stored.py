@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from co_cli.embedding.space import LANGUAGES, Vector, VectorSpace
 from co_cli.embedding.static import SPACE as STATIC
-from co_cli.hits import Filters, Passage
+from co_cli.ground.hits import Filters, Passage
 from co_cli.notes.dates import edge_for
 from co_cli.sources.origin import Origin
 

@@ -21,20 +21,20 @@ from mcp.server.context import CallNext, HandlerResult
 from mcp.shared.exceptions import MCPError
 
 from co_cli.agent.facet_model import background
-from co_cli.errors import InvalidInputError, KnowledgeError, UnknownRefError
-from co_cli.http_server import HALF
-from co_cli.logbook import in_log, logger
+from co_cli.ground.errors import InvalidInputError, KnowledgeError, UnknownRefError
+from co_cli.ground.summaries import NoteSummary
+from co_cli.ground.values import OWN_SOURCES
+from co_cli.http.http_server import HALF
 from co_cli.notes.dates import read_moment
 from co_cli.notes.encoding import decode
 from co_cli.notes.excerpts import excerpt
+from co_cli.notes.logbook import in_log, logger
 from co_cli.notes.refs import lines_of, without_lines
 from co_cli.notes.store import NoteStore
-from co_cli.summaries import NoteSummary
 from co_cli.tools import Toolbox, ToolResult
 from co_cli.tools.fencing import GUIDE, clean, one_line, plain_ref
 from co_cli.tools.guidance import instructions, vault_name
 from co_cli.tools.prompt_notes import render_notes
-from co_cli.values import OWN_SOURCES
 from co_cli.version import __version__
 
 SCHEME = "co://"

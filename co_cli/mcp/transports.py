@@ -27,8 +27,8 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.routing import Route
 
-from co_cli.errors import InvalidInputError
-from co_cli.http_server import (
+from co_cli.ground.errors import InvalidInputError
+from co_cli.http.http_server import (
     GRACE,
     HALF,
     Bodies,
@@ -40,7 +40,7 @@ from co_cli.http_server import (
     token_in,
     whole_characters,
 )
-from co_cli.mcp.clients import PATH, TOKEN_VARIABLE, add_command, authority
+from co_cli.mcp.client_configs import PATH, TOKEN_VARIABLE, add_command, authority
 from co_cli.mcp.server import VaultServer
 from co_cli.notes.files import discard_unfinished
 from co_cli.tools import Toolbox

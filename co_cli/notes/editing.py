@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 from typing import cast
 
-from co_cli.errors import FrontmatterError, InvalidInputError
+from co_cli.ground.errors import FrontmatterError, InvalidInputError
+from co_cli.ground.values import to_utf8
 from co_cli.notes.frontmatter import HANDLER, Frontmatter, read_frontmatter, render_value, resolve_scalar
 from co_cli.notes.markdown import blocks, headings
-from co_cli.values import to_utf8
 
 FIELD_NAME = re.compile(r"[^\W_](?:[\w .-]*\w)?\Z|_\w+\Z")
 TOP_KEY = re.compile(r"(\"[^\"]*\"|'[^']*'|[^\s#'\"\[\]{},&*!|>%@`-][^:\n]*?|-[^\s:][^:\n]*?)[ \t]*:(?=[ \t\r\n]|$)")

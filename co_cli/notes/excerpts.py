@@ -11,7 +11,7 @@ from bisect import bisect_left
 from typing import NamedTuple
 from zlib import crc32
 
-from co_cli.errors import InvalidInputError
+from co_cli.ground.errors import InvalidInputError
 from co_cli.notes.note import Note
 from co_cli.notes.refs import lines_of, mark_of, without_lines
 

@@ -19,7 +19,7 @@ import zlib
 from collections.abc import Callable, Generator, Mapping
 from typing import Any
 
-from co_cli.paths import TEMPORARY, open_regular
+from co_cli.ground.paths import TEMPORARY, open_regular
 
 if sys.platform == "win32":
     import msvcrt

@@ -6,13 +6,13 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-from co_cli.errors import InvalidInputError
+from co_cli.ground.errors import InvalidInputError
+from co_cli.ground.saves import Draft
+from co_cli.ground.values import OwnSource, moment_text, to_utf8
 from co_cli.notes.dates import read_moment
 from co_cli.notes.editing import clean_tag, render_note
 from co_cli.notes.secrets import reveals_secret, without_secrets
 from co_cli.notes.subjects import one_line, title_from
-from co_cli.saves import Draft
-from co_cli.values import OwnSource, moment_text, to_utf8
 
 PROVENANCE = ("user", "agent", "web", "import")
 """Who may have said it."""

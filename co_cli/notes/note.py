@@ -10,6 +10,7 @@ import unicodedata
 from dataclasses import dataclass
 from typing import cast
 
+from co_cli.ground.values import OWN_SOURCES, OwnSource, Source
 from co_cli.notes.dates import read_moment
 from co_cli.notes.encoding import decode
 from co_cli.notes.language import read_language
@@ -17,7 +18,6 @@ from co_cli.notes.markdown import Heading, headings, inline_tags, plain_text
 from co_cli.notes.refs import kind_in, ref_of, stem_of
 from co_cli.notes.store import content_hash
 from co_cli.notes.wikilinks import find_links
-from co_cli.values import OWN_SOURCES, OwnSource, Source
 
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 DAY = re.compile(r"\d{4}-\d\d-\d\d(?!\d)")

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import cast
 
+from co_cli.ground.values import members_of
 from co_cli.notes.wikilinks import WIKILINK
-from co_cli.values import members_of
 
 NOT_TEXT = frozenset(
     """

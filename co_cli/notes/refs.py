@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from co_cli.values import OWN_SOURCES, OwnSource
+from co_cli.ground.values import OWN_SOURCES, OwnSource
 
 FOLDERS = {
     "memory": "memories",

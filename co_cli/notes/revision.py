@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 
-from co_cli.errors import FrontmatterError, InvalidInputError, NoteConflictError
+from co_cli.ground.errors import FrontmatterError, InvalidInputError, NoteConflictError
+from co_cli.ground.values import moment_text
 from co_cli.notes.editing import set_body, set_fields
 from co_cli.notes.encoding import UTF_16
 from co_cli.notes.frontmatter import read_frontmatter
 from co_cli.notes.note import version_of
 from co_cli.notes.store import NoteStore
-from co_cli.values import moment_text
 
 
 def change_file(store: NoteStore, path: str, data: bytes, body: str | None, fields: dict[str, object]) -> bool:

@@ -15,7 +15,8 @@ from contextvars import ContextVar
 from itertools import chain
 from typing import NamedTuple
 
-from co_cli.errors import SecretError
+from co_cli.ground.errors import SecretError
+from co_cli.ground.values import INVISIBLE, INVISIBLE_SIGNS
 from co_cli.notes.secret_rules import (
     CHANGE,
     MIN_CHANGES,
@@ -26,7 +27,6 @@ from co_cli.notes.secret_rules import (
     matches,
     rules_by_keyword,
 )
-from co_cli.values import INVISIBLE, INVISIBLE_SIGNS
 
 SHOWN = 4
 """Characters of a secret that a mask keeps."""

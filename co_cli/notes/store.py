@@ -13,7 +13,16 @@ import time
 from collections.abc import Callable, Generator, Iterable
 from datetime import datetime
 
-from co_cli.errors import DiskFullError, InvalidInputError, NoteConflictError, NoteFileError, VaultError, empty_vault
+from co_cli.ground.errors import (
+    DiskFullError,
+    InvalidInputError,
+    NoteConflictError,
+    NoteFileError,
+    VaultError,
+    empty_vault,
+)
+from co_cli.ground.paths import NO_ROOM, open_regular, permission_cure
+from co_cli.ground.values import moment_text, to_utf8
 from co_cli.notes.files import (
     TEMPORARY,
     create_exclusively,
@@ -27,8 +36,6 @@ from co_cli.notes.files import (
 )
 from co_cli.notes.refs import FOLDERS, is_taken_by_windows, name_key, slugify
 from co_cli.notes.secrets import without_secrets
-from co_cli.paths import NO_ROOM, open_regular, permission_cure
-from co_cli.values import moment_text, to_utf8
 
 MOST_HASHED = 100_000_000
 TRASH = ".trash"

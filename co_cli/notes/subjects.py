@@ -12,7 +12,7 @@ from difflib import SequenceMatcher
 from itertools import takewhile
 from typing import NamedTuple
 
-from co_cli.values import to_utf8
+from co_cli.ground.values import to_utf8
 
 TOKEN = re.compile(
     r"\"[^\"\n]+\"|\u201c[^\u201d\n]+\u201d|`[^`\n]+`|[\w$@+#-]+(?:[.:/\u2019'][\w+#-]+)*|[=:]|[.!?](?=\s|$)"

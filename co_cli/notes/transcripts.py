@@ -16,9 +16,9 @@ from itertools import groupby, pairwise
 from typing import NamedTuple
 from urllib.parse import unquote
 
+from co_cli.ground.values import moment_text, to_utf8
 from co_cli.notes.dates import read_moment
 from co_cli.notes.markdown import FENCE, blocks, headings
-from co_cli.values import moment_text, to_utf8
 
 USER = "User"
 """Who speaks, if the note's field `user` does not name another person."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from co_cli.hits import Filters
+from co_cli.ground.hits import Filters
 from co_cli.index.indexed_notes import IndexedNotes
 from co_cli.index.tokens import tokens
 from co_cli.retrieval.candidates import terms_having

@@ -28,9 +28,9 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal, NamedTuple
 
+from co_cli.ground.values import SOURCES
 from co_cli.notes.language import read_language
 from co_cli.notes.markdown import is_colour
-from co_cli.values import SOURCES
 
 LONGEST_TYPED = 500
 """Characters of a query that somebody typed. What is longer, or has several lines, was pasted."""

@@ -14,12 +14,12 @@ from contextlib import suppress
 from itertools import groupby, pairwise
 from typing import Any, NamedTuple
 
-from co_cli.deadline import QueryDeadline
-from co_cli.errors import KnowledgeError
+from co_cli.ground.deadline import QueryDeadline
+from co_cli.ground.errors import KnowledgeError
+from co_cli.ground.values import members_of
 from co_cli.index.tokens import fold, spaceless_run, tokens
 from co_cli.notes.markdown import headings
 from co_cli.retrieval.grammar import TEXTS, Node, compile_regex, leaves
-from co_cli.values import members_of
 
 REGEX_SECONDS = 0.25
 """What a regular expression may take for one text, if its query has as much left."""

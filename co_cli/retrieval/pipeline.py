@@ -11,8 +11,8 @@ from dataclasses import replace
 
 from co_cli.embedding.multilingual import is_english
 from co_cli.embedding.space import Vector, VectorSpace
-from co_cli.errors import EmbeddingError, SettingsError
-from co_cli.hits import SearchResult
+from co_cli.ground.errors import EmbeddingError, SettingsError
+from co_cli.ground.hits import SearchResult
 from co_cli.index.engine import ReadTransaction
 from co_cli.index.indexed_notes import IndexedNotes, View
 from co_cli.index.stored import EXPIRED, StoredPassage

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from co_cli.errors import InvalidInputError
+from co_cli.ground.errors import InvalidInputError
+from co_cli.ground.weights import AGENT_WEIGHTS, read_weights
 from co_cli.retrieval.score import Formula, hybrid, rank_fusion
-from co_cli.weights import AGENT_WEIGHTS, read_weights
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,13 +11,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from co_cli.hits import Filters
+from co_cli.ground.hits import Filters
+from co_cli.ground.values import to_utf8
 from co_cli.index.tokens import is_stop_word, spaceless_run, spans, tokens
 from co_cli.index.word_query import Needle, WordQuery
 from co_cli.notes.language import guess_language, read_language
 from co_cli.retrieval.grammar import NARROWING, Node, Parsed, leaves, parse_terms
 from co_cli.retrieval.matching import Condition
-from co_cli.values import to_utf8
 
 MOST_TERMS = 48
 LONGEST_QUERY = 20_000

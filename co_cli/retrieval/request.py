@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from co_cli.deadline import QueryDeadline, make_deadline
-from co_cli.hits import Filters
+from co_cli.ground.deadline import QueryDeadline, make_deadline
+from co_cli.ground.hits import Filters
 from co_cli.index.names import fold_name
 from co_cli.notes.dates import asks_only_for_period, describe, find_period
 from co_cli.retrieval.profiles import DEFAULT, Profile

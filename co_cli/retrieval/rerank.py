@@ -13,7 +13,7 @@ from statistics import fmean
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from co_cli.errors import KnowledgeError
+from co_cli.ground.errors import KnowledgeError
 from co_cli.retrieval.score import Scored, best_first
 
 if TYPE_CHECKING:

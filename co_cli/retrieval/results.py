@@ -9,7 +9,8 @@ from dataclasses import replace
 from math import exp, log
 from typing import NamedTuple
 
-from co_cli.hits import Hit, Searched, SearchResult
+from co_cli.ground.hits import Hit, Searched, SearchResult
+from co_cli.ground.values import moment_text
 from co_cli.index.indexed_notes import IndexedNotes
 from co_cli.index.stored import EXPIRED, StoredPassage
 from co_cli.index.tokens import spans, tokens
@@ -21,7 +22,6 @@ from co_cli.retrieval.matching import Condition
 from co_cli.retrieval.query import Query
 from co_cli.retrieval.score import Scored, trust
 from co_cli.retrieval.steps import PreparedQuery, Trace
-from co_cli.values import moment_text
 
 SNIPPET = 240  # characters
 LONGEST_MARKED = 20_000

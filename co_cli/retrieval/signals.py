@@ -11,11 +11,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from math import isfinite, log1p, nan
 
-from co_cli.hits import UseCount
+from co_cli.ground.hits import UseCount
+from co_cli.ground.values import DAY, members_of
 from co_cli.index.stored import StoredNote, Validity
 from co_cli.notes.dates import read_moment
 from co_cli.retrieval.score import Scored, best_first
-from co_cli.values import DAY, members_of
 
 NEUTRAL = 0.5
 """The importance of a note that nobody rated, and few mention."""

@@ -10,9 +10,9 @@ import os
 import time
 from typing import Any
 
+from co_cli.ground.saves import Saved, SaveKey
+from co_cli.ground.values import DAY
 from co_cli.notes.files import change_json, read_json
-from co_cli.saves import Saved, SaveKey
-from co_cli.values import DAY
 
 NAME = "answered-saves.json"
 MOST = 1_000

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
-from co_cli.errors import KnowledgeError
-from co_cli.hits import Filters
+from co_cli.ground.errors import KnowledgeError
+from co_cli.ground.hits import Filters
+from co_cli.ground.saves import Related
 from co_cli.index.names import fold_name
 from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.notes.contradictions import contradicts
@@ -18,8 +19,7 @@ from co_cli.notes.subjects import same_subject, with_subject
 from co_cli.retrieval.pipeline import find_similar
 from co_cli.retrieval.request import SearchRequest
 from co_cli.retrieval.results import best_of_each_note
-from co_cli.saves import Related
-from co_cli.saving.lookup import outdated
+from co_cli.vault.lookup import outdated
 
 CANDIDATES = 10
 MOST_RELATED = 3

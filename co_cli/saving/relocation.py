@@ -13,7 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 from urllib.parse import quote, unquote
 
-from co_cli.errors import KnowledgeError, NoteConflictError
+from co_cli.ground.errors import KnowledgeError, NoteConflictError
+from co_cli.ground.values import members_of
 from co_cli.index.names import fold_name
 from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.notes.frontmatter import read_frontmatter
@@ -24,8 +25,7 @@ from co_cli.notes.refs import ENDINGS, name_key, without_ending
 from co_cli.notes.revision import change_file
 from co_cli.notes.store import NoteStore
 from co_cli.notes.wikilinks import WIKILINK, link_key
-from co_cli.values import members_of
-from co_cli.vault import Vault, sync_origin
+from co_cli.vault.vault import Vault, sync_origin
 
 
 class LinkingNote(NamedTuple):

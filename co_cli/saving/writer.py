@@ -15,13 +15,16 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from co_cli.errors import (
+from co_cli.ground.errors import (
     IndexUnavailableError,
     InvalidInputError,
     KnowledgeError,
     NoteConflictError,
     SecretError,
 )
+from co_cli.ground.paths import path_inside
+from co_cli.ground.saves import ON_RELATED, Change, Draft, Forgotten, Related, Saved
+from co_cli.ground.values import OWN_SOURCES, to_utf8
 from co_cli.index.embed import embed_ahead
 from co_cli.index.names import fold_name
 from co_cli.index.stored import ReadyVectors
@@ -36,17 +39,14 @@ from co_cli.notes.revision import change_file, require_version
 from co_cli.notes.secrets import count_masked, find_secrets
 from co_cli.notes.store import NoteStore
 from co_cli.notes.subjects import title_from
-from co_cli.paths import path_inside
-from co_cli.saves import ON_RELATED, Change, Draft, Forgotten, Related, Saved
 from co_cli.saving.kept_answers import KeptAnswers
-from co_cli.saving.lookup import Lookup
 from co_cli.saving.related import find_twin, related_notes
 from co_cli.saving.relocation import move_note, names_in_use
 from co_cli.sources.origin import IGNORE_FILE, VAULT, Origin
 from co_cli.sources.walk import ignore_rules, may_list
-from co_cli.values import OWN_SOURCES, to_utf8
-from co_cli.vault import Vault, open_vault, sync_origin
-from co_cli.vaults import place_of, tier_of
+from co_cli.vault.lookup import Lookup
+from co_cli.vault.tiers import place_of, tier_of
+from co_cli.vault.vault import Vault, open_vault, sync_origin
 
 Answer = TypeVar("Answer")
 UNUSABLE = re.compile(r'[\x00-\x1f\x7f:*?"<>|#^\[\]]|//|[ .](?:/|$)')
@@ -393,7 +393,7 @@ class VaultWriter:
         except KnowledgeError:
             raise
         except Exception as error:
-            from co_cli.logbook import logger  # imports logging, 20 ms, which a save rarely needs
+            from co_cli.notes.logbook import logger  # imports logging, 20 ms, which a save rarely needs
 
             logger("index").error("a note was saved without the index", exc_info=error)
             return otherwise

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
-from co_cli.errors import InvalidInputError
-from co_cli.hits import UNMATCHED, SearchResult
+from co_cli.ground.errors import InvalidInputError
+from co_cli.ground.hits import UNMATCHED, SearchResult
 from co_cli.index.filter_table import OPTIONS, FilterOptions
 from co_cli.searching.newer_notes import mark_older
 from co_cli.searching.requests import Options, build_request, find, parse_filters, spelled_like
-from co_cli.vault import Vault
+from co_cli.vault.vault import Vault
 
 if TYPE_CHECKING:
     from co_cli.retrieval.explain import Explanation

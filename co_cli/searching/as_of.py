@@ -12,16 +12,16 @@ import shutil
 import time
 from dataclasses import replace
 
-from co_cli.errors import GitError
-from co_cli.git import Repository
-from co_cli.hits import Hit, SearchResult
+from co_cli.ground.errors import GitError
+from co_cli.ground.hits import Hit, SearchResult
 from co_cli.notes.files import locked, read_bytes
+from co_cli.notes.git import Repository
 from co_cli.notes.note import Note, read_note
 from co_cli.retrieval.request import SearchRequest
-from co_cli.saving.history import SECONDS, in_repository, repository_of
 from co_cli.searching.requests import find
 from co_cli.sources.origin import IGNORE_FILE, THE_VAULT
-from co_cli.vault import Vault, open_vault, sync_vault
+from co_cli.vault.history import SECONDS, in_repository, repository_of
+from co_cli.vault.vault import Vault, open_vault, sync_vault
 
 FOLDER = "as-of"
 KEPT = 5

@@ -18,8 +18,9 @@ from statistics import median
 from typing import Any, Literal
 
 from co_cli.embedding.space import Embedder, Vector
-from co_cli.errors import EmbeddingError, KnowledgeError, SettingsError
-from co_cli.hits import Filters, UseCount
+from co_cli.ground.errors import EmbeddingError, KnowledgeError, SettingsError
+from co_cli.ground.hits import Filters, UseCount
+from co_cli.ground.values import OWN_SOURCES
 from co_cli.index.engine import ReadTransaction
 from co_cli.index.names import fold_name
 from co_cli.index.stored import StoredPassage, StoredSpace
@@ -32,11 +33,10 @@ from co_cli.notes.refs import without_lines
 from co_cli.notes.subjects import VERBS, subject_of
 from co_cli.retrieval.candidates import Ask, gather, terms_having
 from co_cli.retrieval.query import Query, parse
-from co_cli.saving.lookup import open_note, outdated
 from co_cli.searching.newer_notes import newer_notes
-from co_cli.values import OWN_SOURCES
-from co_cli.vault import Vault
-from co_cli.vaults import vaults_for_prompts, why_untrusted
+from co_cli.vault.lookup import open_note, outdated
+from co_cli.vault.tiers import vaults_for_prompts, why_untrusted
+from co_cli.vault.vault import Vault
 
 STRONG = 0.8
 """Evidence for an unmarked memory. In the sample vault none of 80 everyday prompts reaches it, and most questions in a

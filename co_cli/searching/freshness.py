@@ -15,12 +15,12 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, Self
 
-from co_cli.errors import IndexUnavailableError, KnowledgeError
-from co_cli.logbook import logger
-from co_cli.reports import Progress, SyncReport
+from co_cli.ground.errors import IndexUnavailableError, KnowledgeError
+from co_cli.ground.reports import Progress, SyncReport
+from co_cli.notes.logbook import logger
 from co_cli.sources.origin import GIT_FILE, IGNORE_FILE, Origin, reader_of, registry_version
 from co_cli.sources.walk import folders_of
-from co_cli.vault import Vault, sync_vault
+from co_cli.vault.vault import Vault, sync_vault
 
 if TYPE_CHECKING:
     from watchfiles import Change

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
-from co_cli.deadline import make_deadline
-from co_cli.errors import KnowledgeError
-from co_cli.hits import Hit, Searched, SearchResult, State
+from co_cli.ground.deadline import make_deadline
+from co_cli.ground.errors import KnowledgeError
+from co_cli.ground.hits import Hit, Searched, SearchResult, State
 from co_cli.index.tokens import spans, tokens
 from co_cli.notes.encoding import decode
 from co_cli.notes.files import read_bytes
@@ -18,10 +18,10 @@ from co_cli.notes.language import guess_language
 from co_cli.notes.note import read_note
 from co_cli.notes.refs import ENDINGS, without_lines
 from co_cli.retrieval.query import Query, parse
-from co_cli.saving.lookup import Lookup
 from co_cli.searching.answers import search
 from co_cli.searching.requests import LARGEST_LIMIT, Options
-from co_cli.vault import Vault
+from co_cli.vault.lookup import Lookup
+from co_cli.vault.vault import Vault
 
 Span = tuple[int, int]
 

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import combinations, permutations
 
-from co_cli.errors import KnowledgeError
-from co_cli.hits import Hit
+from co_cli.ground.errors import KnowledgeError
+from co_cli.ground.hits import Hit
 from co_cli.notes.contradictions import Statement, contradicts, has_other_value, read_statement
 from co_cli.notes.note import Note
 from co_cli.notes.subjects import with_subject
-from co_cli.vault import Vault
+from co_cli.vault.vault import Vault
 
 
 def mark_older(vault: Vault, hits: Sequence[Hit]) -> list[Hit]:
@@ -44,7 +44,7 @@ Dated = tuple[float, int, str, str, Note]
 
 def _by_age(vault: Vault, refs: Iterable[str]) -> list[Dated]:
     """The notes that are valid, the oldest first."""
-    from co_cli.saving.lookup import Lookup  # slow to import, and few searches find such a pair
+    from co_cli.vault.lookup import Lookup  # slow to import, and few searches find such a pair
 
     lookup, found = Lookup(vault), list[Dated]()
     for ref in refs:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from co_cli.activity.query_log import LoggedQuestion, questions_about
 from co_cli.activity.versions import EDITING
-from co_cli.errors import (
+from co_cli.ground.errors import (
     ActivityUnavailableError,
     GitError,
     IndexUnavailableError,
@@ -20,29 +20,29 @@ from co_cli.errors import (
     KnowledgeError,
     UnknownRefError,
 )
-from co_cli.git import WITH_DROPPED
-from co_cli.hits import Filters, Hit
+from co_cli.ground.hits import Filters, Hit
+from co_cli.ground.values import OWN_SOURCES, fields_of, moment_text
 from co_cli.index.links import Backlink, Link, aliases_of
 from co_cli.index.stored import StoredNote
 from co_cli.index.tokens import tokens
 from co_cli.notes.encoding import decode
 from co_cli.notes.excerpts import excerpt
+from co_cli.notes.git import WITH_DROPPED
 from co_cli.notes.markdown import Heading
 from co_cli.notes.note import Note, read_note
 from co_cli.notes.refs import ENDINGS, lines_of, path_of, source_ref, without_lines
 from co_cli.notes.store import NoteStore
 from co_cli.notes.wikilinks import Attachments, find_links, link_key
-from co_cli.saving.history import SECONDS, NoteChange, history_of, repository_of
-from co_cli.saving.lookup import Lookup, file_of, outdated
 from co_cli.searching.answers import search
 from co_cli.searching.requests import Options
-from co_cli.values import OWN_SOURCES, fields_of, moment_text
-from co_cli.vault import Vault
+from co_cli.vault.history import SECONDS, NoteChange, history_of, repository_of
+from co_cli.vault.lookup import Lookup, file_of, outdated
+from co_cli.vault.vault import Vault
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from co_cli.vault import Vault
+    from co_cli.vault.vault import Vault
 
 MOST_MENTIONS = 20
 NEARBY = 10

@@ -11,20 +11,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
-from co_cli.errors import IndexUnavailableError, InvalidInputError
-from co_cli.hits import Filters, SearchResult
+from co_cli.ground.errors import IndexUnavailableError, InvalidInputError
+from co_cli.ground.hits import Filters, SearchResult
+from co_cli.ground.values import SOURCES, kind_named
 from co_cli.index.filter_table import OPTIONS, FilterOptions, parse_values
 from co_cli.index.tokens import fold
 from co_cli.knowledge_index import KnowledgeIndex
-from co_cli.ranking import weights_in_use
 from co_cli.retrieval.pipeline import search
 from co_cli.retrieval.profiles import profile_named
 from co_cli.retrieval.query import parse
 from co_cli.retrieval.request import SearchRequest
 from co_cli.retrieval.rerank import Reranker
 from co_cli.sources.origin import Origin
-from co_cli.values import SOURCES, kind_named
-from co_cli.vault import Vault
+from co_cli.vault.ranking import weights_in_use
+from co_cli.vault.vault import Vault
 
 BACKENDS = ("grep", "fts5", "hybrid")
 LARGEST_LIMIT = 1_000
@@ -156,7 +156,7 @@ def find(index: KnowledgeIndex, request: SearchRequest) -> SearchResult:
             reason = index.damage_behind(error)
             if reason is None:
                 raise
-    from co_cli.file_search import search_files  # parsers, which a search of the index does not need
+    from co_cli.retrieval.file_search import search_files  # parsers, which a search of the index does not need
 
     return search_files(index.places(), request, reason)
 

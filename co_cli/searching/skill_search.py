@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from co_cli.hits import Searched, SearchResult
+from co_cli.ground.hits import Searched, SearchResult
 from co_cli.knowledge_index import IndexContext
-from co_cli.linked.skills import Skill, Skills
 from co_cli.retrieval.request import SearchRequest
 from co_cli.searching.requests import LARGEST_LIMIT, Options, build_request, find
-from co_cli.vault import Vault
+from co_cli.vault.skills import Skill, Skills
+from co_cli.vault.vault import Vault
 
 WIDER, ALIKE = 4, 0.6
 """How many times the limit is searched, and the share of words from which two descriptions count as the same."""

@@ -17,16 +17,16 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
-from co_cli.access import Role, Token, TokenChange
 from co_cli.activity import acting
-from co_cli.errors import InvalidInputError, KnowledgeError
-from co_cli.logbook import logger
+from co_cli.ground.access import Role, Token, TokenChange
+from co_cli.ground.errors import InvalidInputError, KnowledgeError
+from co_cli.ground.values import fields_of, moment_text
 from co_cli.notes.files import change_json, read_json, read_state
-from co_cli.values import fields_of, moment_text
+from co_cli.notes.logbook import logger
 
 if TYPE_CHECKING:
-    from co_cli.team.team_vault import TeamVault  # PostgreSQL's packages are an extra
-    from co_cli.vault import Vault
+    from co_cli.vault.team.team_vault import TeamVault  # PostgreSQL's packages are an extra
+    from co_cli.vault.vault import Vault
 
 FILE_NAME, CHANGES_NAME = "tokens.json", "token-changes.json"
 MOST_CHANGES = 1_000

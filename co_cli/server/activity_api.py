@@ -12,10 +12,10 @@ from pydantic import BaseModel, Field
 from co_cli.activity.agent_sessions import AgentSession, list_sessions, session_entries
 from co_cli.activity.extracted import FacetRow, facets
 from co_cli.activity.feed import Entry, FeedQuery, Kind, read_feed
-from co_cli.errors import InvalidInputError, UnknownRefError
-from co_cli.hits import Filters
+from co_cli.entrance.local import LocalKnowledgeBase
+from co_cli.ground.errors import InvalidInputError, UnknownRefError
+from co_cli.ground.hits import Filters
 from co_cli.index.stored import StoredNote
-from co_cli.local import LocalKnowledgeBase
 from co_cli.notes.dates import read_moment
 from co_cli.notes.note import Note
 from co_cli.notes.refs import without_lines

@@ -9,15 +9,15 @@ from typing import NamedTuple
 
 from pydantic import Base64Bytes, BaseModel
 
-from co_cli.errors import InvalidInputError
+from co_cli.entrance.local import LocalKnowledgeBase
+from co_cli.ground.errors import InvalidInputError
+from co_cli.ground.values import INVISIBLE
 from co_cli.importers.articles import import_articles
-from co_cli.linked.web_pages import PageReceipt
-from co_cli.local import LocalKnowledgeBase
 from co_cli.notes.refs import is_taken_by_windows
+from co_cli.saving.web_pages import PageReceipt
 from co_cli.server.note_api import OneNote
 from co_cli.server.rendering import PICTURES
 from co_cli.server.routes import route
-from co_cli.values import INVISIBLE
 
 LARGEST_DROPPED, LARGEST_BODY = 20_000_000, 27_000_000
 """Bytes, and in base64."""

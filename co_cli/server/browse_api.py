@@ -14,20 +14,20 @@ from urllib.parse import unquote
 from pydantic import Field
 
 from co_cli.activity.statistics import count_opened
-from co_cli.hits import Filters
+from co_cli.entrance.local import LocalKnowledgeBase
+from co_cli.ground.hits import Filters
+from co_cli.ground.summaries import NoteLine
+from co_cli.ground.values import moment_text
 from co_cli.index.engine import ReadTransaction
 from co_cli.index.indexed_notes import View, name_in
 from co_cli.index.stored import StoredNote
 from co_cli.index.tokens import fold
-from co_cli.local import LocalKnowledgeBase
 from co_cli.notes.markdown import LINK, PICTURE, beginning
 from co_cli.notes.wikilinks import WIKILINK
 from co_cli.searching.requests import Options, parse_filters
 from co_cli.server.filter_models import filters_of, url_filters
 from co_cli.server.rendering import ELSEWHERE, PICTURES
 from co_cli.server.routes import route
-from co_cli.summaries import NoteLine
-from co_cli.values import moment_text
 
 Sort = Literal["changed", "created", "title", "opened"]
 EXCERPT = 240

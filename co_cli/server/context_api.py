@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
-from co_cli.local import LocalKnowledgeBase
+from co_cli.entrance.local import LocalKnowledgeBase
 from co_cli.searching.context import Context, WorkingSet
 from co_cli.server.routes import CALLER, route
 from co_cli.tools import Toolbox, ToolResult

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import time
 
-from co_cli.local import LocalKnowledgeBase
+from co_cli.entrance.local import LocalKnowledgeBase
 from co_cli.server.access_tokens import team_of
 from co_cli.server.metrics import Gauge
 
@@ -39,7 +39,7 @@ def _team(kb: LocalKnowledgeBase) -> list[Gauge]:
     team = team_of(kb.vault)
     if team is None:
         return []
-    from co_cli.team.keeper import server_name  # PostgreSQL's packages are an extra
+    from co_cli.vault.team.keeper import server_name  # PostgreSQL's packages are an extra
 
     state, now = team.state(), time.time()
     age = 0.0 if state.oldest is None else max(0.0, now - state.oldest)

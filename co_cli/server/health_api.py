@@ -11,20 +11,20 @@ from pydantic import BaseModel
 
 from co_cli.embedding.embedders import reader_named
 from co_cli.embedding.reader import CrossEncoder
-from co_cli.errors import InvalidInputError, SettingsError, VaultError
-from co_cli.hits import Backend, SearchResult
-from co_cli.linked.origins import SourceState
-from co_cli.local import LocalKnowledgeBase
-from co_cli.ranking import learned_weights
+from co_cli.entrance.local import LocalKnowledgeBase
+from co_cli.ground.errors import InvalidInputError, SettingsError, VaultError
+from co_cli.ground.hits import Backend, SearchResult
+from co_cli.ground.settings import BY_NAME, SETTINGS
+from co_cli.ground.summaries import Status
 from co_cli.retrieval.profiles import PROFILES
 from co_cli.searching.requests import Options, build_request, find
+from co_cli.server.cached_answers import kept_until_changed
 from co_cli.server.jobs import Jobs, JobState, Report
-from co_cli.server.kept_answers import kept_until_changed
 from co_cli.server.routes import CALLER, route
-from co_cli.settings import BY_NAME, SETTINGS
-from co_cli.summaries import Status
 from co_cli.upkeep.doctor import Finding, examine
 from co_cli.upkeep.settings_file import own_settings_file, read_value, settings_now, write_setting
+from co_cli.vault.origins import SourceState
+from co_cli.vault.ranking import learned_weights
 from co_cli.version import __version__
 
 

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from typing import Generic, Literal, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
 
-from co_cli.errors import KnowledgeError
-from co_cli.local import LocalKnowledgeBase
-from co_cli.logbook import crashed
-from co_cli.values import moment_text
+from co_cli.entrance.local import LocalKnowledgeBase
+from co_cli.ground.errors import KnowledgeError
+from co_cli.ground.values import moment_text
+from co_cli.notes.logbook import crashed
 
 T = TypeVar("T")
 

@@ -11,16 +11,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from co_cli.errors import KnowledgeError
+from co_cli.entrance.local import LocalKnowledgeBase
+from co_cli.ground.errors import KnowledgeError
+from co_cli.ground.values import moment_text
 from co_cli.index.stored import StoredNote
 from co_cli.index.tokens import is_stop_word
-from co_cli.local import LocalKnowledgeBase
 from co_cli.notes.files import change_json, read_json
+from co_cli.server.cached_answers import kept_until_changed
 from co_cli.server.jobs import Jobs, Progress, Report
-from co_cli.server.kept_answers import kept_until_changed
 from co_cli.server.layout import Matrix, arrange, centres, group_of
 from co_cli.server.routes import route
-from co_cli.values import moment_text
 
 MOST_NOTES = 20_000
 """The newest are on the map: half a minute's work."""

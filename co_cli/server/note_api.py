@@ -13,18 +13,20 @@ from typing import Literal, NamedTuple
 from pydantic import BaseModel, Field
 from starlette.responses import Response
 
-from co_cli.errors import InvalidInputError, NoteConflictError
+from co_cli.entrance.local import LocalKnowledgeBase
+from co_cli.ground.errors import InvalidInputError, NoteConflictError
+from co_cli.ground.saves import Change, Draft, Forgotten, Saved, SaveKey, SaveReceipt
+from co_cli.ground.summaries import NoteSummary
+from co_cli.ground.values import SOURCES, plain
 from co_cli.index.links import Targets, aliases_of
 from co_cli.index.names import fold_name
 from co_cli.index.stored import StoredNote
-from co_cli.local import LocalKnowledgeBase
 from co_cli.notes.excerpts import excerpt
 from co_cli.notes.markdown import plain_snippet
 from co_cli.notes.note import Note, own_tags, read_note, version_of
 from co_cli.notes.refs import lines_of
 from co_cli.notes.store import NoteStore, content_hash
 from co_cli.notes.wikilinks import Attachments, find_links
-from co_cli.saves import Change, Draft, Forgotten, Saved, SaveKey, SaveReceipt
 from co_cli.saving.writer import require_version
 from co_cli.searching.note_details import (
     NearbyNote,
@@ -42,9 +44,7 @@ from co_cli.server.filter_models import filters_of, url_filters
 from co_cli.server.rendering import PICTURES, RECORDINGS, render
 from co_cli.server.routes import CALLER, KEY, ApiError, ErrorAnswer, json_answer, model_of, route
 from co_cli.sources.walk import is_listed
-from co_cli.summaries import NoteSummary
-from co_cli.values import SOURCES, plain
-from co_cli.vaults import vaults_for_prompts
+from co_cli.vault.tiers import vaults_for_prompts
 
 UNLINKED = set("[]|#^\\/\n")
 """They mean something else in `[[...]]`."""

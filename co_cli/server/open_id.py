@@ -24,10 +24,10 @@ from joserfc import jwt
 from joserfc.errors import JoseError
 from joserfc.jwk import KeySet, OctKey
 
-from co_cli.access import ROLES, Role, Token
-from co_cli.errors import InvalidInputError
-from co_cli.logbook import logger
-from co_cli.settings import Settings
+from co_cli.ground.access import ROLES, Role, Token
+from co_cli.ground.errors import InvalidInputError
+from co_cli.ground.settings import Settings
+from co_cli.notes.logbook import logger
 
 Answer = TypeVar("Answer")
 log = logger("server")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import shutil
 import time
 
-from co_cli.errors import IndexUnavailableError
-from co_cli.git import GitError
-from co_cli.local import LocalKnowledgeBase
+from co_cli.entrance.local import LocalKnowledgeBase
+from co_cli.ground.errors import IndexUnavailableError
+from co_cli.notes.git import GitError
 from co_cli.server.access_tokens import team_of
 
 LEAST_DISK = 50_000_000
@@ -38,7 +38,7 @@ def _team(kb: LocalKnowledgeBase) -> list[str]:
     team = team_of(kb.vault)
     if team is None:
         return [] if kb.settings.engine == "sqlite" else ["git: the vault is no git repository"]
-    from co_cli.team.team_state import KEEPER_SECONDS  # PostgreSQL's packages are an extra
+    from co_cli.vault.team.team_state import KEEPER_SECONDS  # PostgreSQL's packages are an extra
 
     try:
         team.repository.run("rev-parse", "--git-dir")

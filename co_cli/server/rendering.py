@@ -21,10 +21,10 @@ import nh3
 from markdown_it.token import Token
 from markdown_it.utils import OptionsDict, OptionsType
 
+from co_cli.ground.values import INVISIBLE
 from co_cli.notes.note import Note
 from co_cli.notes.refs import ENDINGS
 from co_cli.server.markdown_rules import COLOURS, Colouring, make_parser
-from co_cli.values import INVISIBLE
 
 LONGEST, MOST_MARKS = 300_000, 20_000
 """Characters of a body that is rendered as Markdown, and how many of them may have a meaning there: about two seconds'

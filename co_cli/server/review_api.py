@@ -12,8 +12,8 @@ from weakref import WeakKeyDictionary
 
 from pydantic import BaseModel, Field
 
-from co_cli.errors import ActivityUnavailableError, InvalidInputError, KnowledgeError
-from co_cli.local import LocalKnowledgeBase
+from co_cli.entrance.local import LocalKnowledgeBase
+from co_cli.ground.errors import ActivityUnavailableError, InvalidInputError, KnowledgeError
 from co_cli.server.jobs import Jobs, JobState, Report
 from co_cli.server.routes import CALLER, route
 from co_cli.tools.budget import estimate_tokens

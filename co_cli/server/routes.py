@@ -24,8 +24,9 @@ from pydantic_core import core_schema, to_jsonable_python
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from co_cli.access import Role, Token
-from co_cli.errors import (
+from co_cli.entrance.local import LocalKnowledgeBase
+from co_cli.ground.access import Role, Token
+from co_cli.ground.errors import (
     DiskFullError,
     IndexUnavailableError,
     InvalidInputError,
@@ -35,10 +36,9 @@ from co_cli.errors import (
     UnknownRefError,
     error_kind,
 )
-from co_cli.local import LocalKnowledgeBase
-from co_cli.logbook import crashed
-from co_cli.paths import NO_ROOM
-from co_cli.values import plain
+from co_cli.ground.paths import NO_ROOM
+from co_cli.ground.values import plain
+from co_cli.notes.logbook import crashed
 from co_cli.version import __version__
 
 API = "/api/v1"

@@ -10,15 +10,15 @@ from typing import Any, NamedTuple
 from pydantic import BaseModel, ConfigDict
 
 from co_cli.activity.judgements import Judgement
-from co_cli.hits import SearchResult
-from co_cli.local import LocalKnowledgeBase
+from co_cli.entrance.local import LocalKnowledgeBase
+from co_cli.ground.hits import SearchResult
+from co_cli.ground.values import OWN_SOURCES
 from co_cli.notes.markdown import plain_snippet
 from co_cli.retrieval.explain import Explanation
 from co_cli.searching.requests import Options
 from co_cli.server.filter_models import filters_of, url_filters, with_filters
 from co_cli.server.routes import model_of, route
 from co_cli.upkeep import feedback
-from co_cli.values import OWN_SOURCES
 
 LONE_LETTER = r"(?<=\s)[a-zA-Z]$"
 """The first letter of another word: too many words begin with it, and finding them all takes longest."""

@@ -20,7 +20,7 @@ from typing import TextIO
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import Message, Scope
 
-from co_cli.logbook import REQUEST, as_json, as_text, logger
+from co_cli.notes.logbook import REQUEST, as_json, as_text, logger
 
 ID_HEADER = "x-request-id"
 SANE_ID = re.compile(r"[\w.-]{1,64}", re.ASCII)

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from co_cli.http_server import GuardedConnection, address_of_site
+from co_cli.http.http_server import GuardedConnection, address_of_site
 
 if TYPE_CHECKING:
     from co_cli.server.open_id import OpenId  # its packages are an extra

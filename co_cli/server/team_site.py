@@ -23,11 +23,12 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
 
-from co_cli.access import PER_SECOND, Token
 from co_cli.activity import acting
-from co_cli.deadline import serving
-from co_cli.errors import IndexUnavailableError
-from co_cli.http_server import (
+from co_cli.entrance.local import LocalKnowledgeBase
+from co_cli.ground.access import PER_SECOND, Token
+from co_cli.ground.deadline import serving
+from co_cli.ground.errors import IndexUnavailableError
+from co_cli.http.http_server import (
     STRANGER_SECONDS,
     Buckets,
     address_of_client,
@@ -37,17 +38,16 @@ from co_cli.http_server import (
     token_in,
     too_many,
 )
-from co_cli.local import LocalKnowledgeBase
-from co_cli.logbook import logger
-from co_cli.mcp.clients import PATH
+from co_cli.mcp.client_configs import PATH
 from co_cli.mcp.transports import http_app
+from co_cli.notes.logbook import logger
 from co_cli.server.access_tokens import AccessTokens, team_of
-from co_cli.server.app import Access, Site
 from co_cli.server.gauges import gauges
 from co_cli.server.metrics import Metrics
 from co_cli.server.readiness import not_ready
 from co_cli.server.server_log import LoggedRequest
 from co_cli.server.sign_in import RESOURCE, SIGN_IN, SignInRoutes
+from co_cli.server.web_app import Access, Site
 from co_cli.tools import Toolbox
 
 if TYPE_CHECKING:
@@ -160,7 +160,7 @@ class TeamSite(Site):
                 await stack.enter_async_context(tools.router.lifespan_context(tools))
             async with super()._lifespan(app):
                 if self._team:
-                    from co_cli.team.keeper import Keeper  # PostgreSQL's packages are an extra
+                    from co_cli.vault.team.keeper import Keeper  # PostgreSQL's packages are an extra
 
                     stop = threading.Event()
                     keeper = threading.Thread(

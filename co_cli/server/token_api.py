@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from pydantic import BaseModel, Field
 
-from co_cli.access import Role, Token, TokenChange
-from co_cli.local import LocalKnowledgeBase
+from co_cli.entrance.local import LocalKnowledgeBase
+from co_cli.ground.access import Role, Token, TokenChange
 from co_cli.server.access_tokens import AccessTokens
 from co_cli.server.routes import route
 

@@ -18,9 +18,9 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from co_cli.errors import InvalidInputError, SettingsError
+from co_cli.ground.errors import InvalidInputError, SettingsError
+from co_cli.ground.settings import Settings, load_settings
 from co_cli.server.team_site import TeamSite
-from co_cli.settings import Settings, load_settings
 
 ALIVE = "/livez"
 

@@ -14,12 +14,12 @@ from abc import ABC, abstractmethod
 from importlib import import_module
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from co_cli.errors import SettingsError
+from co_cli.ground.errors import SettingsError
+from co_cli.ground.paths import is_inside
+from co_cli.ground.settings import read_toml
+from co_cli.ground.values import OWN_SOURCES
 from co_cli.notes.files import locked, make_folders, replace
 from co_cli.notes.refs import path_of, without_ending
-from co_cli.paths import is_inside
-from co_cli.settings import read_toml
-from co_cli.values import OWN_SOURCES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -12,8 +12,8 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 
-from co_cli.hits import Passage
-from co_cli.logbook import logger
+from co_cli.ground.hits import Passage
+from co_cli.notes.logbook import logger
 from co_cli.notes.markdown import Block, starts_table
 from co_cli.notes.note import Note
 from co_cli.notes.transcripts import SpokenTurn, read_turns

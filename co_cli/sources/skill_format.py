@@ -12,7 +12,7 @@ import unicodedata
 from dataclasses import replace
 from typing import Any
 
-from co_cli.hits import Passage
+from co_cli.ground.hits import Passage
 from co_cli.notes.note import Note, read_note
 from co_cli.sources.origin import Origin, SourceReader
 

@@ -10,10 +10,10 @@ import os
 import struct
 from typing import TYPE_CHECKING, NamedTuple
 
-from co_cli.errors import VaultError
-from co_cli.paths import TEMPORARY, open_regular
+from co_cli.ground.errors import VaultError
+from co_cli.ground.paths import TEMPORARY, open_regular
+from co_cli.ground.values import to_utf8
 from co_cli.sources.origin import GIT_FILE, VAULT, Origin, reader_of
-from co_cli.values import to_utf8
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

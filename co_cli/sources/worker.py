@@ -20,9 +20,9 @@ from collections.abc import Callable, Generator, Iterator
 from importlib import import_module
 from typing import Any, BinaryIO, NamedTuple
 
-from co_cli.errors import KnowledgeError
+from co_cli.ground.errors import KnowledgeError
+from co_cli.ground.paths import own_process
 from co_cli.notes.encoding import NotTextError
-from co_cli.paths import own_process
 
 SECONDS_A_PART = 20.0
 SECONDS = 120.0

@@ -8,7 +8,8 @@ from typing import Annotated, Any, Unpack
 from pydantic import Field
 from pydantic_core import to_jsonable_python
 
-from co_cli.errors import IndexUnavailableError
+from co_cli.ground.errors import IndexUnavailableError
+from co_cli.ground.values import moment_text
 from co_cli.notes.excerpts import Excerpt, excerpt, marked_ref
 from co_cli.notes.note import Note
 from co_cli.notes.refs import lines_of, without_lines
@@ -18,7 +19,6 @@ from co_cli.tools.fencing import fence_note, one_line, plain_ref
 from co_cli.tools.knowledge import DOCUMENTS, MIN_TOKENS, Found, FoundNote, Limit, Narrowing, Ranking, fitting, recall
 from co_cli.tools.memory import Receipt, Ref, saved_receipt, says_title, short
 from co_cli.tools.tool import ToolContext, ToolResult, tool
-from co_cli.values import moment_text
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,13 +7,13 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from co_cli.errors import InvalidInputError
-from co_cli.linked.origins import Tree, is_glob
-from co_cli.local import LocalKnowledgeBase
+from co_cli.entrance.local import LocalKnowledgeBase
+from co_cli.ground.errors import InvalidInputError
 from co_cli.notes.refs import path_of, without_lines
 from co_cli.tools.budget import whole_lines
 from co_cli.tools.fencing import clean, one_line, plain_ref
 from co_cli.tools.tool import ToolContext, ToolResult, tool
+from co_cli.vault.origins import Tree, is_glob
 
 MOST_AROUND = 8
 """Files that are named around a conflict."""

@@ -7,10 +7,10 @@ from typing import Annotated, Any, cast
 
 from pydantic import Field, WithJsonSchema
 
-from co_cli.conversations.capture import KeptSession, keep_turns
-from co_cli.errors import InvalidInputError
+from co_cli.ground.errors import InvalidInputError
 from co_cli.notes.dates import read_moment
 from co_cli.notes.transcripts import SpokenTurn, speaker_of, user_name
+from co_cli.saving.turns import KeptSession, keep_turns
 from co_cli.tools.fencing import one_line, plain_ref
 from co_cli.tools.tool import ToolContext, ToolResult, tool
 

@@ -12,7 +12,7 @@ import re
 from html import escape, unescape
 from urllib.parse import unquote
 
-from co_cli.values import INVISIBLE
+from co_cli.ground.values import INVISIBLE
 
 ROLES = (
     "note|knowledge|skill|system|user|human|assistant|developer|instruction|tool|function|context|think|invoke|"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from pathlib import PurePath
 
-from co_cli.errors import KnowledgeError
-from co_cli.knowledge_base import KnowledgeBase
-from co_cli.paths import PROJECT_FOLDER
+from co_cli.entrance.knowledge_base import KnowledgeBase
+from co_cli.ground.errors import KnowledgeError
+from co_cli.ground.paths import PROJECT_FOLDER
 from co_cli.tools.fencing import one_line
 
 LONGEST_PATH = 300

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Unpack, cast
 from pydantic import BeforeValidator, Field
 from typing_extensions import TypedDict
 
-from co_cli.errors import KnowledgeError
-from co_cli.hits import NEAREST, Hit, SearchResult, older_remark, without_weak, worth_showing
+from co_cli.ground.errors import KnowledgeError
+from co_cli.ground.hits import NEAREST, Hit, SearchResult, older_remark, without_weak, worth_showing
+from co_cli.ground.values import SOURCES, fields_of, kind_named
 from co_cli.index.filter_table import OPTIONS, FilterOptions, Form
 from co_cli.notes.excerpts import excerpt, marked_ref
 from co_cli.notes.refs import without_lines
@@ -23,7 +24,6 @@ from co_cli.searching.requests import SearchOptions
 from co_cli.tools.budget import estimate_tokens, within
 from co_cli.tools.fencing import fence_note, one_line
 from co_cli.tools.tool import ToolContext, ToolResult, tool
-from co_cli.values import SOURCES, fields_of, kind_named
 
 SHORT = 150
 """Tokens up to which recall shows a whole note; of a longer one it shows the part that matched."""

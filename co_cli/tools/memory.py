@@ -12,24 +12,24 @@ from typing import Annotated, Any, Literal, NamedTuple, Unpack
 
 from pydantic import Field
 
-from co_cli.errors import FrontmatterError, InvalidInputError
-from co_cli.local import LocalKnowledgeBase
+from co_cli.entrance.local import LocalKnowledgeBase
+from co_cli.ground.errors import FrontmatterError, InvalidInputError
+from co_cli.ground.saves import Saved, masked_text
+from co_cli.ground.summaries import NoteSummary
+from co_cli.ground.values import OWN_SOURCES, OwnSource, fields_of, to_utf8
 from co_cli.notes.editing import set_section
 from co_cli.notes.note import Note
 from co_cli.notes.refs import FOLDERS, lines_of, slugify, without_lines
 from co_cli.notes.secrets import redact
 from co_cli.notes.similarity import words_of
 from co_cli.notes.subjects import title_from
-from co_cli.saves import Saved, masked_text
-from co_cli.saving.history import ChangedNote, changed_notes
 from co_cli.searching.requests import Options, close_tags, parse_filters, unused_tags
-from co_cli.summaries import NoteSummary
 from co_cli.tools.budget import estimate_tokens
 from co_cli.tools.fencing import one_line, plain_ref
 from co_cli.tools.knowledge import ABOUT, Found, Limit, Ranking, recall
 from co_cli.tools.tool import ToolContext, ToolResult, tool
 from co_cli.upkeep.feedback import judge
-from co_cli.values import OWN_SOURCES, OwnSource, fields_of, to_utf8
+from co_cli.vault.history import ChangedNote, changed_notes
 
 PROOF_WORDS, CLOSE_ENOUGH = 12, 20
 """A receipt searches for a note by its longest words; it must be among the first 20 hits."""

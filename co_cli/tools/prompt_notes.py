@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from html import unescape
 from typing import Any, NamedTuple
 
-from co_cli.hits import older_remark
+from co_cli.ground.hits import older_remark
 from co_cli.notes.refs import without_lines
 from co_cli.searching.context import ContextNote
 from co_cli.tools.budget import estimate_tokens, within

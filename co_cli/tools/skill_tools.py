@@ -11,11 +11,11 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from co_cli.linked.skills import Skill
 from co_cli.notes.note import Note
 from co_cli.tools.budget import whole_lines
 from co_cli.tools.fencing import HIDDEN, clean, one_line
 from co_cli.tools.tool import ToolContext, ToolResult, tool
+from co_cli.vault.skills import Skill
 
 FOUND, ALSO = 3, 7
 """How many skills are described, and how many more are only named: a name costs a tenth of a description."""

@@ -18,9 +18,9 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, create
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
-from co_cli.errors import InvalidInputError
-from co_cli.local import LocalKnowledgeBase
-from co_cli.values import to_utf8
+from co_cli.entrance.local import LocalKnowledgeBase
+from co_cli.ground.errors import InvalidInputError
+from co_cli.ground.values import to_utf8
 
 Data = TypeVar("Data")
 

@@ -7,8 +7,8 @@ from dataclasses import asdict, is_dataclass
 from functools import cached_property
 from typing import Any, cast
 
-from co_cli.errors import InvalidInputError, KnowledgeError, NoteConflictError, NoteMissingError, UnknownRefError
-from co_cli.knowledge_base import KnowledgeBase
+from co_cli.entrance.knowledge_base import KnowledgeBase
+from co_cli.ground.errors import InvalidInputError, KnowledgeError, NoteConflictError, NoteMissingError, UnknownRefError
 from co_cli.searching.freshness import Freshener
 from co_cli.tools.article_tools import read_note, recall_article, save_article
 from co_cli.tools.context_tools import context_refresh, context_tree, find_checkpoint, next_step

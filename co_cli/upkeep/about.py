@@ -9,14 +9,14 @@ import sys
 from importlib import metadata
 from typing import TYPE_CHECKING
 
-from co_cli.settings import SETTINGS
+from co_cli.ground.settings import SETTINGS
 from co_cli.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from co_cli.settings import Settings
-    from co_cli.summaries import Status
+    from co_cli.ground.settings import Settings
+    from co_cli.ground.summaries import Status
     from co_cli.upkeep.doctor import Finding
 
 PACKAGE = "co-cli"

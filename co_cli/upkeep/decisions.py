@@ -7,16 +7,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-from co_cli.conversations.proposals import accept, dismiss, take_back
-from co_cli.errors import InvalidInputError, NoteConflictError
+from co_cli.ground.errors import InvalidInputError, NoteConflictError
+from co_cli.ground.saves import Change
 from co_cli.notes.new_note import one_or_list
 from co_cli.notes.note import version_of
-from co_cli.saves import Change
-from co_cli.saving.lookup import file_of, open_note
+from co_cli.saving.proposals import accept, dismiss, take_back
 from co_cli.saving.writer import VaultWriter
 from co_cli.upkeep.review import Dismissals
 from co_cli.upkeep.review_checks import ReviewItem
-from co_cli.vault import Vault
+from co_cli.vault.lookup import file_of, open_note
+from co_cli.vault.vault import Vault
 
 Action = Literal["accept", "forget", "supersede", "keep"]
 

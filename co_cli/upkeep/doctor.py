@@ -14,25 +14,25 @@ from difflib import get_close_matches
 from typing import Literal
 
 from co_cli.activity.backup import FOLDER as BACKUPS
-from co_cli.errors import IndexDamagedError, IndexUnavailableError, KnowledgeError, VaultError
+from co_cli.ground.errors import IndexDamagedError, IndexUnavailableError, KnowledgeError, VaultError
+from co_cli.ground.paths import permission_cure, shell_line
+from co_cli.ground.reports import BINARY, Progress
+from co_cli.ground.settings import SETTINGS
+from co_cli.ground.summaries import Status
+from co_cli.ground.values import moment_text
 from co_cli.index.sqlite.database_files import no_room, set_aside_before, sweep_unfinished, unwritable
 from co_cli.index.sqlite.sqlite_engine import library_problems
 from co_cli.index.sync import Unreadable, read_file
 from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.notes.files import sweep_temporary
 from co_cli.notes.secrets import find_secrets
-from co_cli.paths import permission_cure, shell_line
-from co_cli.reports import BINARY, Progress
-from co_cli.saving.lookup import Lookup
-from co_cli.settings import SETTINGS
 from co_cli.sources.documents import INSTALL_READERS, NEEDS_EXTRA
 from co_cli.sources.origin import Origin
-from co_cli.summaries import Status
 from co_cli.upkeep.language_advice import advise, indexed_texts
 from co_cli.upkeep.verification import compare
-from co_cli.values import moment_text
-from co_cli.vault import Vault, rebuild_index, sync_origin
-from co_cli.vaults import tier_of
+from co_cli.vault.lookup import Lookup
+from co_cli.vault.tiers import tier_of
+from co_cli.vault.vault import Vault, rebuild_index, sync_origin
 
 UPDATE = "pip install -U co-cli"
 SHOWN = 3

@@ -19,7 +19,9 @@ from typing import Any, NamedTuple, cast
 from co_cli.activity.backup import backups
 from co_cli.activity.database import FILE_NAME
 from co_cli.activity.traces import earlier_paths, erase_traces
-from co_cli.errors import ActivityUnavailableError, GitError, InvalidInputError, NoteFileError, UnknownRefError
+from co_cli.ground.errors import ActivityUnavailableError, GitError, InvalidInputError, NoteFileError, UnknownRefError
+from co_cli.ground.paths import shell_line
+from co_cli.ground.saves import Erased
 from co_cli.index.sqlite.database_files import set_aside_before
 from co_cli.index.tokens import STOP_WORDS
 from co_cli.notes.encoding import NotTextError
@@ -30,13 +32,11 @@ from co_cli.notes.properties import properties_of
 from co_cli.notes.refs import lines_of, path_of, source_ref, without_ending
 from co_cli.notes.store import TRASH
 from co_cli.notes.transcripts import SpokenTurn, read_turns
-from co_cli.paths import shell_line
-from co_cli.saves import Erased
-from co_cli.saving.history import in_repository, repository_of
-from co_cli.saving.lookup import Lookup
 from co_cli.saving.writer import opened_tier
 from co_cli.searching.as_of import FOLDER as AS_OF
-from co_cli.vault import Vault, sync_origin
+from co_cli.vault.history import in_repository, repository_of
+from co_cli.vault.lookup import Lookup
+from co_cli.vault.vault import Vault, sync_origin
 
 WORD = re.compile(r"[^\W_]+")
 SHORTEST = 3

@@ -16,12 +16,12 @@ from co_cli.activity import judgements
 from co_cli.activity.judgements import Judgement
 from co_cli.activity.query_log import fold
 from co_cli.notes.refs import without_lines
-from co_cli.ranking import learned_weights, settings_weights, weights_of
 from co_cli.retrieval.profiles import DEFAULT
-from co_cli.saving.ratings import rate
+from co_cli.saving.judged_hits import rate
 from co_cli.searching.answers import search
 from co_cli.searching.requests import Options
-from co_cli.vault import Vault
+from co_cli.vault.ranking import learned_weights, settings_weights, weights_of
+from co_cli.vault.vault import Vault
 
 STEPS = (0.0, 0.05, -0.05, 0.1, -0.1, 0.15, -0.15)
 """What may be added to the default weight of meaning. Of two that are worth the same, the first is learned."""

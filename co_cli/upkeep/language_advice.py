@@ -10,9 +10,9 @@ from co_cli.embedding.embedders import LOCAL_SPACES, Embedders
 from co_cli.embedding.encoder_file import INSTALL, is_installed
 from co_cli.embedding.multilingual import KNOWN_LANGUAGES
 from co_cli.embedding.space import LANGUAGES
-from co_cli.hits import Filters
+from co_cli.ground.hits import Filters
 from co_cli.notes.language import guess_language
-from co_cli.vault import Vault
+from co_cli.vault.vault import Vault
 
 FEWEST, SHARE = 3, 0.2
 """How many passages, and which share of those whose language can be told, must be in languages that are not known."""

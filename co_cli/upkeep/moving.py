@@ -8,10 +8,10 @@ from typing import NamedTuple
 from co_cli.activity import Activity
 from co_cli.activity.judgements import change_learned
 from co_cli.activity.versions import known_roots, move_vault
-from co_cli.errors import InvalidInputError
+from co_cli.ground.errors import InvalidInputError
+from co_cli.ground.settings import Settings
 from co_cli.index.engines import engine_of
 from co_cli.knowledge_index import KnowledgeIndex
-from co_cli.settings import Settings
 from co_cli.sources.origin import Added, change_registry
 from co_cli.upkeep.review import Dismissals
 

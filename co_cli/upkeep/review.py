@@ -14,18 +14,18 @@ from typing import Any, NamedTuple
 
 from co_cli.activity.extracted import FacetRow
 from co_cli.activity.statistics import recalled_paths
-from co_cli.conversations.proposals import proposals
-from co_cli.errors import ActivityUnavailableError, KnowledgeError
+from co_cli.ground.errors import ActivityUnavailableError, KnowledgeError
+from co_cli.ground.values import OWN_SOURCES, moment_text
 from co_cli.index.engine import ReadTransaction
 from co_cli.index.names import fold_name
 from co_cli.index.stored import Scope
 from co_cli.notes.files import change_json, read_json
 from co_cli.notes.wikilinks import Attachments
-from co_cli.saving.lookup import open_note
+from co_cli.saving.proposals import proposals
 from co_cli.searching.context import always_notes
 from co_cli.upkeep.review_checks import CHECKS, Kind, ReviewedNote, ReviewInput, ReviewItem, proposed_items
-from co_cli.values import OWN_SOURCES, moment_text
-from co_cli.vault import Vault
+from co_cli.vault.lookup import open_note
+from co_cli.vault.vault import Vault
 
 CheckProgress = Callable[[Kind, int, int], None]
 """The check that runs, how many notes it has looked at, and of how many."""

@@ -13,18 +13,18 @@ from itertools import combinations, pairwise
 from typing import Literal, NamedTuple
 
 from co_cli.activity.extracted import FacetRow
-from co_cli.conversations.proposals import source_of_facet
 from co_cli.embedding.static import SPACE as STATIC
 from co_cli.embedding.static import shared_embedder
+from co_cli.ground.reports import Progress
+from co_cli.ground.values import DAY, members_of, moment_text
 from co_cli.index.tokens import is_stop_word
 from co_cli.notes.dates import edge_for
 from co_cli.notes.secrets import find_secrets, redact
 from co_cli.notes.similarity import likeness, without_articles, words_of
 from co_cli.notes.subjects import same_subject, with_subject
 from co_cli.notes.wikilinks import Attachments, LinkTargets
-from co_cli.reports import Progress
+from co_cli.saving.proposals import source_of_facet
 from co_cli.saving.related import CLOSE, MOST_RELATED
-from co_cli.values import DAY, members_of, moment_text
 
 Kind = Literal[
     "secret",

@@ -9,10 +9,10 @@ import re
 import tomllib
 
 from co_cli.embedding.embedders import space_of
-from co_cli.errors import SettingsError
+from co_cli.ground.errors import SettingsError
+from co_cli.ground.paths import user_settings_file
+from co_cli.ground.settings import BY_NAME, Settings, load_settings, unknown_setting
 from co_cli.notes.files import locked, make_folders, replace
-from co_cli.paths import user_settings_file
-from co_cli.settings import BY_NAME, Settings, load_settings, unknown_setting
 
 
 def own_settings_file() -> str:

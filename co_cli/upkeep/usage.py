@@ -18,10 +18,10 @@ from co_cli.activity.statistics import (
     count_searches,
     count_turns,
 )
-from co_cli.errors import InvalidInputError
-from co_cli.hits import Filters
-from co_cli.values import DAY, moment_text
-from co_cli.vault import Vault
+from co_cli.ground.errors import InvalidInputError
+from co_cli.ground.hits import Filters
+from co_cli.ground.values import DAY, moment_text
+from co_cli.vault.vault import Vault
 
 
 class Usage(NamedTuple):

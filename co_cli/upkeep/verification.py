@@ -10,13 +10,13 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from co_cli.errors import VaultError
-from co_cli.hits import Passage
+from co_cli.ground.errors import VaultError
+from co_cli.ground.hits import Passage
+from co_cli.ground.reports import Progress
 from co_cli.index.derivation import stored_text
 from co_cli.index.stored import StoredPassage
 from co_cli.index.sync import Unreadable, read_file
 from co_cli.knowledge_index import KnowledgeIndex
-from co_cli.reports import Progress
 
 
 class Difference(NamedTuple):

@@ -11,9 +11,9 @@ import pytest
 
 from co_cli.activity import Activity
 from co_cli.activity.events import Head, Indexed
-from co_cli.hits import Hit, Searched, SearchResult
-from co_cli.settings import load_settings
-from tests.vault import Vault
+from co_cli.ground.hits import Hit, Searched, SearchResult
+from co_cli.ground.settings import load_settings
+from tests.folder import Vault
 
 NOON = 1_794_744_000.0
 """2026-11-15T12:00:00Z."""

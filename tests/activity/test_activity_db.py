@@ -19,7 +19,7 @@ from co_cli.index.sqlite.database_files import set_aside_before
 from tests.activity.conftest import Opener, answer, index, rows
 from tests.command import Co, run_together
 from tests.damage import spoil_table
-from tests.vault import Vault
+from tests.folder import Vault
 
 STATEMENT = re.compile(r"\s*(select|insert|update|delete|with) ")
 
@@ -100,7 +100,7 @@ def test_eight_processes_that_open_it_first_at_once_all_write(open_activity: Ope
 import sys
 from co_cli.activity import Activity
 from co_cli.activity.events import Head, Indexed
-from co_cli.settings import load_settings
+from co_cli.ground.settings import load_settings
 sys.stdin.readline()
 with Activity(load_settings({"data_dir": sys.argv[1]}), "/vault") as activity:
     activity.write([Indexed("/vault", 1.0, [Head(f"{sys.argv[2]}.md", sys.argv[2], "Oak")])])

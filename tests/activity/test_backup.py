@@ -15,12 +15,12 @@ import pytest
 from co_cli.activity.backup import back_up, look_at, restore
 from co_cli.activity.database import ActivityDatabase, create_activity, versions
 from co_cli.activity.events import Head
+from co_cli.ground.settings import load_settings
 from co_cli.index.sqlite.database_files import set_aside_before
-from co_cli.settings import load_settings
 from tests.activity.conftest import Opener, index
 from tests.command import Co
+from tests.folder import Vault
 from tests.trouble.file_systems import fill, small_disk
-from tests.vault import Vault
 
 
 @pytest.fixture

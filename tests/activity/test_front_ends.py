@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from co_cli.knowledge_base import KnowledgeBase
+from co_cli.entrance.knowledge_base import KnowledgeBase
 from co_cli.notes.files import locked
 from tests.activity.conftest import rows
 from tests.command import Co
-from tests.vault import Vault
+from tests.folder import Vault
 
 
 @pytest.fixture(autouse=True)

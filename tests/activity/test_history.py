@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from co_cli.saving.history import commits_of
+from co_cli.vault.history import commits_of
 from tests.command import Co, commit, git, write_script
-from tests.vault import Vault
+from tests.folder import Vault
 
 
 def test_every_change_of_a_note_is_shown_newest_first(co: Co, vault: Vault) -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from co_cli.activity import database
 from co_cli.activity.database import ActivityDatabase, create_activity, versions
-from co_cli.errors import ActivityUnavailableError
+from co_cli.ground.errors import ActivityUnavailableError
 from tests.command import Co, run_together
 from tests.upgrades.test_upgrades import VERSIONS, columns, restore
 

@@ -12,9 +12,9 @@ import pytest
 from co_cli.activity import Activity, query_log
 from co_cli.activity.events import MOST, SPOOL, SearchEvent
 from co_cli.activity.query_log import log_searches
-from co_cli.values import DAY
+from co_cli.ground.values import DAY
 from tests.activity.conftest import NOON, Opener, answer, rows
-from tests.vault import Vault
+from tests.folder import Vault
 
 
 def logged(root: str, number: int, at: float = NOON, **other: object) -> SearchEvent:

@@ -14,17 +14,17 @@ from co_cli.activity import Activity, query_log
 from co_cli.activity.feed import Entry, FeedQuery, Kind, read_feed
 from co_cli.activity.versions import move_vault
 from co_cli.agent import Knowledge
-from co_cli.knowledge_base import KnowledgeBase
-from co_cli.local import LocalKnowledgeBase
+from co_cli.entrance.knowledge_base import KnowledgeBase
+from co_cli.entrance.local import LocalKnowledgeBase
+from co_cli.ground.values import DAY
 from co_cli.mcp.server import VaultServer
 from co_cli.tools import Toolbox
-from co_cli.values import DAY
-from co_cli.vault import Opening
+from co_cli.vault.vault import Opening
 from tests.activity.conftest import NOON, Opener, answer, rows
 from tests.agent.conftest import offline_and_patient as offline_and_patient
 from tests.agent.scripted import Script
 from tests.command import Co
-from tests.vault import Vault
+from tests.folder import Vault
 
 NOTES = [
     {"ref": "memory:profile", "why": "always", "tokens": 40, "evidence": None},

@@ -7,10 +7,10 @@ from pathlib import Path
 from co_cli.activity import Activity
 from co_cli.activity.events import Head, Indexed
 from co_cli.activity.versions import known, moved_to, versions
-from co_cli.knowledge_base import KnowledgeBase
+from co_cli.entrance.knowledge_base import KnowledgeBase
 from co_cli.tools import Toolbox
 from tests.activity.conftest import NOON, index, rows
-from tests.vault import Vault
+from tests.folder import Vault
 
 OAK = Head("oak.md", "a1", "Oak", 10)
 VERSIONS = "select path, what from versions join documents on documents.id = document_id order by versions.id"

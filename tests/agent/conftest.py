@@ -6,7 +6,7 @@ import pytest
 from pydantic_ai import models
 
 from co_cli.agent import Knowledge, capability, harness
-from co_cli.knowledge_base import KnowledgeBase
+from co_cli.entrance.knowledge_base import KnowledgeBase
 
 
 @pytest.fixture(autouse=True)

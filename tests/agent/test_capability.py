@@ -21,12 +21,12 @@ from pydantic_ai.models.test import TestModel
 
 from co_cli.agent import CoDeps, Knowledge, agent, knowledge_toolset
 from co_cli.agent.toolset import VaultAccess
-from co_cli.errors import InvalidInputError
-from co_cli.knowledge_base import KnowledgeBase
+from co_cli.entrance.knowledge_base import KnowledgeBase
+from co_cli.ground.errors import InvalidInputError
 from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.tools import TOOLS
 from tests.agent.scripted import Reports, Script, returned
-from tests.vault import Vault
+from tests.folder import Vault
 
 
 def tools_of(script: Script) -> list[str]:

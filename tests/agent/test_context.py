@@ -25,11 +25,11 @@ from pydantic_ai.run import AgentRunResult
 
 from co_cli.agent import Knowledge, capability
 from co_cli.agent.injection import KEY
-from co_cli.knowledge_base import KnowledgeBase
-from co_cli.settings import load_settings
+from co_cli.entrance.knowledge_base import KnowledgeBase
+from co_cli.ground.settings import load_settings
 from tests.agent.scripted import Reports, Script, part_text
 from tests.embedding.loopback import OllamaServer
-from tests.vault import Vault
+from tests.folder import Vault
 
 ALWAYS = "---\ntitle: Tone\nloading: always\n---\nSpeak plainly to the harbour masters."
 CONTEXTUAL = "---\ntitle: Apologies\nloading: contextual\n---\nWhen a harbour master is upset, open with an apology."

@@ -8,9 +8,9 @@ from pydantic_ai import Agent
 from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults
 
 from co_cli.agent import Knowledge, knowledge_toolset
-from co_cli.knowledge_base import KnowledgeBase
+from co_cli.entrance.knowledge_base import KnowledgeBase
 from tests.agent.scripted import Script, Turn, returned
-from tests.vault import Vault
+from tests.folder import Vault
 
 
 def test_a_memory_is_saved_recalled_updated_forgotten_and_can_be_restored(

@@ -20,8 +20,8 @@ from mcp.server import MCPServer
 from mcp_types import CallToolResult, EmbeddedResource, TextContent, TextResourceContents, ToolAnnotations
 
 from co_cli.agent.loading import HEAD, TAIL, LoadingAgent, McpServer, page_of, preview, read_servers
-from co_cli.errors import PageRefusedError, SettingsError
-from co_cli.linked.web_pages import Loaded, LoaderAnswer, UseHttp
+from co_cli.ground.errors import PageRefusedError, SettingsError
+from co_cli.saving.web_pages import Loaded, LoaderAnswer, UseHttp
 from co_cli.sources.web.extract import Page
 from tests.agent.scripted import Call, Script, Turn, part_text
 

@@ -17,8 +17,8 @@ from pydantic_ai import models
 
 from tests.chat_server import HOLD, ChatServer, Turn, calls, fails, text
 from tests.command import Co
+from tests.folder import Vault
 from tests.sources.web_server import WebServer, article
-from tests.vault import Vault
 
 SERVER = Path(__file__).with_name("library_server.py")
 LIBRARY = "https://library.example.org"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from co_cli.agent.reranking import ModelReranker
-from co_cli.knowledge_base import KnowledgeBase
+from co_cli.entrance.knowledge_base import KnowledgeBase
 from tests.agent.scripted import Answering
-from tests.vault import Vault
+from tests.folder import Vault
 
 TEXTS = ["one", "two", "three"]
 

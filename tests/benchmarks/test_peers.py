@@ -13,7 +13,7 @@ from benchmarks.__main__ import main
 from benchmarks.environments import Environments, NotInstalledError, Program
 from benchmarks.mcp import INITIALIZE, mcp_server
 from benchmarks.peers import Peer
-from co_cli.errors import KnowledgeError
+from co_cli.ground.errors import KnowledgeError
 from tests.evaluation.tiny_set import trees
 
 ECHO = """

@@ -10,8 +10,8 @@ import pytest
 
 from benchmarks import absence
 from benchmarks.bootstrap import Comparison, bench_compare, compare
-from co_cli.errors import InvalidInputError
 from co_cli.evaluation.running import Marks
+from co_cli.ground.errors import InvalidInputError
 
 
 def marks(*values: float) -> dict[str, Marks]:

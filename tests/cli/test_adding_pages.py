@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.command import Co
+from tests.folder import Vault
 from tests.sources.web_server import Asked, WebServer, Wire, article
-from tests.vault import Vault
 
 OAKS = article("Oaks", "Oaks live for centuries and feed hundreds of kinds of insects.")
 

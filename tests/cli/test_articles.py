@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.command import Co
-from tests.vault import Vault
+from tests.folder import Vault
 
 
 @pytest.fixture

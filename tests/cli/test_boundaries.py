@@ -9,7 +9,7 @@ import pytest
 
 from tests.chat_server import ChatServer, calls, text
 from tests.command import Co
-from tests.vault import Vault
+from tests.folder import Vault
 
 LINES = [f"Line {number} says something about oaks and the weather of that year." for number in range(1, 61)]
 ANSWER = calls(

@@ -6,12 +6,12 @@ import pytest
 from pydantic_ai import Agent
 
 from co_cli.agent import Knowledge
-from co_cli.knowledge_base import KnowledgeBase
+from co_cli.entrance.knowledge_base import KnowledgeBase
 from co_cli.notes.refs import without_lines
 from tests.agent.conftest import offline_and_patient as offline_and_patient
 from tests.agent.scripted import Script
 from tests.command import Co
-from tests.vault import Vault
+from tests.folder import Vault
 
 TASK = "What time do the oysters of the harbour market arrive?"
 

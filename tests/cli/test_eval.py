@@ -9,7 +9,7 @@ import pytest
 from co_cli.evaluation.baselines import BASELINES
 from tests.command import Co
 from tests.evaluation.tiny_set import trees
-from tests.vault import Vault
+from tests.folder import Vault
 
 
 def test_without_a_set_it_asks_the_questions_of_your_vault_which_is_only_read(co: Co, vault: Vault) -> None:

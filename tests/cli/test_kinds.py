@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.command import Co
-from tests.vault import Vault
+from tests.folder import Vault
 
 
 def test_each_kind_is_saved_to_a_folder_of_its_own(co: Co, vault: Vault) -> None:

@@ -10,7 +10,7 @@ from co_cli import KnowledgeBase
 from co_cli.searching.matching_lines import MatchingLine
 from tests.cli.screen import on_terminal, plain
 from tests.command import Co, commit, git
-from tests.vault import Vault
+from tests.folder import Vault
 
 POOLS = """---
 title: Pools

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.command import Co
-from tests.vault import Vault
+from tests.folder import Vault
 
 
 def test_sync_says_what_changed(co: Co, vault: Vault) -> None:

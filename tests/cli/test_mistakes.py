@@ -8,7 +8,7 @@ import pytest
 
 from co_cli.cli.parsing import COMMANDS, make_parser
 from tests.command import Co, Ran
-from tests.vault import Vault
+from tests.folder import Vault
 
 WRONG_USAGE = {
     ("serch", "x"): "unknown command 'serch': did you mean `co search`?",

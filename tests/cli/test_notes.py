@@ -10,7 +10,7 @@ import pytest
 
 from tests.cli.screen import on_terminal, plain
 from tests.command import Co, write_script
-from tests.vault import Vault
+from tests.folder import Vault
 
 Editor = Callable[..., None]
 NOTE = "---\ntitle: 'Oaks'  # mine\ntags: [tree]\nunknown: kept\n---\nOaks live long.\n"

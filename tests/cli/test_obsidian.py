@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 
 from tests.command import Co, refs
+from tests.folder import Vault
 from tests.sources.document_files import lines_of, pdf
-from tests.vault import Vault
 
 
 def obsidian(tmp_path: Path, files: dict[str, str | bytes]) -> Path:

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from co_cli.errors import SettingsError
+from co_cli.ground.errors import SettingsError
+from co_cli.ground.settings import load_settings
 from co_cli.index.sqlite.sqlite_engine import SqliteEngine
 from co_cli.knowledge_index import KnowledgeIndex
-from co_cli.settings import load_settings
 from tests.command import Co
+from tests.folder import Vault
 from tests.rights import can_obey, obey_permissions
-from tests.vault import Vault
 
 INSTALLED_ELSEWHERE = """
 import sys

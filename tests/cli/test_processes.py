@@ -16,7 +16,7 @@ import pytest
 
 from co_cli.cli.completion import SCRIPTS, suggestions
 from tests.command import Co, write_script
-from tests.vault import Vault
+from tests.folder import Vault
 
 COMPLETED = {
     "se": "search setup serve",

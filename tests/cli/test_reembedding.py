@@ -8,8 +8,8 @@ import pytest
 
 from co_cli.embedding.static import SPACE as STATIC
 from tests.command import Co
-from tests.meaning.servers import TurnedOllama
-from tests.vault import Vault
+from tests.embedding.meaning.servers import TurnedOllama
+from tests.folder import Vault
 
 
 @pytest.fixture

@@ -7,12 +7,12 @@ from pathlib import Path
 import pexpect
 import pytest
 
-from co_cli.errors import InvalidInputError, UnknownRefError
-from co_cli.knowledge_base import KnowledgeBase
+from co_cli.entrance.knowledge_base import KnowledgeBase
+from co_cli.ground.errors import InvalidInputError, UnknownRefError
 from co_cli.tools import Toolbox
 from tests.cli.screen import terminal
 from tests.command import Co
-from tests.vault import Vault
+from tests.folder import Vault
 
 OLD, NEW = "The door code is 1111.", "The door code is 2222."
 OLD_REF, NEW_REF = "memory:the-door-code-is-1111", "memory:the-door-code-is-2222"

@@ -9,10 +9,10 @@ import pexpect
 import pytest
 
 from co_cli.activity import Activity
-from co_cli.knowledge_base import KnowledgeBase
+from co_cli.entrance.knowledge_base import KnowledgeBase
 from tests.cli.screen import terminal
 from tests.command import Co
-from tests.vault import Vault
+from tests.folder import Vault
 
 TOKEN = "ghp_aB3dE5fG7hI9jK1lM3nO5pQ7rS9tU1vW3xY5"
 BACKUP = "The nightly backup of the harbour database runs at dawn on the old server in the {}."

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from co_cli.hits import Hit, Searched, SearchResult, worth_showing
-from co_cli.knowledge_base import KnowledgeBase
+from co_cli.entrance.knowledge_base import KnowledgeBase
+from co_cli.ground.hits import Hit, Searched, SearchResult, worth_showing
 from tests.command import Co
-from tests.vault import Vault
+from tests.folder import Vault
 
 KEYS = ["query", "state", "degraded", "backend", "searched", "hits", "took_ms", "confidence", "understood"]
 KEYS += ["suggestions", "meta"]

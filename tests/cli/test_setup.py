@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from co_cli.settings import SETTINGS
+from co_cli.ground.settings import SETTINGS
 from co_cli.upkeep.settings_file import write_setting
 from tests.cli.screen import on_terminal, plain, terminal
 from tests.command import Co
-from tests.vault import Vault
+from tests.folder import Vault
 
 
 @pytest.fixture

@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from co_cli.errors import InvalidInputError
-from co_cli.knowledge_base import KnowledgeBase
+from co_cli.entrance.knowledge_base import KnowledgeBase
+from co_cli.ground.errors import InvalidInputError
 from co_cli.sources.origin import registry_file
 from co_cli.tools import Toolbox
 from tests.command import Co, refs
+from tests.folder import Vault
 from tests.sources.document_files import lines_of, pdf
-from tests.vault import Vault
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ import pytest
 from co_cli.cli.terminal import ProgressBar, age, count_of, size_of
 from tests.cli.screen import ESCAPES, on_terminal, plain, widest
 from tests.command import Co, write_script
-from tests.vault import Vault
+from tests.folder import Vault
 
 NOW = datetime(2026, 11, 14, 12, tzinfo=UTC).timestamp()
 

@@ -12,7 +12,7 @@ import apsw
 import pytest
 
 from tests.command import Co, commit, git, refs
-from tests.vault import Vault
+from tests.folder import Vault
 
 
 def note(vault: Vault, name: str, text: str, **fields: str) -> None:

@@ -16,13 +16,13 @@ import pytest
 from packaging.requirements import Requirement
 
 from co_cli.cli.parsing import COMMANDS, split_command
-from co_cli.knowledge_base import KnowledgeBase
+from co_cli.entrance.knowledge_base import KnowledgeBase
 from tests.chat_server import ChatServer, text
 from tests.command import Co, write_script
+from tests.folder import Vault
 from tests.hooks.events import PROMPT, given
+from tests.searching.watching.test_watch_command import running
 from tests.server.processes import serving, web_process
-from tests.vault import Vault
-from tests.watching.test_watch_command import running
 
 RUN_EACH = """
 import json, shlex, shutil, sys

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from co_cli.knowledge_base import KnowledgeBase
-from co_cli.settings import load_settings
-from co_cli.vault import Opening
+from co_cli.entrance.knowledge_base import KnowledgeBase
+from co_cli.ground.settings import load_settings
+from co_cli.vault.vault import Opening
 from tests.agent.conftest import offline_and_patient as offline_and_patient
-from tests.chat.conftest import server as server
 from tests.chat_server import Turn, calls
-from tests.vault import Vault
+from tests.cli.chat.conftest import server as server
+from tests.folder import Vault
 
 OpenVault = Callable[..., KnowledgeBase]
 

@@ -19,25 +19,25 @@ from pydantic_ai import Agent
 from co_cli.activity import acting, extracted
 from co_cli.activity.extracted import FacetRow
 from co_cli.agent import Knowledge, facet_model
-from co_cli.chat.commands import HISTORY, handle, new_prompt
-from co_cli.chat.screen import Output
-from co_cli.chat.session import CONVERSATION, ChatSession
-from co_cli.conversations.capture import KeptSession, keep_turns
-from co_cli.conversations.proposals import proposals
-from co_cli.errors import InvalidInputError, SettingsError
-from co_cli.knowledge_base import KnowledgeBase
+from co_cli.cli.chat_commands import HISTORY, handle, new_prompt
+from co_cli.cli.chat_screen import Output
+from co_cli.cli.chat_session import CONVERSATION, ChatSession
+from co_cli.entrance.knowledge_base import KnowledgeBase
+from co_cli.ground.errors import InvalidInputError, SettingsError
+from co_cli.ground.settings import load_settings
 from co_cli.mcp.server import VaultServer
 from co_cli.notes.transcripts import SpokenTurn, read_turns
-from co_cli.settings import load_settings
+from co_cli.saving.proposals import proposals
+from co_cli.saving.turns import KeptSession, keep_turns
 from co_cli.tools import Toolbox
-from co_cli.vault import Opening
+from co_cli.vault.vault import Opening
 from tests.agent.scripted import Script
 from tests.chat_server import CUT, ChatServer, fails, text
 from tests.command import Co
 from tests.conversations.conftest import OpenVault, answers, facet
-from tests.mcp_server.talking import Place
+from tests.folder import Vault
+from tests.mcp.talking import Place
 from tests.safety.fake_secrets import KINDS, make
-from tests.vault import Vault
 
 TOKEN = make(KINDS["github"])
 DAY = 86_400.0
@@ -336,7 +336,7 @@ def test_a_chat_on_a_terminal_keeps_no_line_after_a_space_and_proposes_memories_
     co: Co, server: ChatServer, vault: Vault
 ) -> None:
     pytest.importorskip("pexpect", reason="pexpect drives the terminal; there is none for Windows")
-    from tests.chat.terminal import CTRL_D, Terminal
+    from tests.cli.chat.terminal import CTRL_D, Terminal
 
     line = "I prefer green tea in the morning."
     server.play(text("Hush."), text("Noted."), answers(facet("preference", line, 12)))

@@ -17,19 +17,19 @@ from co_cli.agent import Knowledge, facet_model
 from co_cli.agent.facet_model import FacetModel, read_conversations
 from co_cli.agent.models import UnusableModelError, load_model
 from co_cli.conversations import extraction
-from co_cli.conversations.capture import KeptSession, keep_turns
 from co_cli.conversations.extraction import extract
 from co_cli.conversations.facets import Facet, checked, make_batch
-from co_cli.conversations.proposals import accept, dismiss, proposals, take_back
-from co_cli.knowledge_base import KnowledgeBase
+from co_cli.entrance.knowledge_base import KnowledgeBase
 from co_cli.notes.transcripts import SpokenTurn, read_turns, render_turns
+from co_cli.saving.proposals import accept, dismiss, proposals, take_back
+from co_cli.saving.turns import KeptSession, keep_turns
 from co_cli.tools import Toolbox
 from tests.chat_server import HOLD, ChatServer, Turn, calls, fails, text
 from tests.cli.screen import terminal
 from tests.command import Co
 from tests.conversations.conftest import OpenVault, answers, facet
+from tests.folder import Vault
 from tests.importers.exports import claude_conversation, claude_message, write_json
-from tests.vault import Vault
 
 NOON = 1_700_000_000.0
 

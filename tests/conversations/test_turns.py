@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from co_cli.conversations.capture import KeptSession, keep_turns
-from co_cli.knowledge_base import KnowledgeBase
+from co_cli.entrance.knowledge_base import KnowledgeBase
 from co_cli.notes.note import read_note
 from co_cli.notes.transcripts import SpokenTurn, nested, own_lines, read_turns, render_turns, speaker_of
+from co_cli.saving.turns import KeptSession, keep_turns
 from co_cli.sources.passages import passages_of
-from tests.vault import Vault
+from tests.folder import Vault
 
 DAY = 86_400.0
 PIECES = ["## User · 2026-01-01T00:00:00Z", "# a", "```", "~~~", "``` x", "- ```", "    code", "text", "", "==", "> q"]

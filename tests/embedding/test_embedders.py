@@ -6,7 +6,7 @@ import pytest
 
 from co_cli.embedding.embedders import Embedders, space_of
 from co_cli.embedding.space import VectorSpace
-from co_cli.errors import SettingsError
+from co_cli.ground.errors import SettingsError
 
 
 def test_each_provider_has_a_default_model_and_one_embedder() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from co_cli.embedding.minilm import WEIGHTS_PACKAGE, MiniLMEmbedder, WordPieces
 from co_cli.embedding.space import VOCABULARY
-from co_cli.errors import ModelMissingError
+from co_cli.ground.errors import ModelMissingError
 
 needs_the_extra = pytest.mark.skipif(
     not all(importlib.util.find_spec(name) for name in (WEIGHTS_PACKAGE, "onnxruntime", "numpy")),

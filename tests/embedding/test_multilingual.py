@@ -16,9 +16,9 @@ from co_cli.embedding.encoder_file import CONVERTED, PACKAGE, converted, is_inst
 from co_cli.embedding.multilingual import PROJECTION, MultilingualEmbedder, is_english
 from co_cli.embedding.sentence_encoder import FEW_LETTERS, SentenceEncoder
 from co_cli.embedding.space import LANGUAGES
-from co_cli.errors import EmbeddingError
+from co_cli.ground.errors import EmbeddingError
 from tests.command import Co
-from tests.vault import Vault
+from tests.folder import Vault
 
 needs_the_extra = pytest.mark.skipif(
     not is_installed(), reason='the extra is not installed: pip install "co-cli[languages]"'

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from co_cli.embedding.remote import BATCH_TEXTS, MAX_TEXT, PAUSES, RemoteEmbedder, remote_space
+from co_cli.embedding.remote_embedders import BATCH_TEXTS, MAX_TEXT, PAUSES, RemoteEmbedder, remote_space
 from co_cli.embedding.space import EmbedKind
-from co_cli.errors import EmbeddingError, SettingsError
+from co_cli.ground.errors import EmbeddingError, SettingsError
 
 from .loopback import GeminiServer, Loopback, OllamaServer, OpenAIServer, VoyageServer
 
@@ -183,7 +183,7 @@ WRONG_ANSWERS = {
 def test_a_wrong_answer_is_refused_at_once_on_one_line_without_the_key(
     remote: Remote, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("co_cli.embedding.remote.MAX_ANSWER_BYTES", 2_000_000)
+    monkeypatch.setattr("co_cli.embedding.remote_embedders.MAX_ANSWER_BYTES", 2_000_000)
     remote.embedder.embed(["blue"], "document")  # loads the client, which a query on a busy machine does not wait for
     for fault, said in WRONG_ANSWERS.items():
         remote.server.faults = [fault]

@@ -19,7 +19,7 @@ from benchmarks.model_index import index_of
 from benchmarks.plain_model import PlainModel
 from co_cli.embedding.static import COLD_CHARACTERS, FILE, REVISION, SPACE, WORDS, StaticEmbedder, StaticModel
 from co_cli.embedding.static import split_words as split
-from co_cli.errors import EmbeddingError
+from co_cli.ground.errors import EmbeddingError
 
 REFERENCE_VECTORS = [
     json.loads(line) for line in Path(__file__).with_name("reference_vectors.jsonl").read_text("utf-8").splitlines()

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from co_cli.entrance.knowledge_base import KnowledgeBase
 from co_cli.evaluation.baselines import BASELINES, RRF_K, Desk
-from co_cli.knowledge_base import KnowledgeBase
-from tests.vault import Vault
+from tests.folder import Vault
 
 
 @pytest.fixture(scope="module")

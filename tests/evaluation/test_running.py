@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from co_cli.errors import InvalidInputError
+from co_cli.entrance.knowledge_base import KnowledgeBase
 from co_cli.evaluation.baselines import BASELINES, Desk
 from co_cli.evaluation.running import Evaluation, Marks, mark_ranking, mean_marks, method
 from co_cli.evaluation.sets import Question, QuestionSet, read_set
-from co_cli.knowledge_base import KnowledgeBase
-from co_cli.settings import load_settings
+from co_cli.ground.errors import InvalidInputError
+from co_cli.ground.settings import load_settings
 from tests.evaluation.tiny_set import trees, write_set
-from tests.vault import Vault
+from tests.folder import Vault
 
 SETS = Path(__file__).parents[2].parent / "shared" / "evals"
 EVERY = {name: method(name) for name in ("co", *BASELINES)}

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from co_cli.errors import InvalidInputError
 from co_cli.evaluation.sets import created, note_text, read_set, read_vault
+from co_cli.ground.errors import InvalidInputError
 from co_cli.notes.note import read_note
 from tests.evaluation.tiny_set import trees, write_set
 

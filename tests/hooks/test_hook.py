@@ -16,14 +16,14 @@ import apsw
 import pytest
 
 from co_cli.activity.agent_sessions import list_sessions, session_entries
-from co_cli.hooks.deadline import run_apart
-from co_cli.hooks.events import CLIENTS, typed
-from co_cli.knowledge_base import KnowledgeBase
+from co_cli.entrance.knowledge_base import KnowledgeBase
+from co_cli.hooks.hook_events import CLIENTS, typed
+from co_cli.hooks.time_limit import run_apart
 from tests.command import Co, Ran
+from tests.folder import Vault
 from tests.hooks.events import PAUSES, PROMPT, START, event, given
 from tests.house.test_cold_start import imported, slow
 from tests.safety.fake_secrets import make, secrets_of
-from tests.vault import Vault
 
 QUESTION = "how do the deploys to the blue pool work?"
 DEPLOY = (

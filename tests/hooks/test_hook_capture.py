@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from tests.command import Co
+from tests.folder import Vault
 from tests.hooks.events import event
 from tests.safety.fake_secrets import KINDS, make
-from tests.vault import Vault
 
 GITHUB = make(KINDS["github"])
 SECONDS = 60

@@ -20,9 +20,9 @@ from co_cli.embedding.encoder_file import CONVERTED, is_installed
 from co_cli.hooks.clients import CLIENTS
 from tests.cli.screen import terminal
 from tests.command import Co, write_script
+from tests.folder import Vault
 from tests.hooks.events import PROMPT, event
 from tests.hooks.test_hook_capture import said
-from tests.vault import Vault
 
 QUESTION = "how do the deploys to the blue pool work?"
 CLAUDE = """\

@@ -11,7 +11,7 @@ import pytest
 
 import co_cli
 from tests.command import Co, Ran
-from tests.vault import Vault
+from tests.folder import Vault
 
 SLOW = frozenset("pydantic pydantic_ai mcp rich lxml onnxruntime numpy yaml httpx ollama asyncio logging".split())
 
@@ -35,7 +35,7 @@ def test_a_cold_search_imports_nothing_slow(co: Co, vault: Vault, backend: str) 
     assert ran.code == 0
     assert "memory:oak" in ran.out
     seen = imported(ran)
-    assert "co_cli.knowledge_base" in seen
+    assert "co_cli.entrance.knowledge_base" in seen
     assert slow(seen) == []
 
 
@@ -64,7 +64,7 @@ import importlib, pkgutil, sys
 sys.modules["psycopg"] = sys.modules["psycopg_pool"] = None  # importing them fails
 import co_cli
 for module in pkgutil.walk_packages(co_cli.__path__, "co_cli."):
-    if not module.name.startswith(("co_cli.index.postgres.", "co_cli.team.")):
+    if not module.name.startswith(("co_cli.index.postgres.", "co_cli.vault.team.")):
         importlib.import_module(module.name)
 from co_cli.cli.app import main
 for command in ("remember Oaks", "index sync", "search oaks", "token create --role read", "index rebuild", "doctor"):

@@ -18,12 +18,12 @@ from packaging.utils import canonicalize_name
 
 from tests.chat_server import ChatServer, calls, text
 from tests.command import Co
+from tests.folder import Vault
 from tests.house.package import REPOSITORY
-from tests.mcp_server.talking import Place
+from tests.mcp.talking import Place
 from tests.server.browser import PATIENCE
 from tests.server.processes import web_process
 from tests.sources.web_server import WebServer, article
-from tests.vault import Vault
 
 README_AGENT = re.compile(r"```python\n(from pydantic_ai import Agent\n.*?)```", re.S)
 ABSENT = """

@@ -16,8 +16,8 @@ import pytest
 import co_cli
 from benchmarks.__main__ import BENCHES
 from co_cli.cli.parsing import COMMANDS, main_parser, make_parser, split_command
-from co_cli.knowledge_base import KnowledgeBase
-from co_cli.settings import SETTINGS
+from co_cli.entrance.knowledge_base import KnowledgeBase
+from co_cli.ground.settings import SETTINGS
 from tests.command import Co
 from tests.house.package import REPOSITORY, ROOT
 from tests.importers.exports import write_peers

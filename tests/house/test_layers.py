@@ -3,62 +3,49 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from collections import Counter
 
 from tests.house.package import ROOT, imports, modules
 
 LAYERS = (
-    (
-        "version",
-        "deadline",
-        "errors",
-        "values",
-        "hits",
-        "saves",
-        "reports",
-        "summaries",
-        "access",
-        "weights",
-        "settings",
-        "paths",
-        "event_loop",
-    ),
-    ("notes", "logbook", "git"),
-    ("sources",),
-    ("index", "embedding", "activity"),
-    ("retrieval",),
-    ("file_search", "knowledge_index"),
-    ("ranking", "team"),
-    ("vaults",),
+    ("ground", "version"),
+    ("notes", "http"),
+    ("sources", "embedding"),
+    ("index",),
+    ("retrieval", "activity"),
+    ("knowledge_index",),
     ("vault",),
-    ("linked",),
-    ("saving",),
-    ("searching",),
-    ("conversations",),
-    ("upkeep",),
-    ("importers", "evaluation"),
-    ("local", "remote"),
-    ("knowledge_base",),
+    ("searching", "saving"),
+    ("conversations", "upkeep", "importers", "evaluation"),
+    ("entrance",),
     ("tools",),
-    ("agent", "http_server"),
-    ("chat", "mcp", "hooks", "server", "cli", "__main__"),
+    ("agent", "hooks"),
+    ("mcp",),
+    ("server",),
+    ("cli",),
+    ("__main__",),
 )
-"""From the lowest to the highest. AGENTS.md explains them."""
+"""From the lowest to the highest; none imports another of its own layer. AGENTS.md explains them."""
 LAYER_OF = {f"co_cli.{name}": number for number, names in enumerate(LAYERS) for name in names}
-DATABASES = ("co_cli.index.sqlite", "co_cli.index.postgres", "co_cli.index.tables", "co_cli.activity", "co_cli.team")
+DATABASES = ("co_cli.index.sqlite", "co_cli.index.postgres", "co_cli.index.tables", "co_cli.activity")
+DATABASES += ("co_cli.vault.team",)
 DATABASES += ("co_cli.importers.claude_mem",)  # reads the database of another program
 SQL = re.compile(r"""["']\s*(?:select\s[^"']+\sfrom|insert into|update \w+ set|delete from|create table)\s""")
 CLASS = re.compile(r"^class (\w+)", re.MULTILINE)
 IMPORT = re.compile(r"^\s*(?:import|from) (?:apsw|sqlite3|psycopg)\b", re.MULTILINE)
+LONGEST_CHAIN = 41
 
 
-def layer_of(module: str) -> int:
-    return LAYER_OF[".".join(module.split(".")[:2])]
+def room_of(module: str) -> str:
+    return ".".join(module.split(".")[:2])
 
 
 def test_the_layers_are_the_modules_and_packages_that_exist() -> None:
-    assert {".".join(module.split(".")[:2]) for module in modules()} - {"co_cli"} == set(LAYER_OF)
+    assert {room_of(module) for module in modules()} - {"co_cli"} == set(LAYER_OF)
+    assert len(LAYERS) <= 16
+    assert sum(file.parent == ROOT for file in modules().values()) <= 6
 
 
 def test_imports_point_downwards_only() -> None:
@@ -66,24 +53,32 @@ def test_imports_point_downwards_only() -> None:
         f"{module} imports {imported}"
         for module in modules()
         for imported in imports(module)
-        if "co_cli" not in (module, imported) and layer_of(imported) > layer_of(module)
+        if "co_cli" not in (module, imported)
+        and room_of(imported) != room_of(module)
+        and LAYER_OF[room_of(imported)] >= LAYER_OF[room_of(module)]
     }
     assert upwards == set()
 
 
-def test_imports_form_no_cycle() -> None:
+def test_imports_form_no_cycle_and_no_long_chain() -> None:
     """Imports inside functions and those for type checkers count, too."""
-    finished: set[str] = set()
+    above: list[str] = []
 
-    def visit(module: str, path: tuple[str, ...]) -> None:
-        assert module not in path, " imports ".join((*path[path.index(module) :], module))
-        if module not in finished:
-            for imported in imports(module):
-                visit(imported, (*path, module))
-            finished.add(module)
+    @functools.cache
+    def height(module: str) -> int:
+        assert module not in above, " imports ".join((*above[above.index(module) :], module))
+        above.append(module)
+        found = 1 + max(map(height, imports(module) - {"co_cli"}), default=0)
+        above.pop()
+        return found
 
-    for module in modules():
-        visit(module, ())
+    assert max(map(height, modules())) <= LONGEST_CHAIN
+
+
+def test_no_two_modules_share_a_name() -> None:
+    names = Counter(module.rpartition(".")[2] for module, file in modules().items() if file.name != "__init__.py")
+
+    assert [name for name, times in names.items() if times > 1] == []
 
 
 def test_only_the_engine_and_the_activity_log_know_a_database() -> None:

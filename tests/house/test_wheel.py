@@ -36,7 +36,7 @@ def test_the_wheel_has_the_sample_vault_and_the_models() -> None:
         "co_cli/embedding/model/NOTICE.txt",
         "co_cli/index/sqlite/schema.sql",
         "co_cli/activity/migrations/009_first_release.sql",
-        "co_cli/team/migrations/001_team.sql",
+        "co_cli/vault/team/migrations/001_team.sql",
         "co_cli/py.typed",
     } <= names
     assert not [name for name in names if name.startswith(("benchmarks/", "tests/", "docs/", ".co-cli/"))]

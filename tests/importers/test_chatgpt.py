@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from tests.folder import Vault
 from tests.importers.conftest import ImportData
 from tests.importers.exports import gpt_conversation, gpt_node, mooring, talk, write_json, write_zip
-from tests.vault import Vault
 
 
 @pytest.mark.slow

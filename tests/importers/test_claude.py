@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.folder import Vault
 from tests.importers.conftest import ImportData
 from tests.importers.exports import NO_PARENT, claude_conversation, claude_message, write_files, write_zip
-from tests.vault import Vault
 
 
 def test_a_regenerated_answer_is_left_out_unless_the_chain_is_broken(import_data: ImportData, vault: Vault) -> None:

@@ -10,9 +10,9 @@ from typing import Any
 import apsw
 import pytest
 
+from tests.folder import Vault
 from tests.importers.conftest import ImportData
 from tests.importers.exports import OBSERVATION, SUMMARY, claude_mem_database, insert, write_json, write_zip
-from tests.vault import Vault
 
 MEMORY = "memories/claude-mem/harbour/deploys-go-to-the-blue-pool-first.md"
 ARTICLE = "articles/claude-mem/harbour/find-why-friday-deploys-fail.md"

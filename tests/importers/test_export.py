@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.command import Co
-from tests.vault import Vault
+from tests.folder import Vault
 
 NOTES = {
     "memories/tea.md": b"---\ntitle: Green tea\nkind: memory\ntags: [taste]\nprovenance: user\n---\nAnna likes tea.\n",

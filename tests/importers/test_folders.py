@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from co_cli.entrance.knowledge_base import KnowledgeBase
+from co_cli.ground.reports import Progress
 from co_cli.importers.note_importer import ImportRequest, import_export
-from co_cli.knowledge_base import KnowledgeBase
-from co_cli.reports import Progress
 from tests.command import Co
+from tests.folder import Vault
 from tests.importers.conftest import ImportData
 from tests.importers.exports import write_files, write_zip
-from tests.vault import Vault
 
 FRONT = "aliases: [Home]  # mine\ntags: [Boats/Sail]\n"
 BODY = "# Start\r\n\nSee [[Daily/2026-01-01|a day]] ![[knot.png]].\n"

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from tests.command import Co
+from tests.folder import Vault
 from tests.importers.conftest import ImportData
-from tests.vault import Vault
 
 TEA: dict[str, Any] = {
     "id": "892db2ae",

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from co_cli.errors import InvalidInputError
+from co_cli.entrance.knowledge_base import KnowledgeBase
+from co_cli.ground.errors import InvalidInputError
 from co_cli.importers.note_importer import ImportRequest, import_export
-from co_cli.knowledge_base import KnowledgeBase
 from tests.command import Co
+from tests.folder import Vault
 from tests.importers.conftest import ImportData
 from tests.importers.exports import mooring, talk, write_json
-from tests.vault import Vault
 
 NOTE = "conversations/chatgpt/mooring-alone.md"
 REF = "conversation:chatgpt/mooring-alone"

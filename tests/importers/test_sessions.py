@@ -6,11 +6,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-from co_cli.knowledge_base import KnowledgeBase
+from co_cli.entrance.knowledge_base import KnowledgeBase
+from tests.folder import Vault
 from tests.importers.conftest import ImportData
 from tests.importers.exports import Json, write_files
 from tests.safety.fake_secrets import KINDS, make
-from tests.vault import Vault
 
 GITHUB = make(KINDS["github"])
 

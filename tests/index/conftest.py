@@ -10,7 +10,7 @@ import pytest
 from co_cli.embedding.embedders import Embedders
 from co_cli.index.sqlite.sqlite_engine import SqliteEngine
 from co_cli.knowledge_index import KnowledgeIndex
-from tests.vault import Vault
+from tests.folder import Vault
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from co_cli.index.sqlite.sqlite_engine import SqliteEngine
 from co_cli.index.stored import Scope
 from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.sources.origin import Origin
-from tests.vault import Vault
+from tests.folder import Vault
 
 
 def contents(engine: Engine, root: Path) -> dict[str, Any]:

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from co_cli.hits import Filters
+from co_cli.ground.hits import Filters
 from co_cli.index.tokens import is_stop_word, tokens
 from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.retrieval.query import parse
-from tests.vault import Vault
+from tests.folder import Vault
 
 # fmt: off
 HOSTILE = [

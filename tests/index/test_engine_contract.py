@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from co_cli.embedding.space import Vector, VectorSpace
-from co_cli.hits import Filters, Passage
+from co_cli.ground.hits import Filters, Passage
 from co_cli.index.engine import Engine, ReadTransaction, WriteTransaction
 from co_cli.index.postgres.postgres_engine import PostgresEngine
 from co_cli.index.sqlite.connection import vector_extension

@@ -9,13 +9,13 @@ from pathlib import Path
 import apsw
 import pytest
 
-from co_cli.errors import InvalidInputError, KnowledgeError, NoteFileError
-from co_cli.hits import Filters
+from co_cli.ground.errors import InvalidInputError, KnowledgeError, NoteFileError
+from co_cli.ground.hits import Filters
+from co_cli.ground.values import OWN_SOURCES
 from co_cli.index.sqlite.connection import vector_extension
 from co_cli.knowledge_index import IndexContext, KnowledgeIndex
 from co_cli.sources.origin import Origin
-from co_cli.values import OWN_SOURCES
-from tests.vault import Vault
+from tests.folder import Vault
 
 OAK = "---\ntitle: Oaks\ntags: [tree, tree/old]\ncategory: fact\n---\nOaks live for centuries.\n"
 

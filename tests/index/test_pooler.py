@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.command import Co
+from tests.folder import Vault
 from tests.postgres import new_database, pooled
-from tests.team.servers import Team, keep
-from tests.vault import Vault
+from tests.vault.team.servers import Team, keep
 
 pytestmark = pytest.mark.postgres
 

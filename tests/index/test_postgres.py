@@ -13,24 +13,24 @@ import psycopg
 import pytest
 
 from co_cli.embedding.embedders import Embedders
-from co_cli.errors import IndexUnavailableError, SettingsError
+from co_cli.entrance.knowledge_base import KnowledgeBase
 from co_cli.evaluation.baselines import Desk
 from co_cli.evaluation.running import Evaluation, Marks, mean_marks, method
 from co_cli.evaluation.sets import read_vault
+from co_cli.ground.errors import IndexUnavailableError, SettingsError
+from co_cli.ground.settings import load_settings
 from co_cli.index.postgres.postgres_engine import PostgresEngine, PostgresTransaction
 from co_cli.index.postgres.postgres_statements import LONG, ROLE
-from co_cli.knowledge_base import KnowledgeBase
 from co_cli.knowledge_index import KnowledgeIndex
-from co_cli.settings import load_settings
 from co_cli.sources.origin import Origin
-from co_cli.team.schema import connect_team
+from co_cli.vault.team.schema import connect_team
 from tests.command import Co
 from tests.evaluation.tiny_set import trees
+from tests.folder import Vault
+from tests.house.test_sample_vault import VAULT
 from tests.index.contents import contents
 from tests.postgres import new_database, own_server, replica_of
 from tests.server.browser import wait_for
-from tests.test_sample_vault import VAULT
-from tests.vault import Vault
 
 pytestmark = pytest.mark.postgres
 ODD = " words" * 2_000 + "\0 and much more text"

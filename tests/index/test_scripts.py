@@ -10,7 +10,7 @@ from co_cli.index.tokens import spans, tokens
 from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.retrieval.grammar import Node
 from co_cli.retrieval.query import needles_in, parse
-from tests.vault import Vault
+from tests.folder import Vault
 
 NOTES = {
     "chinese": "我们先把流量切到蓝色池,然后再切绿色池。",

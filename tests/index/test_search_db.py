@@ -11,20 +11,20 @@ from pathlib import Path
 import apsw
 import pytest
 
-from co_cli.errors import IndexUnavailableError
+from co_cli.entrance.knowledge_base import KnowledgeBase
+from co_cli.ground.errors import IndexUnavailableError
+from co_cli.ground.settings import load_settings
 from co_cli.index.sqlite.connection import APPLICATION, SCHEMA_VERSION
 from co_cli.index.sqlite.database_files import is_ours, set_aside_before
 from co_cli.index.sqlite.sqlite_engine import SqliteEngine
-from co_cli.knowledge_base import KnowledgeBase
 from co_cli.knowledge_index import KnowledgeIndex
-from co_cli.settings import load_settings
 from co_cli.upkeep.verification import verify
-from co_cli.vault import Opening
+from co_cli.vault.vault import Opening
 from tests.command import Co
 from tests.damage import VECTOR_DAMAGE, spoil_table, spoil_vectors
+from tests.folder import Vault
 from tests.hooks.events import PROMPT, given
 from tests.index.contents import contents, contents_from_scratch
-from tests.vault import Vault
 
 NOTES = {
     "memories/oak.md": "---\ntitle: Oaks\ntags: [tree]\n---\nOaks live for centuries.",

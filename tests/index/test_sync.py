@@ -9,13 +9,13 @@ from pathlib import Path
 import apsw
 import pytest
 
+from co_cli.entrance.knowledge_base import KnowledgeBase
 from co_cli.index import sync
 from co_cli.index.sqlite.sqlite_engine import SqliteEngine
-from co_cli.knowledge_base import KnowledgeBase
 from co_cli.knowledge_index import IndexContext, KnowledgeIndex
 from co_cli.notes.note import Note
+from tests.folder import Vault
 from tests.index.contents import contents, contents_from_scratch
-from tests.vault import Vault
 
 LONG_AGO = 1_700_000_000_000_000_000
 

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from co_cli.embedding.embedders import Embedders
 from co_cli.index.sqlite.sqlite_engine import SqliteEngine
 from co_cli.knowledge_index import KnowledgeIndex
+from tests.folder import Vault
 from tests.index.contents import contents, contents_from_scratch
-from tests.vault import Vault
 
 PATHS = st.sampled_from(
     [

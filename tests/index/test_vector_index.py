@@ -14,12 +14,12 @@ from co_cli.index.postgres.postgres_statements import fetch
 from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.server.access_tokens import AccessTokens
 from tests.command import Co
+from tests.folder import Vault
+from tests.house.test_sample_vault import VAULT
 from tests.postgres import new_database, own_server
 from tests.server.browser import wait_for
 from tests.server.conftest import serving
-from tests.team.servers import Team, git
-from tests.test_sample_vault import VAULT
-from tests.vault import Vault
+from tests.vault.team.servers import Team, git
 
 pytestmark = pytest.mark.postgres
 resource = pytest.importorskip("resource", reason="Windows has no such limits")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from co_cli.notes.date_words import LANGUAGES
 from co_cli.notes.dates import describe, find_period
 from tests.command import Co
-from tests.vault import Vault
+from tests.folder import Vault
 
 SUNDAY = datetime(2026, 11, 15, 10, 30)
 SAME = {

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.command import Co, commit, git
-from tests.vault import Vault
+from tests.folder import Vault
 
 
 def add_all(folder: Path) -> list[str]:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from co_cli.errors import FrontmatterError, InvalidInputError
+from co_cli.ground.errors import FrontmatterError, InvalidInputError
 from co_cli.notes.editing import Tags, render_note, set_fields
 from co_cli.notes.encoding import NotTextError
 from co_cli.notes.frontmatter import read_frontmatter

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from co_cli.errors import NoteConflictError, VaultError
+from co_cli.ground.errors import NoteConflictError, VaultError
 from co_cli.notes.files import replace_all
 from co_cli.notes.store import NoteStore
-from tests.vault import Vault
+from tests.folder import Vault
 
 
 @pytest.fixture

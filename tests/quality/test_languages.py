@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 
 from tests.command import Co
-from tests.vault import Vault
+from tests.folder import Vault
 
 GERMAN = {
     "auslieferung": "Wir liefern dienstags und donnerstags vor dem Mittag aus, niemals am Freitag.",

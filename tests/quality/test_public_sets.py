@@ -12,7 +12,7 @@ import pytest
 from benchmarks.turns import ask_turns
 from co_cli.evaluation.running import Evaluation, mean_marks, method
 from co_cli.evaluation.sets import read_set
-from co_cli.settings import load_settings
+from co_cli.ground.settings import load_settings
 
 SETS = Path(__file__).parents[2].parent / "shared" / "evals"
 QUESTIONS, CHANCE = 40, 0.02

@@ -14,10 +14,10 @@ import pytest
 
 from benchmarks.absence import read_lives
 from co_cli.embedding.minilm import WEIGHTS_PACKAGE
+from co_cli.entrance.knowledge_base import KnowledgeBase
 from co_cli.evaluation.running import Evaluation, Marks, mean_marks, method
 from co_cli.evaluation.sets import QuestionSet, read_vault
-from co_cli.knowledge_base import KnowledgeBase
-from co_cli.paths import sample_vault
+from co_cli.ground.paths import sample_vault
 
 SHORT_NOTES = Path(__file__).parents[2] / "benchmarks" / "quality" / "short_notes"
 FLOORS = {"all": 0.68, "words": 0.94, "paraphrase": 0.41}

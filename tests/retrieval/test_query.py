@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from co_cli.hits import Filters
+from co_cli.ground.hits import Filters
 from co_cli.index.tokens import tokens
 from co_cli.retrieval.grammar import Node
 from co_cli.retrieval.query import MOST_TERMS, Query, parse

@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from co_cli.errors import InvalidInputError
+from co_cli.ground.errors import InvalidInputError
+from co_cli.ground.weights import check_weights
 from co_cli.index.stored import Match
 from co_cli.retrieval import rerank as reranking
 from co_cli.retrieval.candidates import Candidates
 from co_cli.retrieval.profiles import DEFAULT, PROFILES, profile_named
 from co_cli.retrieval.rerank import rerank
 from co_cli.retrieval.score import Scored, best_first, hybrid, rank_fusion, trust
-from co_cli.weights import check_weights
 
 
 def candidates(

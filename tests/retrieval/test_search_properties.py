@@ -10,12 +10,12 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from co_cli.embedding.space import Embedder
-from co_cli.hits import Filters
+from co_cli.entrance.knowledge_base import KnowledgeBase
+from co_cli.ground.hits import Filters
 from co_cli.index.engine import ReadTransaction
-from co_cli.knowledge_base import KnowledgeBase
 from co_cli.retrieval.profiles import PROFILES
 from co_cli.retrieval.query import parse
-from tests.vault import Vault
+from tests.folder import Vault
 
 VOCABULARY = """
 harbour boat ferry oak elm storm invoice deploy rollback pager soup winter garden clock letter radio sister doctor

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from co_cli.hits import UseCount
+from co_cli.ground.hits import UseCount
 from co_cli.index.stored import StoredNote
 from co_cli.retrieval.score import Scored
 from co_cli.retrieval.signals import Material, add_signals

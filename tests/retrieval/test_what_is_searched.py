@@ -8,10 +8,10 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from co_cli.knowledge_base import KnowledgeBase
+from co_cli.entrance.knowledge_base import KnowledgeBase
 from co_cli.retrieval.profiles import PROFILES
 from tests.command import Co
-from tests.vault import Vault
+from tests.folder import Vault
 
 
 def refs(kb: KnowledgeBase, query: str, **options: object) -> list[str]:

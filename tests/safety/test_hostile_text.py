@@ -19,11 +19,11 @@ from mcp import Client, MCPError
 from pydantic_ai import Agent, models
 
 from co_cli.agent import Knowledge
-from co_cli.chat.commands import handle
-from co_cli.chat.screen import Output
-from co_cli.chat.session import ChatSession
+from co_cli.cli.chat_commands import handle
+from co_cli.cli.chat_screen import Output
+from co_cli.cli.chat_session import ChatSession
 from co_cli.cli.completion import SCRIPTS
-from co_cli.knowledge_base import KnowledgeBase
+from co_cli.entrance.knowledge_base import KnowledgeBase
 from co_cli.mcp.server import VaultServer
 from co_cli.sources.origin import Added, Origin, change_registry
 from co_cli.tools import Toolbox
@@ -31,9 +31,9 @@ from tests.agent.scripted import Script
 from tests.chat_server import ChatServer, calls, text
 from tests.cli.screen import on_terminal
 from tests.command import Co, Ran, write_script
+from tests.folder import Vault
 from tests.safety.hostile import HOSTILE, OBEYED, OURS, TOGETHER, FakeTerminal, assert_data, file_name, note, strings_in
 from tests.sources.web_server import WebServer, article, response
-from tests.vault import Vault
 
 ESCAPES = HOSTILE["a terminal's title"] + HOSTILE["eight-bit control"] + HOSTILE["text the other way round"]
 STATUS_LINE = r"\r|\x1b\[(?:2K|1A|\?25[lh])"

@@ -19,15 +19,15 @@ from pydantic_ai import Agent, ModelRetry
 from co_cli.agent import Knowledge
 from co_cli.agent.anthropic_memory import MemoryToolProtocol
 from co_cli.agent.harness import VaultMemoryStore
-from co_cli.errors import SecretError
-from co_cli.knowledge_base import KnowledgeBase
+from co_cli.entrance.knowledge_base import KnowledgeBase
+from co_cli.ground.errors import SecretError
 from co_cli.tools import Toolbox
+from tests.agent.protocols import harness_types as harness_types
 from tests.agent.scripted import Script
-from tests.agent_protocols import harness_types as harness_types
 from tests.command import Co
+from tests.folder import Vault
 from tests.safety.fake_secrets import make
 from tests.sources.web_server import WebServer, article
-from tests.vault import Vault
 
 TOKEN = make("ghp_{A36}")
 TEXT = f"The bot of the harbour signs in with {TOKEN} on Mondays."

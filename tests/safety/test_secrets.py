@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from co_cli.errors import SecretError
+from co_cli.ground.errors import SecretError
 from co_cli.notes.secret_rules import Rule, matches, rules_by_keyword
 from co_cli.notes.secrets import find_secrets, mask, redact, reveals_secret, without_secrets
 from tests.safety.fake_secrets import FORMS, KINDS, LOOKALIKES, make, secret_of, secrets_of

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from co_cli.conversations.capture import KeptSession, keep_turns
-from co_cli.hooks.sessions import SessionNotes
-from co_cli.knowledge_base import KnowledgeBase
+from co_cli.entrance.knowledge_base import KnowledgeBase
+from co_cli.ground.saves import SaveKey
+from co_cli.hooks.session_state import SessionNotes
 from co_cli.notes.transcripts import SpokenTurn
-from co_cli.saves import SaveKey
+from co_cli.saving.turns import KeptSession, keep_turns
 from tests.command import Co
-from tests.vault import Vault
+from tests.folder import Vault
 
 REF = "memory:zanzimark-code"
 TEXT = "The zanzimark of the harbour office is 4711."

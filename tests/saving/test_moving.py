@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from co_cli.errors import NoteConflictError
-from co_cli.knowledge_base import KnowledgeBase
+from co_cli.entrance.knowledge_base import KnowledgeBase
+from co_cli.ground.errors import NoteConflictError
 from co_cli.tools import Toolbox
+from tests.folder import Vault
 from tests.postgres import new_database
-from tests.team.servers import Team
-from tests.vault import Vault
+from tests.vault.team.servers import Team
 
 NOTES = {
     "memories/otter.md": "Otters swim. See [the pond](pond.md).\n",

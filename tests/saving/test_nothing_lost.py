@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from co_cli import KnowledgeBase
-from co_cli.errors import InvalidInputError, VaultError
+from co_cli.ground.errors import InvalidInputError, VaultError
 from tests.command import run_together
-from tests.vault import Vault
+from tests.folder import Vault
 
 
 @pytest.mark.parametrize("empty", ["", " \n\t "])

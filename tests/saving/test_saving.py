@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from co_cli.knowledge_base import KnowledgeBase
+from co_cli.entrance.knowledge_base import KnowledgeBase
+from co_cli.ground.settings import load_settings
 from co_cli.notes.subjects import title_from
-from co_cli.settings import load_settings
-from tests.vault import Vault
+from tests.folder import Vault
 
 BACKUP = "The nightly backup of the harbour database runs at dawn on the old server in the loft."
 DIFFERENT_THINGS = [

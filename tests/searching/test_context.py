@@ -9,11 +9,11 @@ from shutil import copytree
 
 import pytest
 
-from co_cli.knowledge_base import KnowledgeBase
-from co_cli.paths import sample_vault
+from co_cli.entrance.knowledge_base import KnowledgeBase
+from co_cli.ground.paths import sample_vault
 from co_cli.upkeep.feedback import judge
+from tests.folder import Vault
 from tests.searching.everyday_prompts import HELD_OUT, TUNED_ON, with_chatter
-from tests.vault import Vault
 
 
 @pytest.fixture(scope="module")

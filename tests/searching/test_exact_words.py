@@ -9,7 +9,7 @@ import pytest
 from co_cli import KnowledgeBase
 from co_cli.tools import Toolbox
 from tests.command import Co
-from tests.vault import Vault
+from tests.folder import Vault
 
 TOPICS = "tides clocks bells harbours letters invoices gulls varnish radios ladders".split()
 

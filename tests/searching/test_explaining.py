@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from co_cli.errors import InvalidInputError, UnknownRefError
-from co_cli.knowledge_base import KnowledgeBase
+from co_cli.entrance.knowledge_base import KnowledgeBase
+from co_cli.ground.errors import InvalidInputError, UnknownRefError
 from co_cli.retrieval.explain import Explanation
-from tests.vault import Vault
+from tests.folder import Vault
 
 
 @pytest.fixture

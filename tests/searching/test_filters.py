@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from co_cli.errors import InvalidInputError
-from co_cli.file_search import search_files
-from co_cli.hits import Filters
-from co_cli.knowledge_base import KnowledgeBase
+from co_cli.entrance.knowledge_base import KnowledgeBase
+from co_cli.ground.errors import InvalidInputError
+from co_cli.ground.hits import Filters
+from co_cli.retrieval.file_search import search_files
 from co_cli.retrieval.request import SearchRequest
+from tests.folder import Vault
 from tests.index.test_engine_contract import CASES as CONTRACT
 from tests.index.test_engine_contract import FILTERED
-from tests.vault import Vault
 
 NOTES = {
     "memories/oak.md": """---

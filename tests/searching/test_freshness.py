@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import threading
 
-from co_cli.knowledge_base import KnowledgeBase
+from co_cli.entrance.knowledge_base import KnowledgeBase
 from co_cli.searching.freshness import BEHIND, UNCHECKED, Freshener
+from tests.folder import Vault
 from tests.server.browser import wait_for
-from tests.vault import Vault
 
 
 class SlowlySynced:

@@ -6,10 +6,10 @@ import time
 
 import pytest
 
-from co_cli.hits import Hit
-from co_cli.knowledge_base import KnowledgeBase
+from co_cli.entrance.knowledge_base import KnowledgeBase
+from co_cli.ground.hits import Hit
 from co_cli.notes.refs import lines_of
-from tests.vault import Vault
+from tests.folder import Vault
 
 GUIDE = """---
 title: Deploying

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from co_cli.errors import InvalidInputError
-from co_cli.knowledge_base import KnowledgeBase
+from co_cli.entrance.knowledge_base import KnowledgeBase
+from co_cli.ground.errors import InvalidInputError
 from tests.command import Co
+from tests.folder import Vault
 from tests.postgres import new_database
 from tests.server.conftest import serving
-from tests.vault import Vault
 
 NOTES = {
     "memories/ziegen.md": "Die Ziegen auf der Alm sind gegen Würmer behandelt, und das Tor ist geschlossen.",

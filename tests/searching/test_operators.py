@@ -10,18 +10,18 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from co_cli import deadline
-from co_cli.knowledge_base import KnowledgeBase
+from co_cli.entrance.knowledge_base import KnowledgeBase
+from co_cli.ground import deadline
 from co_cli.retrieval import grammar
 from co_cli.retrieval.grammar import parse_terms
 from co_cli.retrieval.query import parse
 from co_cli.server.access_tokens import AccessTokens
 from co_cli.tools import Toolbox
 from tests.command import Co
+from tests.folder import Vault
 from tests.postgres import new_database
 from tests.server.conftest import serving
-from tests.team.servers import Team
-from tests.vault import Vault
+from tests.vault.team.servers import Team
 
 NOTES = {
     "memories/keys.md": "Rotation of keys is monthly. Universities of the universe do it, as Café Orient does.",

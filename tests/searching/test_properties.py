@@ -8,7 +8,7 @@ from co_cli import KnowledgeBase
 from co_cli.notes.properties import properties_of
 from co_cli.tools import Toolbox
 from tests.command import Co
-from tests.vault import Vault
+from tests.folder import Vault
 
 FILM = """---
 title: Blade Runner

@@ -20,15 +20,15 @@ from typing import Any
 import pytest
 
 from co_cli.embedding.reader import FOLDER, LARGE, SMALL, CrossEncoder, Model, best_window
-from co_cli.hits import SearchResult
-from co_cli.knowledge_base import KnowledgeBase
-from co_cli.paths import sample_vault
-from co_cli.server.app import Access, Site
+from co_cli.entrance.knowledge_base import KnowledgeBase
+from co_cli.ground.hits import SearchResult
+from co_cli.ground.paths import sample_vault
+from co_cli.server.web_app import Access, Site
 from co_cli.tools import Toolbox
 from tests.command import Co
-from tests.mcp_server.talking import Place
+from tests.folder import Vault
+from tests.mcp.talking import Place
 from tests.server.conftest import signed_in
-from tests.vault import Vault
 
 QUESTION = "what drug is our mother on?"
 ANSWER = "memory:mamma"

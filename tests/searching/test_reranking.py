@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from co_cli.knowledge_base import KnowledgeBase
+from co_cli.entrance.knowledge_base import KnowledgeBase
 from tests.command import Co
-from tests.vault import Vault
+from tests.folder import Vault
 
 QUESTIONS = ["which doctor did Mara see in 2023", "how do oaks grow old"]
 

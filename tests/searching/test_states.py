@@ -10,12 +10,12 @@ import pytest
 
 from co_cli.embedding.embedders import Embedders
 from co_cli.embedding.space import Embedder, VectorSpace
-from co_cli.hits import worth_showing
-from co_cli.knowledge_base import KnowledgeBase
+from co_cli.entrance.knowledge_base import KnowledgeBase
+from co_cli.ground.hits import worth_showing
 from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.retrieval.results import ABSENT
 from co_cli.tools import Toolbox
-from tests.vault import Vault
+from tests.folder import Vault
 
 
 def test_absent_means_that_everything_was_searched(kb: KnowledgeBase, vault: Vault) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from co_cli.knowledge_base import KnowledgeBase
-from tests.vault import Vault
+from co_cli.entrance.knowledge_base import KnowledgeBase
+from tests.folder import Vault
 
 
 @pytest.fixture

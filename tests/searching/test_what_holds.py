@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from co_cli.knowledge_base import KnowledgeBase
-from tests.vault import Vault
+from co_cli.entrance.knowledge_base import KnowledgeBase
+from tests.folder import Vault
 
 NAMES = [f"note-{letter}" for letter in "abcdefgh"]
 DAYS = [f"202{year}-0{month}-11" for year in (3, 4, 5) for month in (2, 7)]

@@ -15,18 +15,18 @@ import httpx2
 import pytest
 from starlette.testclient import TestClient
 
-from co_cli.access import Role
-from co_cli.http_server import listen, make_server
-from co_cli.knowledge_base import KnowledgeBase
-from co_cli.local import LocalKnowledgeBase
-from co_cli.paths import sample_vault
+from co_cli.entrance.knowledge_base import KnowledgeBase
+from co_cli.entrance.local import LocalKnowledgeBase
+from co_cli.ground.access import Role
+from co_cli.ground.paths import sample_vault
+from co_cli.http.http_server import listen, make_server
 from co_cli.server.access_tokens import AccessTokens
-from co_cli.server.app import OWNER, Access, Site
 from co_cli.server.open_id import OpenId
 from co_cli.server.team_site import TeamAccess, TeamSite
-from co_cli.vault import Opening
+from co_cli.server.web_app import OWNER, Access, Site
+from co_cli.vault.vault import Opening
+from tests.folder import Vault
 from tests.server.browser import DESKTOP, PATIENCE, chromium, wait_for
-from tests.vault import Vault
 
 
 class Server:

@@ -7,9 +7,9 @@ import re
 import pytest
 from starlette.testclient import TestClient
 
-from co_cli.local import LocalKnowledgeBase
-from co_cli.server.app import Access, Site
+from co_cli.entrance.local import LocalKnowledgeBase
 from co_cli.server.routes import API, ROUTES
+from co_cli.server.web_app import Access, Site
 from tests.server.conftest import Server
 
 PATHS = ["/", "/note/memory:x", "/page/app.js", f"{API}/session"]

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from co_cli.access import ROLES
 from co_cli.activity import acting
-from co_cli.errors import InvalidInputError
+from co_cli.ground.access import ROLES
+from co_cli.ground.errors import InvalidInputError
+from co_cli.ground.values import moment_text
 from co_cli.index.postgres.postgres_engine import PostgresEngine
 from co_cli.server.access_tokens import AccessTokens, FileTokens
-from co_cli.team.schema import connect_team
-from co_cli.team.team_tokens import TeamTokens
-from co_cli.values import moment_text
+from co_cli.vault.team.schema import connect_team
+from co_cli.vault.team.team_tokens import TeamTokens
 from tests.postgres import new_database
 
 Open = Callable[[str], AccessTokens]

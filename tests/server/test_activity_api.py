@@ -7,10 +7,10 @@ from typing import Any
 
 from starlette.testclient import TestClient
 
-from co_cli.conversations.capture import KeptSession, keep_turns
-from co_cli.knowledge_base import KnowledgeBase
-from co_cli.local import LocalKnowledgeBase
+from co_cli.entrance.knowledge_base import KnowledgeBase
+from co_cli.entrance.local import LocalKnowledgeBase
 from co_cli.notes.transcripts import SpokenTurn
+from co_cli.saving.turns import KeptSession, keep_turns
 from tests.command import Co
 from tests.server.api import ask
 

@@ -6,12 +6,12 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from co_cli.conversations.capture import KeptSession, keep_turns
 from co_cli.conversations.extraction import KnownMemory, Reply, extract
 from co_cli.conversations.facets import Facet, FacetBatch
-from co_cli.local import LocalKnowledgeBase
+from co_cli.entrance.local import LocalKnowledgeBase
+from co_cli.ground.values import moment_text
 from co_cli.notes.transcripts import SpokenTurn, render_turns
-from co_cli.values import moment_text
+from co_cli.saving.turns import KeptSession, keep_turns
 from tests.server.browser import inspect, until
 from tests.server.conftest import Server
 from tests.server.test_activity_api import GIVEN, work_of_agents

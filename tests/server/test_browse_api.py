@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from co_cli.knowledge_base import KnowledgeBase
-from co_cli.server.app import Access, Site
+from co_cli.entrance.knowledge_base import KnowledgeBase
+from co_cli.server.web_app import Access, Site
+from tests.folder import Vault
 from tests.server.api import ask
 from tests.server.conftest import signed_in
-from tests.vault import Vault
 
 TREES = {
     "memories/ash.md": "---\ntitle: ash\ntags: [tree]\ncreated: 2026-01-03\n---\nAshes are tall.",

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from co_cli.conversations.capture import KeptSession, keep_turns
-from co_cli.knowledge_base import KnowledgeBase
+from co_cli.entrance.knowledge_base import KnowledgeBase
 from co_cli.notes.transcripts import SpokenTurn
-from co_cli.server.app import Access, Site
+from co_cli.saving.turns import KeptSession, keep_turns
 from co_cli.server.routes import API, ROUTES
+from co_cli.server.web_app import Access, Site
 from tests.server.browser import wait_for
 from tests.server.conftest import signed_in
 

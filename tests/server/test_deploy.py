@@ -18,13 +18,13 @@ from typing import Any
 import pytest
 import yaml
 
-from co_cli.knowledge_base import KnowledgeBase
+from co_cli.entrance.knowledge_base import KnowledgeBase
 from co_cli.server.access_tokens import AccessTokens
 from tests.postgres import FOLDER, copy_schema, new_database
 from tests.server.browser import PATIENCE
 from tests.server.conftest import serving
-from tests.team.conftest import team as team
-from tests.team.servers import Team, git, keep
+from tests.vault.team.conftest import team as team
+from tests.vault.team.servers import Team, git, keep
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 pytestmark = [

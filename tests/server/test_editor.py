@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from co_cli.knowledge_base import KnowledgeBase
+from co_cli.entrance.knowledge_base import KnowledgeBase
 from co_cli.server.page_files import FOLDER
 from tests.server.api import ask
 from tests.server.browser import axe, held, inspect, until, wait_for

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from co_cli.knowledge_base import KnowledgeBase
+from co_cli.entrance.knowledge_base import KnowledgeBase
 from co_cli.searching import freshness
 from co_cli.server.page_files import FOLDER
-from co_cli.vault import Opening
-from co_cli.vaults import own_vault
+from co_cli.vault.tiers import own_vault
+from co_cli.vault.vault import Opening
+from tests.folder import Vault
 from tests.server.browser import inspect, until, wait_for
 from tests.server.conftest import Server, serving
-from tests.vault import Vault
 
 
 def test_an_empty_vault_offers_questions_to_the_sample_vault(

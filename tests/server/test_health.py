@@ -10,17 +10,17 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
+from co_cli.entrance.knowledge_base import KnowledgeBase
+from co_cli.ground.settings import load_settings
 from co_cli.index.embed import SLOW_BATCH
-from co_cli.knowledge_base import KnowledgeBase
 from co_cli.server.access_tokens import AccessTokens
-from co_cli.settings import load_settings
-from co_cli.vault import Opening
+from co_cli.vault.vault import Opening
 from tests.embedding.loopback import SLOW_SECONDS
-from tests.meaning.servers import TurnedOllama
+from tests.embedding.meaning.servers import TurnedOllama
+from tests.folder import Vault
 from tests.server.api import ask
 from tests.server.browser import ARTIFACTS, inspect, until, wait_for
 from tests.server.conftest import Server, client, serving, token
-from tests.vault import Vault
 
 TOKEN = "ghp_aB3dE5fG7hI9jK1lM3nO5pQ7rS9tU1vW3xY5"
 

@@ -11,7 +11,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from benchmarks.layout import kept_neighbours
-from co_cli.knowledge_base import KnowledgeBase
+from co_cli.entrance.knowledge_base import KnowledgeBase
 from co_cli.server.layout import arrange, main_components
 from co_cli.server.map_api import mean_vectors
 from tests.server.browser import PATIENCE, inspect, until

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from starlette.testclient import TestClient
 
-from co_cli.knowledge_base import KnowledgeBase
+from co_cli.entrance.knowledge_base import KnowledgeBase
 from tests.command import Co
 from tests.server.api import ask
 from tests.trouble.test_hostile_sizes import MERGE_BOMB

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from co_cli.knowledge_base import KnowledgeBase
+from co_cli.entrance.knowledge_base import KnowledgeBase
+from tests.folder import Vault
 from tests.server.browser import PHONE, inspect, until, wait_for
 from tests.server.conftest import Server, serving
-from tests.vault import Vault
 
 PICTURE = (
     "<svg xmlns='http://www.w3.org/2000/svg' width='40' height='30'><rect width='40' height='30' fill='teal'/></svg>"

@@ -20,18 +20,18 @@ from joserfc.jwk import RSAKey
 from oidc_provider_mock import User, app
 from werkzeug.serving import make_server
 
-from co_cli import http_server
-from co_cli.errors import InvalidInputError
-from co_cli.knowledge_base import KnowledgeBase
+from co_cli.entrance.knowledge_base import KnowledgeBase
+from co_cli.ground.errors import InvalidInputError
+from co_cli.ground.settings import Settings
+from co_cli.http import http_server
 from co_cli.server import open_id
 from co_cli.server.access_tokens import AccessTokens
 from co_cli.server.open_id import OpenId
 from co_cli.server.routes import API
-from co_cli.settings import Settings
 from tests.command import Co
+from tests.folder import Vault
 from tests.server.browser import PATIENCE, inspect
 from tests.server.conftest import Server, client, serving, token
-from tests.vault import Vault
 
 CLIENT, SECRET = "co-notes", "the secret of the client"
 GROUPS = ("readers=read", "writers=write", "ops=admin")

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from co_cli.knowledge_base import KnowledgeBase
+from co_cli.entrance.knowledge_base import KnowledgeBase
 from co_cli.searching import freshness
+from tests.folder import Vault
 from tests.server.browser import held, until, wait_for
 from tests.server.conftest import Server, serving
 from tests.server.test_search_api import logged
-from tests.vault import Vault
 
 REF, FILE = "memory:odalys-has-the-last-word", "memories/odalys-has-the-last-word.md"
 

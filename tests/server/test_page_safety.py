@@ -8,12 +8,12 @@ from urllib.parse import quote
 
 import pytest
 
-from co_cli.http_server import listen
+from co_cli.http.http_server import listen
 from co_cli.server import rendering
+from tests.folder import Vault
 from tests.safety.hostile import TOGETHER, file_name, note
 from tests.server.browser import until, visit, wait_for
 from tests.server.conftest import Server
-from tests.vault import Vault
 
 HANDLERS = """zebra <b id=shown>bold</b>
 <img src=x onerror="window.owned = 1"><img src="ELSEWHERE/seen.png">

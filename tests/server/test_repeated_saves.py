@@ -12,16 +12,16 @@ from pathlib import Path
 
 import pytest
 
-from co_cli.errors import ServerUnavailableError
-from co_cli.knowledge_base import KnowledgeBase
+from co_cli.entrance.knowledge_base import KnowledgeBase
+from co_cli.ground.errors import ServerUnavailableError
+from co_cli.ground.values import DAY
 from co_cli.server.access_tokens import AccessTokens
 from co_cli.server.routes import API
-from co_cli.values import DAY
 from tests.command import Co
 from tests.server.browser import PATIENCE
 from tests.server.conftest import Server, client, serving, token
-from tests.team.conftest import team as team
-from tests.team.servers import Team
+from tests.vault.team.conftest import team as team
+from tests.vault.team.servers import Team
 
 KEY = {"Idempotency-Key": "8e03978e-40d5-43dd-bc93-6894a57f9324"}
 ELM = {"content": "Elms like water.", "tags": ["tree"]}

@@ -9,18 +9,18 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from co_cli.conversations.capture import KeptSession, keep_turns
 from co_cli.conversations.extraction import KnownMemory, Reply, extract
 from co_cli.conversations.facets import Facet, FacetBatch
-from co_cli.errors import VaultError
-from co_cli.knowledge_base import KnowledgeBase
+from co_cli.entrance.knowledge_base import KnowledgeBase
+from co_cli.ground.errors import VaultError
 from co_cli.notes.transcripts import SpokenTurn
-from co_cli.server.app import Access, Site
+from co_cli.saving.turns import KeptSession, keep_turns
 from co_cli.server.jobs import Jobs, Report
+from co_cli.server.web_app import Access, Site
+from tests.folder import Vault
 from tests.server.api import ask
 from tests.server.browser import PATIENCE, inspect, until, wait_for
 from tests.server.conftest import serving, signed_in
-from tests.vault import Vault
 
 CODE = "---\ncreated: {}\n---\nThe door code is {}.\n"
 

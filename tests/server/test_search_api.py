@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from starlette.testclient import TestClient
 
-from co_cli.knowledge_base import KnowledgeBase
-from co_cli.values import plain
+from co_cli.entrance.knowledge_base import KnowledgeBase
+from co_cli.ground.values import plain
 from tests.server.api import ask
 
 

@@ -18,19 +18,19 @@ from typing import Any
 import httpx2
 import pytest
 
-from co_cli import deadline
-from co_cli.knowledge_base import KnowledgeBase
-from co_cli.paths import sample_vault
+from co_cli.entrance.knowledge_base import KnowledgeBase
+from co_cli.ground import deadline
+from co_cli.ground.paths import sample_vault
 from co_cli.server.access_tokens import AccessTokens
-from co_cli.server.app import READS
 from co_cli.server.routes import API
+from co_cli.server.web_app import READS
+from tests.folder import Vault
 from tests.server.browser import PATIENCE, wait_for
 from tests.server.conftest import serving as in_thread
 from tests.server.conftest import token
 from tests.server.processes import Serving, serving
-from tests.team.conftest import team as team
-from tests.team.servers import Team, git
-from tests.vault import Vault
+from tests.vault.team.conftest import team as team
+from tests.vault.team.servers import Team, git
 
 CLIENTS, ASKED = 16, 12
 """Each client asks each of the questions, in an order of its own."""

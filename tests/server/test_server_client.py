@@ -13,15 +13,15 @@ from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCall
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from co_cli.agent import Knowledge
-from co_cli.errors import InvalidInputError, NoteConflictError, ServerUnavailableError, UnknownRefError
-from co_cli.http_server import listen
-from co_cli.knowledge_base import KnowledgeBase
+from co_cli.entrance.knowledge_base import KnowledgeBase
+from co_cli.ground.errors import InvalidInputError, NoteConflictError, ServerUnavailableError, UnknownRefError
+from co_cli.http.http_server import listen
 from co_cli.searching.note_details import note_history
 from co_cli.server.access_tokens import AccessTokens
 from co_cli.tools import Toolbox
 from tests.command import Co
+from tests.folder import Vault
 from tests.server.conftest import Server, serving
-from tests.vault import Vault
 
 OAK = """---
 title: Oaks

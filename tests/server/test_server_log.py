@@ -13,14 +13,14 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from co_cli.knowledge_base import KnowledgeBase
+from co_cli.entrance.knowledge_base import KnowledgeBase
 from co_cli.server.routes import API
+from tests.folder import Vault
 from tests.postgres import kill_server, own_server, start_server
 from tests.server.browser import PATIENCE, wait_for
 from tests.server.conftest import token
 from tests.server.processes import QUIETLY, serving
-from tests.team.servers import Team
-from tests.vault import Vault
+from tests.vault.team.servers import Team
 
 pty = pytest.importorskip("pty", reason="Windows has no such terminals")
 ZEBRA = "zebra"

@@ -18,21 +18,22 @@ from typing import Any
 
 import pytest
 
-from co_cli import http_server
-from co_cli.access import ROLES
-from co_cli.errors import KnowledgeError, ServerUnavailableError
-from co_cli.knowledge_base import KnowledgeBase
-from co_cli.server import events, readiness
+from co_cli.entrance.knowledge_base import KnowledgeBase
+from co_cli.ground.access import ROLES
+from co_cli.ground.errors import KnowledgeError, ServerUnavailableError
+from co_cli.http import http_server
+from co_cli.server import event_stream as events
+from co_cli.server import readiness
 from co_cli.server.access_tokens import AccessTokens, FileTokens
 from co_cli.server.routes import API, ROUTES
 from co_cli.server.team_site import LARGEST, SIGN_INS
-from co_cli.vault import Opening
+from co_cli.vault.vault import Opening
 from tests.command import Co
-from tests.mcp_server.talking import Talk, over_http
+from tests.folder import Vault
+from tests.mcp.talking import Talk, over_http
 from tests.server.browser import PATIENCE
 from tests.server.conftest import Server, client, serving, token
 from tests.sources.test_fetching_inside import certificate
-from tests.vault import Vault
 
 
 @pytest.fixture
@@ -300,7 +301,7 @@ def test_no_server_writes_its_log_with_rich(kb: KnowledgeBase) -> None:
     """The MCP SDK adds a handler where there is none, so it takes a process without pytest's."""
     code = """
 import logging, sys
-from co_cli.knowledge_base import KnowledgeBase
+from co_cli.entrance.knowledge_base import KnowledgeBase
 from co_cli.server.team_site import TeamAccess, TeamSite
 from co_cli.server.access_tokens import AccessTokens
 

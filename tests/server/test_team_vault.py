@@ -21,21 +21,21 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict
 
 from benchmarks.team_load import press
-from co_cli.errors import InvalidInputError
-from co_cli.knowledge_base import KnowledgeBase
+from co_cli.entrance.knowledge_base import KnowledgeBase
+from co_cli.ground.errors import InvalidInputError
+from co_cli.ground.values import fields_of
 from co_cli.server import readiness
 from co_cli.server.access_tokens import AccessTokens
 from co_cli.server.routes import API, ROUTES
-from co_cli.team import keeper
-from co_cli.values import fields_of
+from co_cli.vault.team import keeper
 from tests.command import Co
-from tests.mcp_server.talking import over_http
+from tests.mcp.talking import over_http
 from tests.postgres import own_server, replica_of
 from tests.server.browser import PATIENCE, wait_for
 from tests.server.conftest import Server, client, serving, token
 from tests.server.test_note_page import DOT
-from tests.team.conftest import team as team
-from tests.team.servers import Team, git, team_of
+from tests.vault.team.conftest import team as team
+from tests.vault.team.servers import Team, git, team_of
 
 pytestmark = pytest.mark.postgres
 SECRET = "a secret of sixteen letters".replace(" ", "-")

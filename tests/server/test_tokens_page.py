@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from co_cli.knowledge_base import KnowledgeBase
+from co_cli.entrance.knowledge_base import KnowledgeBase
 from co_cli.server.access_tokens import AccessTokens
 from tests.server.browser import axe, inspect, wait_for
 from tests.server.conftest import client, serving

@@ -12,13 +12,13 @@ from typing import Any
 import psycopg
 import pytest
 
-from co_cli.errors import InvalidInputError
+from co_cli.ground.errors import InvalidInputError
 from co_cli.server.vaults_site import read_vaults
 from tests.command import Co
 from tests.postgres import FOLDER, new_database
 from tests.server.processes import serving
 from tests.server.test_deploy import DEPLOY
-from tests.team.servers import commit, git
+from tests.vault.team.servers import commit, git
 
 API = "/api/v1"
 pytestmark = [

@@ -15,12 +15,12 @@ import httpx2
 import pytest
 
 from co_cli.cli.web import PORT
-from co_cli.http_server import listen
-from co_cli.server.app import kept_token
+from co_cli.http.http_server import listen
+from co_cli.server.web_app import kept_token
 from tests.command import Co
+from tests.folder import Vault
 from tests.server.browser import PATIENCE, wait_for
 from tests.server.processes import web_process
-from tests.vault import Vault
 
 NEVER_GIVE_UP = """
 from co_cli import http_server
@@ -120,7 +120,7 @@ def test_the_kept_token_is_private_and_lasts_a_month(tmp_path: Path, monkeypatch
     assert kept_token(str(tmp_path)) == first
     if os.name == "posix":
         assert {file.stat().st_mode & 0o077 for file in tmp_path.glob("web-token.json")} == {0}
-    monkeypatch.setattr("co_cli.server.app.KEPT_SECONDS", 0.0)
+    monkeypatch.setattr("co_cli.server.web_app.KEPT_SECONDS", 0.0)
     assert kept_token(str(tmp_path)) != first
     (tmp_path / "web-token.json").write_text('{"token": "", "made": 1e18}')
     assert len(kept_token(str(tmp_path))) > 30

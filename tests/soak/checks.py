@@ -7,15 +7,15 @@ import random
 from pathlib import Path
 from typing import Any
 
+from co_cli.entrance.knowledge_base import KnowledgeBase
+from co_cli.ground.settings import Settings, load_settings
 from co_cli.index.sqlite.connection import Database, fetch
 from co_cli.index.sqlite.words import words_table
-from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.files import TEMPORARY
 from co_cli.notes.frontmatter import read_frontmatter
 from co_cli.notes.store import TRASH
-from co_cli.settings import Settings, load_settings
 from co_cli.upkeep.verification import compare
-from co_cli.vault import Opening
+from co_cli.vault.vault import Opening
 
 WORDS = (
     "anchor basil cedar dune ember fjord garnet heron ivory juniper kelp linden marsh nectar onyx pebble quartz raven "

@@ -11,12 +11,12 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from co_cli.activity import extracted
-from co_cli.conversations.capture import KeptSession, keep_turns
 from co_cli.conversations.extraction import KnownMemory, Reply, extract
 from co_cli.conversations.facets import Facet, FacetBatch
-from co_cli.knowledge_base import KnowledgeBase
+from co_cli.entrance.knowledge_base import KnowledgeBase
 from co_cli.notes.note import read_note
 from co_cli.notes.transcripts import USER, SpokenTurn, read_turns
+from co_cli.saving.turns import KeptSession, keep_turns
 from tests.soak.checks import WORDS, settings_of
 from tests.soak.runner import Process, Trial
 

@@ -9,7 +9,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from co_cli.knowledge_base import KnowledgeBase
+from co_cli.entrance.knowledge_base import KnowledgeBase
 from tests.soak.checks import WORDS, Ledger, differences, files_of, is_whole, mark_of, open_vault, sealed_text
 from tests.soak.runner import Process, Trial, processes
 

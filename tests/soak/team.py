@@ -10,15 +10,15 @@ import time
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from co_cli.errors import KnowledgeError, NoteConflictError
-from co_cli.knowledge_base import KnowledgeBase
+from co_cli.entrance.knowledge_base import KnowledgeBase
+from co_cli.ground.errors import KnowledgeError, NoteConflictError
+from co_cli.ground.settings import load_settings
 from co_cli.server.access_tokens import team_of
-from co_cli.settings import load_settings
-from co_cli.team.keeper import Keeper
 from co_cli.upkeep.verification import verify
+from co_cli.vault.team.keeper import Keeper
 from tests import postgres
 from tests.soak.runner import PATIENCE, Process, Trial
-from tests.team.servers import git
+from tests.vault.team.servers import git
 
 FAULTS = ("database", "keeper", "writer")
 SHARED = "memory:list"

@@ -20,12 +20,12 @@ from co_cli.index.sqlite.database_files import fresh_path, swap
 from co_cli.notes import files, store
 from co_cli.notes.files import locked
 from tests.command import Co
+from tests.folder import Vault
 from tests.soak import extract, power, scenarios, team
 from tests.soak.__main__ import main
 from tests.soak.checks import Ledger, differences, files_of, open_vault, sealed_text
 from tests.soak.disk import listening
 from tests.soak.runner import Trial, processes
-from tests.vault import Vault
 
 posix_only = pytest.mark.skipif(os.name == "nt", reason="Windows has other calls for files and folders")
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from co_cli.errors import PageRefusedError, SettingsError
+from co_cli.ground.errors import PageRefusedError, SettingsError
 from co_cli.sources.web.addresses import Exceptions, follow, read_url, why_refused
 
 SPELLINGS = {

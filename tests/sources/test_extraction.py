@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from co_cli.errors import PageRefusedError
+from co_cli.ground.errors import PageRefusedError
 from co_cli.notes.encoding import decode_page
 from co_cli.notes.markdown import inline_tags
 from co_cli.notes.wikilinks import find_links

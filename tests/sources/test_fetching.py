@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from co_cli.errors import PageError, PageGoneError, PageRefusedError
+from co_cli.ground.errors import PageError, PageGoneError, PageRefusedError
 from co_cli.sources.web.addresses import Exceptions, read_url
 from co_cli.sources.web.fetch import Fetched, Fetcher, Limits, Validators
 from tests.sources.web_server import Answer, Asked, Listener, Names, WebServer, Wire, endless, response

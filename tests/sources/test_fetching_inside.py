@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from co_cli.errors import PageError, PageRefusedError
+from co_cli.ground.errors import PageError, PageRefusedError
 from co_cli.sources.web.addresses import Exceptions, read_url
 from co_cli.sources.web.fetch import Fetcher
 from tests.sources.web_server import Listener, Names, WebServer, Wire

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from co_cli.errors import SettingsError
+from co_cli.ground.errors import SettingsError
 from co_cli.sources.origin import Added, Origin, added_sources, change_registry, read_registry, registry_file
 
 HANDBOOK = Origin("folder", "/srv/handbook", "handbook")

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from co_cli.hits import Passage
+from co_cli.ground.hits import Passage
 from co_cli.notes.note import Note, read_note
 from co_cli.sources.cutting import CutRule, sentences
 from co_cli.sources.documents import read_document

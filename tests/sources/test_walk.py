@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from co_cli.errors import VaultError
+from co_cli.ground.errors import VaultError
 from co_cli.sources.origin import Origin
 from co_cli.sources.walk import LARGEST_IGNORE_FILE, entries_of, path_of, scan_origin, would_list
-from tests.vault import Vault
+from tests.folder import Vault
 
 
 def write(folder: Path, files: dict[str, str]) -> Path:

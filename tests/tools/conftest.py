@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from co_cli.knowledge_base import KnowledgeBase
+from co_cli.entrance.knowledge_base import KnowledgeBase
 from co_cli.tools import Toolbox
 
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from co_cli.errors import InvalidInputError, KnowledgeError
-from co_cli.knowledge_base import KnowledgeBase
+from co_cli.entrance.knowledge_base import KnowledgeBase
+from co_cli.ground.errors import InvalidInputError, KnowledgeError
 from co_cli.tools import Toolbox
 from co_cli.tools.toolbox import EVERY_TOOL
-from tests.vault import Vault
+from tests.folder import Vault
 
 TOOL = {tool.name: tool for tool in EVERY_TOOL}
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from co_cli.errors import InvalidInputError
+from co_cli.ground.errors import InvalidInputError
 from co_cli.tools import Toolbox
-from tests.vault import Vault
+from tests.folder import Vault
 
 
 @pytest.fixture(autouse=True)

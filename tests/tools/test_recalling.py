@@ -8,14 +8,14 @@ from pathlib import Path
 import apsw
 import pytest
 
-from co_cli.errors import InvalidInputError, UnknownRefError
-from co_cli.knowledge_base import KnowledgeBase
+from co_cli.entrance.knowledge_base import KnowledgeBase
+from co_cli.ground.errors import InvalidInputError, UnknownRefError
 from co_cli.notes.transcripts import SpokenTurn, render_turns
 from co_cli.searching.freshness import BEHIND
 from co_cli.tools import TOOLS, Toolbox
 from co_cli.tools.budget import estimate_tokens
 from tests.command import commit, git
-from tests.vault import Vault
+from tests.folder import Vault
 
 BLUE = (
     "---\ntitle: Blue first\ntags: [deploy]\ncategory: decision\nprovenance: user\ncreated: 2026-01-02\n---\n"

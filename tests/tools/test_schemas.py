@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from google.genai import types as gemini
 
-from co_cli.errors import InvalidInputError
+from co_cli.ground.errors import InvalidInputError
 from co_cli.tools import TOOLS, Tool, Toolbox
 from co_cli.tools.budget import estimate_tokens
 from co_cli.tools.toolbox import EVERY_TOOL
-from tests.vault import Vault
+from tests.folder import Vault
 
 strict_schema = pytest.importorskip("agents.strict_schema", reason="openai-agents is not installed")
 every_tool = pytest.mark.parametrize("tool", EVERY_TOOL, ids=[tool.name for tool in EVERY_TOOL])

@@ -7,10 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from co_cli.errors import InvalidInputError, NoteConflictError
-from co_cli.knowledge_base import KnowledgeBase
+from co_cli.entrance.knowledge_base import KnowledgeBase
+from co_cli.ground.errors import InvalidInputError, NoteConflictError
 from co_cli.tools import Toolbox
-from tests.vault import Vault
+from tests.folder import Vault
 
 
 def test_a_save_is_read_back_and_found_again_before_it_says_so(vault: Vault, toolbox: Toolbox) -> None:

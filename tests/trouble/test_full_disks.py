@@ -9,17 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from co_cli.errors import NoteFileError
-from co_cli.knowledge_base import KnowledgeBase
+from co_cli.entrance.knowledge_base import KnowledgeBase
+from co_cli.ground.errors import NoteFileError
 from co_cli.notes.store import NoteStore
-from co_cli.server.app import Access, Site
 from co_cli.server.routes import API
-from co_cli.vault import Opening
+from co_cli.server.web_app import Access, Site
+from co_cli.vault.vault import Opening
 from tests.command import Co
+from tests.folder import Vault
 from tests.rights import can_obey, obey_permissions
 from tests.server.conftest import signed_in
 from tests.trouble.file_systems import fill, small_disk
-from tests.vault import Vault
 
 OAK = "Oaks live long."
 LONG = "oak " * 50_000

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from co_cli.knowledge_base import KnowledgeBase
+from co_cli.entrance.knowledge_base import KnowledgeBase
 from tests.command import Co
-from tests.vault import Vault
+from tests.folder import Vault
 
 MOST_MEMORY = 400_000_000
 """Bytes that a process may have which reads such notes; it has 70 million with numpy and nothing to do."""

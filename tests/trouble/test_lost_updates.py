@@ -17,12 +17,12 @@ import pexpect
 import pytest
 
 from co_cli.agent.anthropic_memory import MemoryToolProtocol
-from co_cli.errors import NoteConflictError
-from co_cli.knowledge_base import KnowledgeBase
+from co_cli.entrance.knowledge_base import KnowledgeBase
+from co_cli.ground.errors import NoteConflictError
 from co_cli.tools.toolbox import Toolbox
 from tests.cli.screen import terminal
 from tests.command import Co, run_together
-from tests.vault import Vault
+from tests.folder import Vault
 
 OLD = "Oaks live long."
 THEIRS = "Oaks live long, says Anselm, who counted the rings."
@@ -212,7 +212,7 @@ def test_of_writers_that_name_the_version_they_read_one_wins_each_round(vault: V
     script = """
 import sys
 from co_cli import KnowledgeBase
-from co_cli.errors import NoteConflictError
+from co_cli.ground.errors import NoteConflictError
 with KnowledgeBase.open(*sys.argv[1:3]) as kb:
     done = 0
     while done < 8:

@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 
 from co_cli.agent.anthropic_memory import MemoryToolProtocol
-from co_cli.errors import KnowledgeError
-from co_cli.knowledge_base import KnowledgeBase
+from co_cli.entrance.knowledge_base import KnowledgeBase
+from co_cli.ground.errors import KnowledgeError
 from co_cli.notes import files
 from co_cli.notes.refs import name_key
 from tests.command import Co
-from tests.vault import Vault
+from tests.folder import Vault
 
 COMPOSED, DECOMPOSED = (unicodedata.normalize(form, "caf\u00e9") for form in ("NFC", "NFD"))
 TWINS = [("oak", "OAK"), (COMPOSED, DECOMPOSED)]

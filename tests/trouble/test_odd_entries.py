@@ -13,7 +13,7 @@ import pytest
 from co_cli.index import sync
 from co_cli.knowledge_index import KnowledgeIndex
 from tests.command import Co
-from tests.vault import Vault
+from tests.folder import Vault
 
 SECRET = "The safe opens with 7391."
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="Windows has no pipes and devices among its files")

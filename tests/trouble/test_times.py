@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from co_cli.knowledge_base import KnowledgeBase
-from co_cli.values import moment_text
+from co_cli.entrance.knowledge_base import KnowledgeBase
+from co_cli.ground.values import moment_text
 from tests.command import Co
-from tests.vault import Vault
+from tests.folder import Vault
 
 LONG_AGO = 1_700_000_000
 

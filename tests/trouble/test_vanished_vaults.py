@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from co_cli.errors import UnknownRefError, VaultError
+from co_cli.entrance.knowledge_base import KnowledgeBase
+from co_cli.ground.errors import UnknownRefError, VaultError
 from co_cli.index import sync
-from co_cli.knowledge_base import KnowledgeBase
 from tests.command import Co
+from tests.folder import Vault
 from tests.trouble.file_systems import mount, unmount
-from tests.vault import Vault
 
 TREES = [f"tree{number:02}" for number in range(24)]
 

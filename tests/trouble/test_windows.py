@@ -18,15 +18,15 @@ from pathlib import Path
 import pytest
 
 from co_cli.cli import editor, terminal
-from co_cli.errors import VaultError
+from co_cli.ground.errors import VaultError
+from co_cli.ground.paths import is_inside, path_inside, permission_cure, shell_line
+from co_cli.ground.values import moment_text
 from co_cli.notes.refs import is_taken_by_windows, slugify
 from co_cli.notes.store import NoteStore
-from co_cli.paths import is_inside, path_inside, permission_cure, shell_line
 from co_cli.sources.walk import JUNCTION, scan_origin
-from co_cli.values import moment_text
 from tests.command import Co, Ran
+from tests.folder import Vault
 from tests.sources.document_files import word
-from tests.vault import Vault
 
 SIMULATION = Path(__file__).with_name("windows")
 HOLD = "import sys, time; held = open(sys.argv[1], 'rb'); print('held', flush=True); time.sleep(float(sys.argv[2]))"

@@ -21,27 +21,27 @@ import apsw
 import httpx2
 import pexpect
 
-from co_cli.knowledge_base import KnowledgeBase
+from co_cli.entrance.knowledge_base import KnowledgeBase
 from co_cli.server.routes import API
-from co_cli.team import takeover
-from co_cli.team.keeper import server_name
+from co_cli.vault.team import takeover
+from co_cli.vault.team.keeper import server_name
 from co_cli.version import __version__
 from tests import postgres
-from tests.agent_protocols.test_harness import TEA, Store
-from tests.chat.terminal import CTRL_D, Terminal
+from tests.agent.protocols.test_harness import TEA, Store
 from tests.chat_server import ChatServer, text
+from tests.cli.chat.terminal import CTRL_D, Terminal
 from tests.cli.screen import terminal
 from tests.command import write_script
 from tests.conftest import OUTSIDE
 from tests.conversations.conftest import answers, facet
-from tests.feedback.conftest import QUESTIONS
 from tests.hooks.events import event
 from tests.hooks.test_hook_capture import said
 from tests.server.conftest import serving
 from tests.server.processes import web_process
-from tests.team.servers import Team, git
-from tests.team.test_takeover import keep_one_part, push_many
 from tests.upgrades.test_upgrades import BOOKS, DERIVED, DRINKS, KEY, PUSHED, QUESTION, SAVED, names_of, replace_names
+from tests.upkeep.feedback.conftest import QUESTIONS
+from tests.vault.team.servers import Team, git
+from tests.vault.team.test_takeover import keep_one_part, push_many
 
 PLACE = Path(__file__).parent / ".".join(__version__.split(".")[:2])
 TABLES = "select name, type, sql from sqlite_master where sql is not null and name not like 'sqlite_%' order by rowid"

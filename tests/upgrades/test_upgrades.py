@@ -21,21 +21,21 @@ import httpx2
 import pytest
 
 from co_cli.activity.database import create_activity, versions
-from co_cli.importers.capturing import state_file
+from co_cli.entrance.knowledge_base import KnowledgeBase
+from co_cli.importers.recorded_sessions import state_file
 from co_cli.index.sqlite.connection import APPLICATION, SCHEMA_VERSION
-from co_cli.knowledge_base import KnowledgeBase
 from co_cli.notes.store import content_hash
 from co_cli.version import __version__
-from tests.agent_protocols.test_harness import TEA, Store
-from tests.chat.conftest import offline_and_patient as offline_and_patient
-from tests.chat.conftest import server as server
+from tests.agent.protocols.test_harness import TEA, Store
 from tests.chat_server import ChatServer, text
+from tests.cli.chat.conftest import offline_and_patient as offline_and_patient
+from tests.cli.chat.conftest import server as server
 from tests.command import Co
+from tests.folder import Vault
 from tests.hooks.events import PROMPT, event, given
 from tests.hooks.test_hook_capture import Session, said
 from tests.server.browser import wait_for
 from tests.server.processes import web_process
-from tests.vault import Vault
 
 ROOT = Path(__file__).parents[2]
 MIGRATIONS = ROOT / "co_cli" / "team" / "migrations"
@@ -271,7 +271,9 @@ def test_a_chat_goes_on_from_where_it_was_left_or_from_a_checkpoint(
         server.play(text("Tea."))
         assert upgraded("chat", *options, "What do I drink?").out == "Tea.\n"
         assert server.said("user").startswith(f"{DRINKS}\n{BOOKS}\n")
-    with pytest.importorskip("tests.chat.terminal", reason="pexpect drives the terminal").Terminal(tmp_path) as chat:
+    with pytest.importorskip("tests.cli.chat.terminal", reason="pexpect drives the terminal").Terminal(
+        tmp_path
+    ) as chat:
         chat.prompt()
         chat.press("\x1b[A")
         chat.see("/checkpoint Tea")

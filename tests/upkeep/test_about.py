@@ -6,7 +6,7 @@ import pytest
 
 from co_cli.version import __version__
 from tests.command import Co
-from tests.vault import Vault
+from tests.folder import Vault
 
 
 def test_a_verbose_version_names_python_and_every_package(co: Co) -> None:

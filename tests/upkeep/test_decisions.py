@@ -7,12 +7,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from co_cli.errors import InvalidInputError
-from co_cli.knowledge_base import KnowledgeBase
+from co_cli.entrance.knowledge_base import KnowledgeBase
+from co_cli.ground.errors import InvalidInputError
 from co_cli.upkeep.decisions import Action, decide, undo
 from co_cli.upkeep.review import Dismissals, review
 from co_cli.upkeep.review_checks import ReviewItem
-from tests.vault import Vault
+from tests.folder import Vault
 
 OLD = "---\ncreated: 2024-03-01\n---\nThe door code is 1111.\n"
 NEW = "---\ncreated: 2025-01-01 # after the break-in\nupdated: 2025-01-02\n---\nThe door code is 2222.\n"

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from co_cli.knowledge_base import KnowledgeBase
+from co_cli.entrance.knowledge_base import KnowledgeBase
 from co_cli.upkeep.doctor import Finding
 from tests.damage import VECTOR_DAMAGE, spoil_table, spoil_vectors
-from tests.vault import Vault
+from tests.folder import Vault
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 from co_cli.embedding.embedders import Embedders
 from co_cli.upkeep.language_advice import advise
 from tests.command import Co
-from tests.vault import Vault
+from tests.folder import Vault
 
 ENGLISH = "The heating engineer comes on Tuesday and checks the boiler."
 GERMAN = "Der Heizungstechniker kommt am Dienstag und prüft den Kessel im Keller."

@@ -18,7 +18,7 @@ from typing import Any
 import psycopg
 from psycopg_pool import ConnectionPool, PoolTimeout
 
-from co_cli.errors import IndexUnavailableError, SettingsError
+from co_cli.ground.errors import IndexUnavailableError, SettingsError
 from co_cli.index.engine import DERIVATION, Engine, ReadTransaction, WriteTransaction
 from co_cli.index.postgres import vector_tables, word_tables
 from co_cli.index.postgres.postgres_statements import FEW, ROLE, Connection, PostgresStatements, VisibleVaults, fetch
@@ -42,7 +42,7 @@ from co_cli.index.stored import IndexedFile, ReadyVectors
 from co_cli.index.tables.note_rows import find_miscounts, put_files
 from co_cli.index.tables.spaces import forget_vaults, vault_by_id
 from co_cli.index.tables.transaction import TableTransaction
-from co_cli.logbook import logger
+from co_cli.notes.logbook import logger
 
 log = logger("engine")
 VERSION = zlib.crc32(SCHEMA.encode(), DERIVATION)

@@ -7,7 +7,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-from co_cli.errors import IndexUnavailableError
+from co_cli.ground.errors import IndexUnavailableError
 
 EVERY_SECONDS = 1.0
 LATE_SECONDS = 5.0

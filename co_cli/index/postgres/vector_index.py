@@ -14,7 +14,7 @@ import psycopg
 
 from co_cli.index.postgres.postgres_statements import Connection, fetch
 from co_cli.index.postgres.vector_tables import EXACT
-from co_cli.logbook import logger
+from co_cli.notes.logbook import logger
 
 log = logger("engine")
 BUILD_LOCK = 7_165_064_744_911_534

@@ -16,7 +16,7 @@ from typing import Any
 
 import apsw
 
-from co_cli.errors import IndexDamagedError, IndexUnavailableError
+from co_cli.ground.errors import IndexDamagedError, IndexUnavailableError
 from co_cli.index.engine import DERIVATION
 from co_cli.index.sqlite.database_files import (
     BUSY_MS,
@@ -103,7 +103,7 @@ class Database:
         message = f"{self.path} {why}: it is kept as {kept}, and a new one takes its place"
         if self.on_set_aside:
             self.on_set_aside(message)
-        from co_cli.logbook import logger  # imports logging, 20 ms, which a search does not need
+        from co_cli.notes.logbook import logger  # imports logging, 20 ms, which a search does not need
 
         logger("index").warning(message)
         if self.derived:

@@ -15,9 +15,9 @@ from typing import Any
 
 import apsw
 
-from co_cli.errors import IndexUnavailableError
+from co_cli.ground.errors import IndexUnavailableError
+from co_cli.ground.paths import NO_ROOM, permission_cure
 from co_cli.notes.files import locked, make_folders, patiently, sync_folder
-from co_cli.paths import NO_ROOM, permission_cure
 
 BUSY_MS = 10_000
 WRONG_FILE = (apsw.NotADBError, apsw.CorruptError)

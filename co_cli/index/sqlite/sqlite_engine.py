@@ -9,7 +9,7 @@ from collections.abc import Callable, Generator
 
 import apsw
 
-from co_cli.errors import IndexDamagedError, IndexUnavailableError
+from co_cli.ground.errors import IndexDamagedError, IndexUnavailableError
 from co_cli.index.engine import Engine, ReadTransaction, WriteTransaction
 from co_cli.index.sqlite import vectors as vector_tables
 from co_cli.index.sqlite import words as word_tables

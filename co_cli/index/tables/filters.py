@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from co_cli.hits import Filters
+from co_cli.ground.hits import Filters
 from co_cli.index.derivation import OF_PASSAGES
 from co_cli.index.filter_table import compared_moments, requirements
 from co_cli.index.stored import Scope, StoredVault

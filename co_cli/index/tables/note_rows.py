@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from co_cli.embedding.space import Vector
+from co_cli.ground.summaries import NoteLine, stored_texts
 from co_cli.index.derivation import Row, derive, text_to_embed
 from co_cli.index.engine import NoteKey
 from co_cli.index.names import MOST_NAMED, fold_name
@@ -38,7 +39,6 @@ from co_cli.index.tables.statements import EVERY, LAST, Statements, Tables, Toke
 from co_cli.index.word_query import WordQuery
 from co_cli.notes.dates import edge_for, local_day
 from co_cli.sources.origin import Origin
-from co_cli.summaries import NoteLine, stored_texts
 
 MOST_LINKING, MOST_LIKE = 2_000, 200
 """Notes that are found by the link to one note; and names that are compared as somebody types one."""

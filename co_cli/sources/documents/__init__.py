@@ -11,11 +11,11 @@ import re
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
+from co_cli.ground.paths import install_line
+from co_cli.ground.values import to_utf8
 from co_cli.notes.encoding import NotTextError
 from co_cli.notes.markdown import Heading
-from co_cli.paths import install_line
 from co_cli.sources.worker import MOST_TEXT, load_parser, reason_of, run_parser
-from co_cli.values import to_utf8
 
 BINARY = frozenset(
     """

@@ -15,7 +15,7 @@ from email.message import Message
 from email.utils import parsedate_to_datetime
 from itertools import islice
 
-from co_cli.errors import PageRefusedError
+from co_cli.ground.errors import PageRefusedError
 from co_cli.notes.encoding import NotTextError, decode_page
 from co_cli.sources.documents import Document
 from co_cli.sources.documents.markup import plain

@@ -17,9 +17,9 @@ from urllib.parse import urljoin, urlsplit
 
 import httpx2
 
-from co_cli.errors import PageRefusedError
-from co_cli.settings import HOST, NUMERIC_LABEL, read_host
-from co_cli.values import to_utf8
+from co_cli.ground.errors import PageRefusedError
+from co_cli.ground.settings import HOST, NUMERIC_LABEL, read_host
+from co_cli.ground.values import to_utf8
 
 LONGEST_URL = 2_000
 FORBIDDEN = re.compile(r"[\x00-\x20\x7f\\]")

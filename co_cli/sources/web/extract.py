@@ -18,7 +18,7 @@ import lxml.html
 import markdownify
 import readability
 
-from co_cli.errors import PageRefusedError
+from co_cli.ground.errors import PageRefusedError
 from co_cli.notes.encoding import decode_page
 from co_cli.notes.frontmatter import read_frontmatter
 from co_cli.notes.markdown import CODE, LINK, TAG, headings

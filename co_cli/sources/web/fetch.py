@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 
 import httpcore2
 
-from co_cli.errors import PageError, PageGoneError, PageRefusedError
+from co_cli.ground.errors import PageError, PageGoneError, PageRefusedError
 from co_cli.sources.web.addresses import Exceptions, follow, read_url, why_refused
 
 Resolver = Callable[[str, int], Sequence[str]]

@@ -1,1 +1,0 @@
-"""What is searched with a vault: added folders, saved web pages and skills."""

@@ -1,0 +1,290 @@
+"""One opened vault: its folder, settings, files, index and activity log. Frozen, and built only here.
+
+If its sources or tiers change while a process runs, `reopen_vault` makes another value; what is open stays open.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+from co_cli.activity import Activity
+from co_cli.activity.use_counts import use_counts
+from co_cli.embedding.embedders import Embedders, reader_named
+from co_cli.ground.errors import SettingsError, VaultError
+from co_cli.ground.reports import Progress, SyncReport
+from co_cli.ground.settings import Settings, load_settings
+from co_cli.index.authority import VaultAuthority
+from co_cli.index.engine import Engine
+from co_cli.index.engines import engine_of
+from co_cli.index.indexed_notes import LastSeen, Tiers
+from co_cli.knowledge_index import IndexContext, KnowledgeIndex
+from co_cli.notes.store import NoteStore
+from co_cli.sources.origin import IGNORE_FILE, VAULT, Origin, added_sources, registry_version
+from co_cli.sources.walk import LARGEST_IGNORE_FILE, require_vault
+from co_cli.vault.ranking import RankingSettings, configured
+from co_cli.vault.tiers import other_tiers
+
+if TYPE_CHECKING:
+    from co_cli.embedding.reader import CrossEncoder
+    from co_cli.sources.passages import Boundaries
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """Who opens a vault, and what for."""
+
+    front_end: str = "python"
+    """Recorded in the query log."""
+    short_lived: bool = False
+    """Whether the process ends soon, as a command does. Then activity is only written to a spool file."""
+    boundaries: Boundaries | None = None
+    """A model that proposes passage boundaries, if there is one."""
+    on_set_aside: Callable[[str], None] | None = None
+    """Called with a message when a damaged database was moved aside; None: it is logged."""
+    home: str | None = None
+    """The folder that stands for the user's home where skills are looked for; None: the user's."""
+    record: bool = True
+    """Whether changes are recorded in the history of notes."""
+
+
+class LinkedSources(NamedTuple):
+    """What is searched with a vault."""
+
+    origins: tuple[Origin, ...]
+    tiers: Tiers | None
+    """None if there is no other tier."""
+    vaults: tuple[str, ...]
+    """This vault and your own, if that is searched with it: the ones whose added folders are searched."""
+    problem: str | None
+    """Why sources.toml, or the settings of a source, cannot be read; then it is not searched."""
+    version: tuple[int, ...] | None
+    """Of sources.toml, before it was read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Vault:
+    """A folder of notes that is open. Safe to share between threads."""
+
+    root: str
+    settings: Settings
+    opening: Opening
+    index: KnowledgeIndex
+    store: NoteStore
+    """The files."""
+    activity: Activity
+    """The log of searches, opened notes and versions (activity.db), created when there is something to write."""
+    reader: CrossEncoder | None
+    """The model that reads the first results, loaded when it is first used; None if the settings say so."""
+    sources: LinkedSources
+    settings_of: Callable[[str], Settings]
+    """The settings of a folder that is searched with the vault. This vault's project has no say there. Raises
+    SettingsError."""
+
+    @property
+    def engine(self) -> Engine:
+        return self.index.engine
+
+    @property
+    def embedders(self) -> Embedders:
+        return self.index.embedders
+
+    @property
+    def ranking(self) -> RankingSettings:
+        """What decides about the order of results."""
+        return RankingSettings(self.settings, self.root, self.embedders.space)
+
+    @property
+    def linked(self) -> Sequence[Origin]:
+        """Other folders and vaults that are searched with this one."""
+        return self.index.linked
+
+    @property
+    def authority(self) -> VaultAuthority | None:
+        """Says what the files should be, where several servers share the vault; None: the files say so."""
+        return self.index.context.authority
+
+    def working_index(self) -> KnowledgeIndex | None:
+        """The index, or None if it cannot be opened: notes can be read and written without it."""
+        return self.index if self.index.notes.works() else None
+
+    def close(self) -> None:
+        self.activity.close()
+        self.engine.close()
+
+
+def embedders_of(settings: Settings) -> Embedders:
+    return Embedders(
+        settings.knowledge_embedding_provider,
+        settings.knowledge_embedding_model,
+        settings.knowledge_embedding_host,
+        settings.data_dir,
+    )
+
+
+def open_vault(settings: Settings, opening: Opening | None = None) -> Vault:
+    """Open the vault of these settings. Raises VaultError if its folder does not exist."""
+    opening = opening or Opening()
+    root = require_vault(settings.vault)
+    git_dir = os.path.join(root, ".git")
+    repository = None
+    if settings.engine != "sqlite" and os.path.isdir(git_dir):
+        from co_cli.notes.git import Repository  # starts processes, which other vaults do without
+
+        repository = Repository(root, {IGNORE_FILE: LARGEST_IGNORE_FILE}, GIT_DIR=git_dir)
+    engine = engine_of(settings, {root: repository.name()} if repository else {}, opening.on_set_aside)
+    activity = Activity(settings, root, opening.front_end, opening.short_lived, opening.on_set_aside)
+    settings_of = partial(_settings_of, settings, root, {})
+    sources = _linked_sources(settings, root, settings_of)
+    embedders = embedders_of(settings)
+    ranking = RankingSettings(settings, root, embedders.space)
+    context = IndexContext(
+        linked=sources.origins,
+        tiers=sources.tiers,
+        use_counts=partial(use_counts, settings.data_dir, settings.count_use == "on"),
+        limits_of=partial(_limits_of, settings_of),
+        configured=partial(configured, ranking),
+        on_change=activity.indexed if opening.record else None,
+        boundaries=opening.boundaries,
+    )
+    index = KnowledgeIndex(
+        engine,
+        Origin(VAULT, root),
+        embedders=embedders,
+        exclude=settings.knowledge_exclude,
+        max_note_bytes=settings.knowledge_max_note_bytes,
+        context=context,
+        seen=LastSeen(),
+    )
+    limits = settings.knowledge_max_note_bytes, settings.secrets
+    if repository:
+        from co_cli.vault.team.team_vault import TeamVault  # PostgreSQL's packages are an extra
+
+        team = TeamVault(index, repository)
+        index, store = index.within(replace(context, authority=team)), team.store(*limits)
+    else:
+        store = NoteStore(root, partial(_count_indexed, index), *limits)
+    reader = reader_named(settings.knowledge_reader)
+    return Vault(root, settings, opening, index, store, activity, reader, sources, settings_of)
+
+
+def reopen_vault(vault: Vault) -> Vault:
+    """The same vault with the sources and tiers that it has now. Another process may have added some."""
+    sources = _linked_sources(vault.settings, vault.root, vault.settings_of)
+    context = replace(vault.index.context, linked=sources.origins, tiers=sources.tiers)
+    return replace(vault, index=vault.index.within(context), sources=sources)
+
+
+def lists_other_sources(vault: Vault) -> bool:
+    """Whether sources.toml was written since the vault was opened."""
+    return registry_version(vault.settings.data_dir) != vault.sources.version
+
+
+def sync_vault(
+    vault: Vault, progress: Progress | None = None, seconds: float | None = None, drop_missing: bool = False
+) -> SyncReport:
+    """Update the index from the files of the vault and of what is searched with it.
+
+    `seconds` limits the time for vectors; the next sync continues, and with 0 `embed_vault` does. If most of the vault
+    is gone at once, as when its drive is not mounted, its notes are kept (`report.kept`) until the files are back;
+    `drop_missing` removes them.
+    """
+    index = vault.index
+    report = sync_origin(vault, index.origin, progress, seconds)
+    if drop_missing:
+        report = replace(report, removed=[*report.removed, *index.drop_missing()], kept=())
+    linked: list[tuple[str, SyncReport]] = []
+    for origin in vault.linked:
+        try:
+            linked.append((origin.label, sync_origin(vault, origin, progress, seconds)))
+        except VaultError as error:  # not there now; its notes stay in the index
+            index.seen.unread[origin] = [""] if os.path.lexists(origin.path) else []
+            notes = index.of(origin).notes.state().notes
+            linked.append((origin.label, SyncReport(unchanged=notes, skipped=[(origin.path, str(error))])))
+    if seconds is None and vault.engine.unindexed():  # what failed is tried again
+        vault.engine.compact()
+    return replace(report, linked=tuple(linked)) if linked else report
+
+
+def sync_origin(
+    vault: Vault, origin: Origin, progress: Progress | None = None, seconds: float | None = None
+) -> SyncReport:
+    """Sync the vault alone, or one linked source. Raises VaultError if its folder does not exist."""
+    index = vault.index.of(origin)
+    if vault.authority and index is vault.index:  # every save indexes its change
+        vault.authority.catch_up()
+        state = index.notes.state()
+        if state.synced_at is not None:
+            index.embed_synced(progress, seconds)
+            return SyncReport(unchanged=state.notes)
+    return index.sync(progress=progress, seconds=seconds)
+
+
+def waits_for_vectors(vault: Vault) -> bool:
+    """Whether something waits in the vault or in what is searched with it."""
+    return any(vault.index.of(origin).waits() for origin in (vault.index.origin, *vault.linked))
+
+
+def embed_vault(vault: Vault, seconds: float) -> None:
+    """Make vectors of what waits, for at most this long."""
+    until = time.monotonic() + seconds
+    for origin in (vault.index.origin, *vault.linked):
+        index = vault.index.of(origin)
+        if (left := until - time.monotonic()) > 0 and index.waits():
+            index.embed_waiting(seconds=left)
+
+
+def rebuild_index(vault: Vault, progress: Progress | None = None) -> SyncReport:
+    """Build a new index from the files, and replace the old one when it is complete."""
+    if vault.authority:
+        vault.authority.repair()
+    return vault.index.rebuild(progress)
+
+
+def _linked_sources(settings: Settings, root: str, settings_of: Callable[[str], Settings]) -> LinkedSources:
+    linked: list[Origin] = []
+    tiers, problem, version = None, None, registry_version(settings.data_dir)
+    if settings.team_vault or settings.set_by["vault"] == "project":  # else there are no tiers
+        tiers, linked = other_tiers(settings, root)
+    vaults = (root, *(origin.root for origin in linked if origin.tier == "user"))
+    try:
+        for entry in added_sources(settings.data_dir, vaults):
+            label = entry.origin.label
+            if any(label == origin.label for origin in linked):
+                rule = "`co source remove` one of them, and add it again with another --name"
+                problem = f"{entry.origin.path} is called {label}, as a source of this vault: {rule}"
+            elif entry.origin.source != "skill":  # skills have a search of their own
+                linked.append(entry.origin)
+    except SettingsError as error:
+        problem = str(error)
+    found: list[Origin] = []
+    for origin in linked:
+        try:
+            settings_of(origin.root)
+            found.append(origin)
+        except SettingsError as error:
+            problem = str(error)
+    return LinkedSources(tuple(found), tiers, vaults, problem, version)
+
+
+def _settings_of(settings: Settings, own: str, known: dict[str, Settings], root: str) -> Settings:
+    """Those of the project that a folder is in, else the user's."""
+    if root == own:
+        return settings
+    if root not in known:
+        known[root] = load_settings({"vault": root, "data_dir": settings.data_dir})
+    return known[root]
+
+
+def _limits_of(settings_of: Callable[[str], Settings], origin: Origin) -> tuple[Sequence[str], int]:
+    settings = settings_of(origin.root)
+    return settings.knowledge_exclude, settings.knowledge_max_note_bytes
+
+
+def _count_indexed(index: KnowledgeIndex) -> int:
+    """How many notes the index has; 0 if it cannot be opened."""
+    return index.notes.state().notes if index.notes.works() else 0

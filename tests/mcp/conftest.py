@@ -1,0 +1,28 @@
+"""One server per module and transport: starting one takes a second."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.mcp.talking import LEGACY, MODERN, Place, Talk, http_server, over_http, over_stdio
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    """An empty vault, for a server of this test's own."""
+    return Place(tmp_path)
+
+
+@pytest.fixture(scope="module", params=["stdio", "http"])
+def served(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Place, Talk]]:
+    """A vault and a client of its server: the 2025 protocol over stdio, the newest over HTTP."""
+    place = Place(tmp_path_factory.mktemp("served"))
+    if request.param == "stdio":
+        with over_stdio(place, mode=LEGACY) as talk:
+            yield place, talk
+    else:
+        with http_server(place) as (_, address), over_http(address, MODERN) as talk:
+            yield place, talk
