@@ -195,7 +195,7 @@ def rename_with(how: int, source: str, target: str) -> bool:
     return not failed
 
 
-def open_private(path: str, flags: int) -> int:
+def open_private(path: str | bytes | os.PathLike[str] | os.PathLike[bytes], flags: int) -> int:
     """Open a file that only you can read, also if it is new and whatever the umask: an `opener` of `open`."""
     handle = os.open(path, flags | getattr(os, "O_BINARY", 0), 0o600)
     if os.name == "posix":
