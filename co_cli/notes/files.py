@@ -198,7 +198,7 @@ def rename_with(how: int, source: str, target: str) -> bool:
 def open_private(path: str | bytes | os.PathLike[str] | os.PathLike[bytes], flags: int) -> int:
     """Open a file that only you can read, also if it is new and whatever the umask: an `opener` of `open`."""
     handle = os.open(path, flags | getattr(os, "O_BINARY", 0), 0o600)
-    if os.name == "posix":
+    if os.name == "posix" and stat.S_ISREG(os.fstat(handle).st_mode):  # never /dev/null
         with contextlib.suppress(PermissionError):  # somebody else's
             os.fchmod(handle, 0o600)
     return handle

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from co_cli.ground.paths import open_regular
+from co_cli.notes.files import open_private
 from tests.command import Co
 from tests.folder import Vault
 
@@ -91,3 +92,14 @@ def test_what_co_keeps_about_you_is_yours_alone_whatever_the_umask(
     assert {"activity.db", "activity.spool", "last-search.json", "settings.toml", "sources.toml", "trusted"} <= {*kept}
     assert {*kept.values()} == {0o600}, kept
     assert place.stat().st_mode & 0o777 == 0o700
+
+
+def test_the_permissions_of_what_is_no_file_stay(tmp_path: Path) -> None:
+    """A chat that keeps no history writes to /dev/null, which root could close to all others."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    pipe.chmod(0o666)
+
+    os.close(open_private(pipe, os.O_RDWR))
+
+    assert pipe.stat().st_mode & 0o777 == 0o666
