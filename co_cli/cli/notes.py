@@ -45,10 +45,9 @@ from co_cli.notes.new_note import PROVENANCE, clean_tags
 from co_cli.notes.note import Note, own_tags
 from co_cli.notes.properties import properties_of
 from co_cli.notes.refs import ENDINGS
+from co_cli.sources.documents.formats import OPENED
 from co_cli.vault.tiers import TIERS
 
-DOCUMENTS = (*ENDINGS, ".txt", ".pdf", ".html", ".htm", ".docx", ".xlsx", ".pptx", ".odt", ".epub")
-"""What `co open` opens. An added folder may hold scripts, which some systems run when they are opened."""
 SORTS: dict[str, Callable[[NoteSummary], Any]] = {
     "oldest": lambda note: note.created,
     "changed": lambda note: -os.stat(note.path).st_mtime if os.path.exists(note.path) else 0,
@@ -261,7 +260,7 @@ def run_open(options: argparse.Namespace) -> int:
     with open_knowledge_base(options) as kb:
         note = find_note(kb, options.ref, track=True)
         file = kb.file_of(note.ref)
-    if not file.lower().endswith(DOCUMENTS):
+    if not file.lower().endswith((*ENDINGS, *OPENED)):  # an added folder may hold scripts, which some systems would run
         raise InvalidInputError(f"{note.ref} is not a document, and opening it could run it: `co show` prints it")
     url = note_url(file)
     for target in (url, file) if url.startswith("obsidian:") else (file,):

@@ -19,7 +19,8 @@ from co_cli.notes.note import read_note
 from co_cli.notes.refs import ref_of, slugify
 from co_cli.notes.secrets import count_masked
 from co_cli.notes.similarity import fingerprint
-from co_cli.sources.documents import LIBRARIES, READERS, ending_of, read_document
+from co_cli.sources.documents import read_document
+from co_cli.sources.documents.formats import TEXT, format_of
 from co_cli.vault.vault import Vault
 
 PAGES = (".html", ".htm")
@@ -44,7 +45,7 @@ def import_articles(vault: Vault, paths: Sequence[str], progress: Progress | Non
 
 def _copy(vault: Vault, member: Member, data: bytes) -> Saved:
     folder, name = os.path.split(member.name)
-    if ending_of(name) in (*READERS, *LIBRARIES):
+    if format_of(name) is not TEXT:
         document = read_document(name, data)
         title = document.title or name
         data = render_note({"title": title, "kind": "article", "provenance": "import"}, document.text).encode()

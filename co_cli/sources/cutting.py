@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from co_cli.notes.markdown import FENCE, Block, Heading, blocks, closes, is_item
-from co_cli.sources.documents import ending_of
+from co_cli.sources.documents.formats import ending_of
 
 Span = tuple[int, int]
 """Start and end in characters."""

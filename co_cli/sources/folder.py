@@ -14,7 +14,8 @@ from co_cli.ground.reports import BINARY
 from co_cli.notes.dates import read_moment
 from co_cli.notes.note import Note, read_note, version_of
 from co_cli.notes.refs import without_ending
-from co_cli.sources.documents import is_binary_name, largest_size, missing_extra, read_document
+from co_cli.sources.documents import read_document
+from co_cli.sources.documents.formats import is_binary_name, largest_size, missing_extra
 from co_cli.sources.origin import GIT_FILE, IGNORE_FILE, MARKDOWN, Origin, SourceReader
 
 HEAVY = ("node_modules/", "__pycache__/", "venv/", "*.egg-info/", "*~", "#*#", "~$*", "*.part", "*.crdownload")

@@ -26,7 +26,7 @@ from co_cli.index.sync import Unreadable, read_file
 from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.notes.files import sweep_temporary
 from co_cli.notes.secrets import find_secrets
-from co_cli.sources.documents import INSTALL_READERS, NEEDS_EXTRA
+from co_cli.sources.documents.formats import INSTALL_READERS, NEEDS_EXTRA
 from co_cli.sources.origin import Origin
 from co_cli.upkeep.language_advice import advise, indexed_texts
 from co_cli.upkeep.verification import compare

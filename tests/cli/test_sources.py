@@ -17,9 +17,9 @@ from co_cli.entrance.knowledge_base import KnowledgeBase
 from co_cli.ground.errors import InvalidInputError
 from co_cli.sources.origin import registry_file
 from co_cli.tools import Toolbox
-from tests.command import Co, refs
+from tests.command import Co, refs, write_script
 from tests.folder import Vault
-from tests.sources.document_files import lines_of, pdf
+from tests.sources.document_files import book, lines_of, pdf, word
 
 
 @pytest.fixture
@@ -131,7 +131,7 @@ def test_documents_are_read_once_their_reader_is_installed(
     folder.mkdir()
     (folder / "a.pdf").write_bytes(pdf(lines_of("Lanterns are lit at dusk.")))
     with monkeypatch.context() as without:
-        without.setattr("co_cli.sources.documents.find_spec", lambda name: None)
+        without.setattr("co_cli.sources.documents.formats.find_spec", lambda name: None)
         assert 'pip install "co-cli[documents]"' in co("add", str(folder)).err
         assert co("source", "refresh", "papers").out.endswith("unchanged folder:papers: 1 skipped\n")
         cures = [one["fix"] for one in co("doctor", "--json").json if one["check"] == "folder:papers"]
@@ -145,6 +145,32 @@ def test_documents_are_read_once_their_reader_is_installed(
     assert co("index", "sync").code == 0
 
     assert refs(co, "lanterns")[0].startswith("folder:papers/a.pdf")
+
+
+def test_a_book_is_searched_and_opened_and_one_with_drm_is_skipped_with_one_line(
+    co: Co, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "books"
+    folder.mkdir()
+    method = b'<e><EncryptionMethod Algorithm="http://www.w3.org/2001/04/xmlenc#aes128-cbc"/></e>'
+    (folder / "quay.epub").write_bytes(book("<h1>Dusk</h1><p>Lanterns are lit at dusk.</p>"))
+    (folder / "bought.epub").write_bytes(book("<p>Secret.</p>", more={"META-INF/encryption.xml": method}))
+    (folder / "macros.docm").write_bytes(word(("Lanterns with macros.", "")))
+    opener = write_script(tmp_path / "bin" / "xdg-open", "true")
+    monkeypatch.setenv("PATH", str(opener.parent), prepend=os.pathsep)
+    monkeypatch.setattr("sys.platform", "linux")
+
+    added = co("add", str(folder))
+
+    assert [line for line in added.err.splitlines() if "bought" in line or "DRM" in line] == [
+        "  skipped bought.epub: protected by DRM: only the program of its shop can read it"
+    ]
+    hit = co("search", "when are lanterns lit", "--json").json["hits"][0]
+    assert (hit["ref"], hit["title"]) == ("folder:books/quay.epub#L1-3", "The Quay")
+    assert co("open", "folder:books/quay.epub").out == f"opened {folder / 'quay.epub'}\n"
+    assert "opening it could run it" in co("open", "folder:books/macros.docm").err
+    assert co("note", "article", "add", str(folder / "quay.epub")).code == 0
+    assert "# Dusk\n\nLanterns" in co("show", "article:quay").out
 
 
 def test_adding_again_follows_the_policy_and_keeps_the_name(co: Co, vault: Vault, handbook: Path) -> None:

@@ -77,6 +77,38 @@ def workbook(**sheets: Sequence[Sequence[object]]) -> bytes:
     return saved(book)
 
 
+def book(*chapters: str, title: str = "The Quay", more: Mapping[str, str | bytes] | None = None) -> bytes:
+    """An EPUB; each chapter is the XHTML of its body. Files and manifest are in another order than the spine."""
+    names = [f"part {number}.xhtml" for number in range(len(chapters))]
+    page = '<?xml version="1.0"?><html xmlns="http://www.w3.org/1999/xhtml"><head><title/></head><body>{}</body></html>'
+    items = "".join(
+        f'<item id="c{place}" href="text/{name.replace(" ", "%20")}" media-type="application/xhtml+xml"/>'
+        for place, name in reversed([*enumerate(names)])
+    )
+    spine = "".join(f'<itemref idref="c{place}"/>' for place in range(len(names)))
+    opf = (
+        '<package xmlns="http://www.idpf.org/2007/opf" xmlns:dc="http://purl.org/dc/elements/1.1/"><metadata>'
+        f"<dc:title>{title}</dc:title><dc:creator>Ada Lind</dc:creator><dc:creator>Bo Ek</dc:creator>"
+        '<dc:language>en</dc:language></metadata><manifest><item id="nav" href="nav.xhtml" properties="nav"'
+        f' media-type="application/xhtml+xml"/>{items}</manifest><spine><itemref idref="nav"/>{spine}</spine></package>'
+    )
+    container = (
+        '<container xmlns="urn:oasis:names:tc:opendocument:xmlns:container"><rootfiles>'
+        '<rootfile full-path="OEBPS/book.opf" media-type="application/oebps-package+xml"/></rootfiles></container>'
+    )
+    texts = {f"OEBPS/text/{name}": page.format(body) for name, body in zip(names, chapters, strict=True)}
+    return packed(
+        {
+            "mimetype": "application/epub+zip",
+            "META-INF/container.xml": container,
+            **dict(reversed(texts.items())),
+            "OEBPS/nav.xhtml": page.format("<nav><ol><li>Contents</li></ol></nav>"),
+            "OEBPS/book.opf": opf,
+            **(more or {}),
+        }
+    )
+
+
 def pdf(*pages: Sequence[tuple[int, int, str]] | None, compressed: bool = True, title: str = "") -> bytes:
     """Each page is texts with their places from the lower left corner; None is a page with a picture and no text."""
     objects: list[bytes] = [

@@ -17,7 +17,7 @@ from co_cli.notes.encoding import NotTextError
 from co_cli.sources import worker
 from co_cli.sources.documents import Document, read_document
 from co_cli.sources.worker import MOST_TEXT
-from tests.sources.document_files import changed, lines_of, packed, pdf, slides, unpacked, word, workbook
+from tests.sources.document_files import book, changed, lines_of, packed, pdf, slides, unpacked, word, workbook
 from tests.sources.test_extraction import MANY
 
 ENDINGS = """
@@ -25,10 +25,12 @@ ENDINGS = """
     doc odd
 """.split()
 OFFICE = ("docx", "pptx", "xlsx")
+ARCHIVES = (*OFFICE, "epub")
 GOOD = {
     "docx": word(("Mooring", "Heading 1"), ("Tie to the ring.", ""), title="Rules"),
     "pptx": slides(("Tides", "High at noon"), notes="The moon."),
     "xlsx": workbook(Fees=[["Berth", 46082]]),
+    "epub": book("<h1>Mooring</h1><p>Tie to the ring.</p>"),
     "pdf": pdf(lines_of("The ferry leaves at seven.")),
     "eml": b"From: a@b.example\nSubject: =?utf-8?q?x?=\n"
     b"Content-Type: multipart/mixed; boundary=x\n\n--x\n\nhello\n--x--\n",
@@ -135,7 +137,7 @@ def test_a_damaged_document_is_read_or_refused(ending: str, damage: list[tuple[f
     answer(f"a.{ending}", bytes(data))
 
 
-@given(st.sampled_from(OFFICE), st.data())
+@given(st.sampled_from(ARCHIVES), st.data())
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_a_document_with_damaged_parts_is_read_or_refused(ending: str, data: st.DataObject) -> None:
     parts = unpacked(GOOD[ending])

@@ -15,13 +15,13 @@ from io import BytesIO
 from typing import Any
 
 from co_cli.notes.encoding import UTF_16, NotTextError
-from co_cli.sources.documents import MB, Document
+from co_cli.sources.documents import Document
+from co_cli.sources.documents.formats import BY_ENDING
 from co_cli.sources.documents.markup import own_title, plain, table
+from co_cli.sources.documents.zip_parts import ZipParts
 
 etree: Any = import_module("lxml.etree")  # compiled, without types
 
-LARGEST_PART = 32 * MB
-LARGEST_WHOLE = 96 * MB
 OLD_OFFICE = b"\xd0\xcf\x11\xe0"
 XML = (".xml", ".rels", ".vml")
 VARIANT = re.compile(rb'"[^"]*\.(document|template|slideshow|presentation)(\.macroEnabled\w*)?\.main\+xml"')
@@ -31,9 +31,9 @@ MAIN = {
     "pptx": b'"application/vnd.openxmlformats-officedocument.presentationml.presentation.main+xml"',
 }
 TYPES = {
-    "docx": ("a Word document", re.compile(rb'"[^"]*\b(?:wordprocessingml|ms-word)\.[^"]*\.main\+xml"')),
-    "xlsx": ("an Excel workbook", re.compile(rb'"[^"]*\b(?:spreadsheetml|ms-excel)\.[^"]*\.main\+xml"')),
-    "pptx": ("a PowerPoint file", re.compile(rb'"[^"]*\b(?:presentationml|ms-powerpoint)\.[^"]*\.main\+xml"')),
+    "docx": re.compile(rb'"[^"]*\b(?:wordprocessingml|ms-word)\.[^"]*\.main\+xml"'),
+    "xlsx": re.compile(rb'"[^"]*\b(?:spreadsheetml|ms-excel)\.[^"]*\.main\+xml"'),
+    "pptx": re.compile(rb'"[^"]*\b(?:presentationml|ms-powerpoint)\.[^"]*\.main\+xml"'),
 }
 """What a file is, by the content type of its main part."""
 DECLARED = re.compile(r"\s*<\?xml[^>]*?\sencoding\s*=\s*[\"']([^\"']*)")
@@ -206,22 +206,16 @@ def _clean_copy(data: bytes, ending: str) -> tuple[BytesIO, str | None, dict[str
         raise NotTextError("protected by a password, or an old Office file: save it without one, in the new format")
     copy = BytesIO()
     about: Any = ()
-    left = LARGEST_WHOLE
-    try:
-        with zipfile.ZipFile(BytesIO(data)) as file, zipfile.ZipFile(copy, "w") as clean:
-            for name, entry in {entry.filename: entry for entry in file.infolist()}.items():
-                part = _part(file, entry, left) if name.endswith(XML) else b""
-                left -= len(part)
-                if name == "[Content_Types].xml":
-                    _require_type(part, ending)
-                    part = VARIANT.sub(MAIN[ending], part) if ending in MAIN else part
-                if name == "docProps/core.xml":
-                    about = etree.fromstring(part, etree.XMLParser(resolve_entities=False))
-                clean.writestr(name, part)
-    except zipfile.BadZipFile:
-        if data.startswith(b"%PDF-"):
-            raise NotTextError(f"a PDF, not {TYPES[ending][0]}: rename it to .pdf") from None
-        raise NotTextError("broken: not a complete ZIP file; open it and save it again") from None
+    parts = ZipParts(data, BY_ENDING[ending].name)
+    with zipfile.ZipFile(copy, "w") as clean:
+        for name in parts.names:
+            part = _without_dtd(parts.read(name)) if name.endswith(XML) else b""
+            if name == "[Content_Types].xml":
+                _require_type(part, ending)
+                part = VARIANT.sub(MAIN[ending], part) if ending in MAIN else part
+            if name == "docProps/core.xml":
+                about = etree.fromstring(part, etree.XMLParser(resolve_entities=False))
+            clean.writestr(name, part)
     said = {
         etree.QName(element).localname: (element.text or "").strip()
         for element in about
@@ -234,21 +228,14 @@ def _clean_copy(data: bytes, ending: str) -> tuple[BytesIO, str | None, dict[str
 
 
 def _require_type(content_types: bytes, ending: str) -> None:
-    if TYPES[ending][1].search(content_types):
+    if TYPES[ending].search(content_types):
         return
-    for other, (what, main_part) in TYPES.items():
+    for other, main_part in TYPES.items():
         if main_part.search(content_types):
-            raise NotTextError(f"{what}, not {TYPES[ending][0]}: rename it to .{other}")
+            raise NotTextError(f"{BY_ENDING[other].name}, not {BY_ENDING[ending].name}: rename it to .{other}")
 
 
-def _part(file: zipfile.ZipFile, entry: zipfile.ZipInfo, left: int) -> bytes:
-    if entry.flag_bits & 0x1:
-        raise NotTextError("protected by a password: save it without one")
-    most = min(LARGEST_PART, left)
-    with file.open(entry) as stream:
-        part = stream.read(most + 1)  # what the entry says about its size may be a lie
-    if len(part) > most:
-        raise NotTextError(f"its text is larger than {most // MB} MB when unpacked")
+def _without_dtd(part: bytes) -> bytes:
     if "<!DOCTYPE" in _decoded(part):
         raise NotTextError("broken: its XML contains a DTD; open it and save it again")
     return part

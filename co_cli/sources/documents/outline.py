@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from co_cli.notes.markdown import Heading
-from co_cli.sources.documents import ending_of
+from co_cli.sources.documents.formats import ending_of
 
 DEFINITION = re.compile(
     r"(?P<indent> {0,4}|\t?)(?:(?:export|default|public|private|protected|internal|static|final|abstract|sealed|open|"

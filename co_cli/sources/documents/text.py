@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from typing import Any, cast
 
 from co_cli.notes.encoding import BINARY_PROBE, UTF_16, NotTextError, decode
-from co_cli.sources.documents import Document, ending_of
+from co_cli.sources.documents import Document
+from co_cli.sources.documents.formats import ending_of
 from co_cli.sources.documents.markup import fenced, plain
 from co_cli.sources.documents.outline import outline
 
