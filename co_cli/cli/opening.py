@@ -105,10 +105,10 @@ def sync_first(kb: KnowledgeBase, backend: str | None = None) -> SyncReport | No
             report = kb.sync(bar, seconds=0)
     except IndexUnavailableError as error:
         # a search that follows gets the same error, searches the files and says so
-        if isinstance(kb, LocalKnowledgeBase) and kb.index.notes.works():
+        if not kb.server and kb.local.index.notes.works():
             _warn(f"the index lacks the latest changes of your files: {error}")
         return None
-    if isinstance(kb, LocalKnowledgeBase) and waits_for_vectors(kb.vault):
+    if not kb.server and waits_for_vectors(kb.local.vault):
         this_process.afterwards = partial(_embed_waiting, kb.settings)
     log_info("synced: %d files changed, %d unchanged", report.touched, report.unchanged)
     if report.kept:

@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-import os
-from abc import ABCMeta
 from typing import TYPE_CHECKING, Protocol
 
 from co_cli.entrance.local import LocalKnowledgeBase, open_local
@@ -29,41 +27,20 @@ if TYPE_CHECKING:
     from co_cli.searching.context import Context
     from co_cli.searching.note_details import NoteView
     from co_cli.searching.requests import SearchOptions
-    from co_cli.vault.vault import Opening
-
-    ProtocolMeta = ABCMeta
-else:
-    ProtocolMeta = type(Protocol)
 
 
-class Entrance(ProtocolMeta):
-    """`KnowledgeBase.open` and `KnowledgeBase.connect`."""
+def connect(url: str, token: str | None = None) -> RemoteKnowledgeBase:
+    """A vault on the server (`co serve`) at this address. Without a token, the one in CO_TOKEN."""
+    from co_cli.entrance.remote import RemoteKnowledgeBase  # a client for HTTP, which a folder does without
 
-    def open(
-        cls,
-        vault: str | os.PathLike[str] | None = None,
-        data_dir: str | os.PathLike[str] | None = None,
-        settings: Settings | None = None,
-        *,
-        create: bool = False,
-        opening: Opening | None = None,
-    ) -> LocalKnowledgeBase:
-        """Open a vault; without arguments the one chosen by the settings and the current folder.
-
-        Your own vault is created if it does not exist. Any other must exist, because a missing one may be on a drive
-        that is not mounted; `create` creates it.
-        """
-        return open_local(vault, data_dir, settings, create=create, opening=opening)
-
-    def connect(cls, url: str, token: str | None = None) -> RemoteKnowledgeBase:
-        """A vault on the server (`co serve`) at this address. Without a token, the one in CO_TOKEN."""
-        from co_cli.entrance.remote import RemoteKnowledgeBase  # a client for HTTP, which a folder does without
-
-        return RemoteKnowledgeBase(url, token)
+    return RemoteKnowledgeBase(url, token)
 
 
-class KnowledgeBase(Protocol, metaclass=Entrance):
-    """A vault and what is searched with it. `open` and `connect` make one."""
+class KnowledgeBase(Protocol):
+    """A vault and what is searched with it. `open` and `connect` make one, and are no part of what it can do."""
+
+    open = staticmethod(open_local)
+    connect = staticmethod(connect)
 
     @property
     def root(self) -> str:

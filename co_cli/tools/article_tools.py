@@ -107,7 +107,7 @@ def read_note(
     about = (note.ref, note.title, note.source, kept, list(note.tags), note.category, created, updated)
     fields = json_fields(note.metadata)
     room = ctx.budget - estimate_tokens(text) - estimate_tokens(near)
-    mentions, said, _ = fitting(ctx, mentions_of(ctx.kb.vault, note), 0, room)
+    mentions, said, _ = fitting(ctx, mentions_of(ctx.kb.local.vault, note), 0, room)
     state = (note.provenance, note.version, fields, [first, last], rest, note.problem, found.remark or None)
     data = OpenedNote(*about, *state, mentions, nearby)
     known = "\n".join(("\nNamed in other notes:", *said)) if said else ""
@@ -117,7 +117,7 @@ def read_note(
 def _around(ctx: ToolContext, ref: str, note: Note) -> tuple[Surroundings | None, str]:
     """The notes around one, and the same as text for a model: a line for each that links to it, one for each group."""
     try:
-        found = notes_around(ctx.kb.vault, ref, note)
+        found = notes_around(ctx.kb.local.vault, ref, note)
     except IndexUnavailableError as error:
         return None, f"\n(What is around it is not known: {one_line(str(error))}.)"
     folder = note.path.rpartition("/")[0]

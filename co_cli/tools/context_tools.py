@@ -26,7 +26,7 @@ def context_tree(
     depth: Annotated[int, Field(ge=1, le=20)] = 3,
 ) -> ToolResult[dict[str, Any]]:
     """Show the files of the vault and of added sources as a tree, or one folder of it."""
-    trees = trees_in(ctx.kb, path)
+    trees = trees_in(ctx.kb.local, path)
     if not trees:
         raise InvalidInputError(f"context_tree: there are no files in {path!r}; leave out path to see all")
     lines = [line for tree in trees for line in (tree.source, *tree.lines(depth))]
@@ -47,7 +47,7 @@ def context_refresh(
     target = "all" if all else target or ref
     if not target:
         raise InvalidInputError("context_refresh needs target: a ref, a path, a glob, a web address, or `all`")
-    kb, target = ctx.kb, without_lines(plain_ref(target)).replace("\0", "")
+    kb, target = ctx.kb.local, without_lines(plain_ref(target)).replace("\0", "")
     named = None if target == "all" else [target]
     origins = kb.sources.all() if named is None else list(kb.sources.matching(target))
     read = [kb.sources.refresh(origin.label) for origin in origins]
@@ -68,7 +68,7 @@ def find_checkpoint(
     ctx: ToolContext, query: str, limit: Annotated[int, Field(ge=1, le=10)] = 3
 ) -> ToolResult[dict[str, Any]]:
     """Find saved conversations from which a task can be continued without building up its context again."""
-    found = ctx.kb.checkpoints.find(query, limit)
+    found = ctx.kb.local.checkpoints.find(query, limit)
     lines = [
         one_line(
             f"{checkpoint.ref} · {checkpoint.title}: {checkpoint.description} · {checkpoint.messages} messages"

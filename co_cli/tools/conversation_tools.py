@@ -45,8 +45,8 @@ def save_conversation(
         SpokenTurn(speaker_of(*speaker), text_of(turn), read_moment(turn.get("time")) or now)
         for speaker, turn in zip(speakers, turns, strict=True)
     ]
-    about = KeptSession(plain_ref(session), ctx.kb.activity.actor.partition(":")[0], title, user_name(speakers))
-    kept = keep_turns(ctx.kb.vault, about, said, repeated=True)
+    about = KeptSession(plain_ref(session), ctx.kb.local.activity.actor.partition(":")[0], title, user_name(speakers))
+    kept = keep_turns(ctx.kb.local.vault, about, said, repeated=True)
     turns_kept = "1 turn" if kept.added == 1 else f"{kept.added} turns"
     ref = one_line(kept.ref)
     text = f"kept {turns_kept} in {ref}; for more of this conversation pass session={ref}"

@@ -206,10 +206,10 @@ def _time_advice(found: SearchResult, narrowing: FilterOptions) -> str:
 def _about_an_entity(ctx: ToolContext, name: str, limit: int) -> list[Hit]:
     """The entities of this name, then what memories and other entities say about them."""
     named = list(filter(_is_named_entity, ctx.kb.search(name, limit=limit, sources=["entity"]).hits))
-    said = [hit for entity in named for hit in mentions_of(ctx.kb.vault, ctx.kb.note(entity.ref), ABOUT)]
+    said = [hit for entity in named for hit in mentions_of(ctx.kb.local.vault, ctx.kb.note(entity.ref), ABOUT)]
     hits = [*(replace(hit, score=min(hit.score, 1.0)) for hit in named), *said]
     once = list({without_lines(hit.ref): hit for hit in reversed(hits)}.values())[::-1]
-    return mark_older(ctx.kb.vault, once[:limit])
+    return mark_older(ctx.kb.local.vault, once[:limit])
 
 
 def _is_named_entity(hit: Hit) -> bool:
@@ -225,7 +225,7 @@ def _about_the_user(ctx: ToolContext, found: SearchResult, limit: int, narrowing
     told = [replace(hit, weak=hit.weak and not OF_THE_USER.search(hit.snippet)) for hit in best.values()]
     ranked = sorted(told, key=lambda hit: (bool(OF_THE_USER.search(hit.snippet)), hit.score), reverse=True)
     surer = max(first, third, key=lambda result: (result.state == "found", result.confidence or 0.0))
-    return replace(surer, query=found.query, hits=mark_older(ctx.kb.vault, ranked[:limit]))
+    return replace(surer, query=found.query, hits=mark_older(ctx.kb.local.vault, ranked[:limit]))
 
 
 def search(ctx: ToolContext, query: str, limit: int, options: SearchOptions) -> tuple[SearchResult, dict[str, Any]]:
@@ -303,7 +303,7 @@ def _shown(ctx: ToolContext, hit: Hit, most: int) -> FoundNote:
     ref, text, provenance, outdated = hit.ref, hit.snippet, "unknown", None
     said_by = hit.heading if hit.source == "conversation" else None
     try:
-        note = note_then(ctx.kb.vault, hit) or ctx.kb.note(hit.ref)
+        note = note_then(ctx.kb.local.vault, hit) or ctx.kb.note(hit.ref)
         found = excerpt(hit.ref, note)
         ref, lines = marked_ref(hit.ref, found), found.lines
         if said_by and lines[0].startswith("## "):

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, NamedTuple, Unpack
 
 from pydantic import Field
 
+from co_cli.entrance.knowledge_base import KnowledgeBase
 from co_cli.entrance.local import LocalKnowledgeBase
 from co_cli.ground.errors import FrontmatterError, InvalidInputError
 from co_cli.ground.saves import Saved, masked_text
@@ -196,7 +197,7 @@ def list_memories(
 ) -> ToolResult[dict[str, Any]]:
     """List memories, or notes of another kind, by title, newest first. since=7d: those of any kind that were created,
     updated, moved or forgotten."""
-    changed, problems = _changed(ctx.kb, kind, tags, since) if since else ([], [])
+    changed, problems = _changed(ctx.kb.local, kind, tags, since) if since else ([], [])
     notes = [change.note for change in changed] if since else ctx.kb.notes(kind or "memory", tags=tags)
     news = {change.note.ref: change for change in changed}
     lines: list[str] = []
@@ -229,7 +230,7 @@ def rate_memory(
     """Say whether a note that a search found was what you needed (good) or unrelated (bad); later searches rank better
     for it. Call it when you have used a note, or when the first hits were wrong. It does not change the note: to
     correct it use update_memory."""
-    rated = judge(ctx.kb.vault, without_lines(plain_ref(ref)), verdict == "good", query)
+    rated = judge(ctx.kb.local.vault, without_lines(plain_ref(ref)), verdict == "good", query)
     about = f" for {one_line(rated.query)!r}" if rated.query else ", about the note alone: no search was named or found"
     return ToolResult(f"rated {verdict}: {one_line(rated.ref)}{about}.", rated._asdict())
 
@@ -275,7 +276,7 @@ def says_title(ref: str, title: str) -> bool:
     return ref.rpartition(":")[2].rpartition("/")[2] == slugify(title)
 
 
-def _found_again(kb: LocalKnowledgeBase, note: Note) -> bool:
+def _found_again(kb: KnowledgeBase, note: Note) -> bool:
     words = sorted(set(WORD.findall(note.body)) or WORD.findall(note.title), key=len)[-PROOF_WORDS:]
     if not words:
         return False

@@ -39,7 +39,7 @@ def find_skills(
     """Find skills: installed instructions for doing a kind of task well. Call it before you begin a task that somebody
     may have written a procedure for: a document format, a tool, a recurring job. Then open the one that fits with
     load_skill; if none fits, go on without."""
-    found, result = ctx.kb.search_skills(query, FOUND + ALSO)
+    found, result = ctx.kb.local.search_skills(query, FOUND + ALSO)
     ctx.kb.track(result)
     count, shown, also = result.searched.notes, found[:FOUND], [skill.name for skill, _ in found[FOUND:]]
     fit = "" if result.state == "found" else "None clearly fits; the nearest "
@@ -61,8 +61,8 @@ def load_skill(
     ctx: ToolContext, name: Annotated[str, Field(description="Name of the skill.")]
 ) -> ToolResult[dict[str, Any]]:
     """Read a skill that find_skills named: its instructions, and where its scripts and references are."""
-    skill = ctx.kb.skills.find(name, offered=True)
-    note, files = ctx.kb.skills.open(skill)
+    skill = ctx.kb.local.skills.find(name, offered=True)
+    note, files = ctx.kb.local.skills.open(skill)
     text, cut = fence_skill(skill, note, files, max(ctx.budget, SKILL_TOKENS))
     row = {key: getattr(skill, key) for key in ("name", "description", "level", "path")}
     return ToolResult(text, {**row, "text": note.body.strip(), "files": files, "cut": cut})

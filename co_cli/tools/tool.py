@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, create
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
-from co_cli.entrance.local import LocalKnowledgeBase
+from co_cli.entrance.knowledge_base import KnowledgeBase
 from co_cli.ground.errors import InvalidInputError
 from co_cli.ground.values import to_utf8
 
@@ -43,7 +43,8 @@ class ToolResult(NamedTuple, Generic[Data]):
 class ToolContext:
     """What every tool works with besides its arguments."""
 
-    kb: LocalKnowledgeBase
+    kb: KnowledgeBase
+    """`kb.local` for what works only next to the files."""
     budget: int
     """Maximum tokens of the answer."""
     degraded: list[str]

@@ -104,7 +104,7 @@ class Toolbox:
         unknown = f"Not arguments of {name}, ignored: {', '.join(map(one_line, ignored[:MAX_IGNORED]))}"
         try:
             degraded = [] if tool in (*SKILL_TOOLS, context_refresh) else self.freshener.ensure(self.patience)
-            ctx = ToolContext(self.kb.local, tokens or self.result_tokens, degraded, prefix=self.prefix)
+            ctx = ToolContext(self.kb, tokens or self.result_tokens, degraded, prefix=self.prefix)
             text, data = tool.function(ctx, **values)
         except NoteMissingError:
             raise

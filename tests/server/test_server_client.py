@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol, get_type_hints
 
 import pytest
 from pydantic_ai import Agent
@@ -19,6 +19,8 @@ from co_cli.http.http_server import listen
 from co_cli.searching.note_details import note_history
 from co_cli.server.access_tokens import AccessTokens
 from co_cli.tools import Toolbox
+from co_cli.tools.memory import forget_memory, rate_memory, save_memory
+from co_cli.tools.tool import ToolContext
 from tests.command import Co
 from tests.folder import Vault
 from tests.server.conftest import Server, serving
@@ -242,6 +244,17 @@ def test_what_needs_the_files_says_so(remote: KnowledgeBase) -> None:
 
 
 @pytest.mark.slow
+def test_a_tool_works_with_a_server_or_says_that_it_needs_the_files(remote: KnowledgeBase) -> None:
+    assert get_type_hints(ToolContext)["kb"] is KnowledgeBase
+    assert type(KnowledgeBase) is type(Protocol)
+    ctx = ToolContext(remote, 500, [])
+
+    assert save_memory.function(ctx, content="Ashes burn well.").data.found_again
+    assert forget_memory.function(ctx, ref="memory:ashes-burn-well").data["ref"] == "memory:ashes-burn-well"
+    with pytest.raises(InvalidInputError, match="run it where the vault is"):
+        rate_memory.function(ctx, ref="memory:oak", verdict="good")
+
+
 def test_a_client_waits_when_the_server_limits_it(remote: KnowledgeBase) -> None:
     assert {remote.note("memory:oak").title for _ in range(70)} == {"Oaks"}
 
