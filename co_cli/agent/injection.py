@@ -28,10 +28,10 @@ from co_cli.entrance.knowledge_base import KnowledgeBase
 from co_cli.ground.errors import KnowledgeError
 from co_cli.notes.refs import without_lines
 from co_cli.notes.transcripts import ASSISTANT, USER, SpokenTurn, merged
-from co_cli.tools import TOOLS
 from co_cli.tools.budget import estimate_tokens
 from co_cli.tools.prompt_notes import rendered_notes
 from co_cli.tools.skill_tools import fence_skill
+from co_cli.tools.toolbox import TOOLS
 
 KEY = "co_cli_context"
 SKILL_KEY = "co_cli_skill"

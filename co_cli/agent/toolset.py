@@ -23,11 +23,10 @@ from pydantic_core import SchemaValidator, core_schema
 from co_cli.agent.deps import CoDeps, PathLike, open_once
 from co_cli.entrance.knowledge_base import KnowledgeBase
 from co_cli.ground.errors import InvalidInputError, KnowledgeError, SettingsError, VaultError
-from co_cli.tools import Tool as AgentTool
-from co_cli.tools import Toolbox
 from co_cli.tools.fencing import clean
 from co_cli.tools.skill_tools import SKILL_TOOLS
-from co_cli.tools.toolbox import EVERY_TOOL, RESULT_TOKENS, select_tools
+from co_cli.tools.tool import Tool as AgentTool
+from co_cli.tools.toolbox import EVERY_TOOL, RESULT_TOKENS, Toolbox, select_tools
 
 MAX_RETRIES = 3
 """Wrong calls in a row, after which the model has to do without the tool."""

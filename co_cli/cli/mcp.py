@@ -20,7 +20,7 @@ from co_cli.mcp.client_configs import (
     config_text,
     environment,
 )
-from co_cli.tools import Toolbox
+from co_cli.tools.toolbox import Toolbox
 
 PORT = 8765
 HOST = "127.0.0.1"

@@ -31,10 +31,11 @@ from co_cli.notes.excerpts import excerpt
 from co_cli.notes.logbook import in_log, logger
 from co_cli.notes.refs import lines_of, without_lines
 from co_cli.notes.store import NoteStore
-from co_cli.tools import Toolbox, ToolResult
 from co_cli.tools.fencing import GUIDE, clean, one_line, plain_ref
 from co_cli.tools.guidance import instructions, vault_name
 from co_cli.tools.prompt_notes import render_notes
+from co_cli.tools.tool import ToolResult
+from co_cli.tools.toolbox import Toolbox
 from co_cli.version import __version__
 
 SCHEME = "co://"

@@ -43,7 +43,7 @@ from co_cli.http.http_server import (
 from co_cli.mcp.client_configs import PATH, TOKEN_VARIABLE, add_command, authority
 from co_cli.mcp.server import VaultServer
 from co_cli.notes.files import discard_unfinished
-from co_cli.tools import Toolbox
+from co_cli.tools.toolbox import Toolbox
 
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send

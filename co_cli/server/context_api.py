@@ -11,8 +11,8 @@ from pydantic import BaseModel, Field
 from co_cli.entrance.local import LocalKnowledgeBase
 from co_cli.searching.context import Context, WorkingSet
 from co_cli.server.routes import CALLER, route
-from co_cli.tools import Toolbox, ToolResult
-from co_cli.tools.toolbox import EVERY_TOOL, RESULT_TOKENS
+from co_cli.tools.tool import ToolResult
+from co_cli.tools.toolbox import EVERY_TOOL, RESULT_TOKENS, Toolbox
 
 
 class WorkingSetFor(BaseModel):

@@ -48,7 +48,7 @@ from co_cli.server.readiness import not_ready
 from co_cli.server.server_log import LoggedRequest
 from co_cli.server.sign_in import RESOURCE, SIGN_IN, SignInRoutes
 from co_cli.server.web_app import Access, Site
-from co_cli.tools import Toolbox
+from co_cli.tools.toolbox import Toolbox
 
 if TYPE_CHECKING:
     from co_cli.server.open_id import OpenId  # its packages are an extra
