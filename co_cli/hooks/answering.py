@@ -6,8 +6,11 @@ those that are about it, each once in a session. No model is called. What goes w
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import os
 import threading
+import time
 from dataclasses import replace
 
 from co_cli.entrance.local import LocalKnowledgeBase
@@ -15,7 +18,7 @@ from co_cli.ground.errors import KnowledgeError
 from co_cli.ground.settings import load_settings
 from co_cli.hooks.environment import MARKER, restore_environment
 from co_cli.hooks.hook_events import HookEvent, read_event, reply
-from co_cli.hooks.session_state import SessionNotes
+from co_cli.notes.files import make_folders, open_private
 from co_cli.notes.refs import without_lines
 from co_cli.searching.context import asks_something
 from co_cli.tools.budget import estimate_tokens
@@ -27,6 +30,44 @@ from co_cli.vault.vault import Opening, embedders_of
 START_TOKENS, PROMPT_TOKENS, MOST_NOTES = 500, 600, 3
 SYNC_SECONDS = 0.7
 """How long a prompt waits for changed files to be indexed; it is then answered without them."""
+SESSIONS = "sessions"
+"""The folder of what each session was given."""
+KEPT_DAYS = 14
+
+
+class SessionNotes:
+    """The refs that one session was given: a small file in the data folder. What cannot be written is not remembered.
+
+    Not in activity.db, which a setting may leave empty and which a short process should not have to open.
+    """
+
+    def __init__(self, data_dir: str, client: str, session: str) -> None:
+        self._folder = os.path.join(data_dir, SESSIONS)
+        name = hashlib.sha256(f"{client}\n{session}".encode("utf-8", "replace")).hexdigest()[:24]
+        self._path = os.path.join(self._folder, name) if session else ""
+
+    def refs(self) -> set[str]:
+        try:
+            with open(self._path, encoding="utf-8") as file:
+                return set(file.read().split("\n")) - {""}
+        except (OSError, UnicodeDecodeError):
+            return set()
+
+    def add(self, refs: list[str]) -> None:
+        if not refs or not self._path:
+            return
+        with contextlib.suppress(OSError):
+            make_folders(self._folder, private=True)
+            with open(self._path, "a", encoding="utf-8", errors="replace", opener=open_private) as file:
+                file.write("".join(f"{ref}\n" for ref in refs))
+
+    def restart(self) -> None:
+        """The model has nothing of it any more. Sessions that ended long ago are forgotten, too."""
+        oldest = time.time() - KEPT_DAYS * 86_400
+        with contextlib.suppress(OSError):
+            for entry in os.scandir(self._folder):
+                if entry.path == self._path or entry.stat().st_mtime < oldest:
+                    os.unlink(entry.path)
 
 
 def answer(client: str, data: bytes, vault: str | None = None, data_dir: str | None = None) -> str:
