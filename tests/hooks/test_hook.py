@@ -140,7 +140,7 @@ def test_of_two_notes_that_contradict_each_other_the_older_one_says_so(co: Co, v
     text = given(co, "claude-code", START) if loading else given(co, "claude-code", PROMPT, prompt=prompt)
 
     (older,) = [line for line in text.splitlines() if "older: see memory:b" in line]
-    assert older.startswith("memory:a")
+    assert older.startswith("| memory:a")
 
 
 def test_no_note_comes_twice_in_a_session_until_the_conversation_was_shortened(deploys: Co) -> None:
