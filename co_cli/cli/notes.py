@@ -9,10 +9,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 from co_cli.cli.editor import edit_note, new_text
 from co_cli.cli.opening import (
+    ARGUMENTS,
     add_filters,
     add_limit,
     add_no_sync,
@@ -34,7 +35,7 @@ from co_cli.cli.terminal import Screen, age, count_of, is_title, note_url, paged
 from co_cli.entrance.knowledge_base import KnowledgeBase
 from co_cli.ground.errors import InvalidInputError, KnowledgeError
 from co_cli.ground.paths import shell_line
-from co_cli.ground.saves import ON_RELATED, Change, OnRelated
+from co_cli.ground.saves import NOTE_FIELDS, ON_RELATED, NoteField, NoteFields, OnRelated, make_change
 from co_cli.ground.summaries import NoteSummary
 from co_cli.ground.values import OWN_SOURCES, SOURCES, fields_of, kind_named
 from co_cli.notes.editing import require_field_name
@@ -65,18 +66,27 @@ def add_remember(parser: argparse.ArgumentParser) -> None:
     what = "what it is (default memory)"
     parser.add_argument("--kind", type=kind_named, choices=OWN_SOURCES, default="memory", help=what)
     parser.add_argument("--title", help="a title (default: the first sentence)")
-    parser.add_argument("--url", help="the link that it is about; for a resource")
-    parser.add_argument("-t", "--tag", action="append", metavar="TAG", help="a tag (repeatable)")
-    parser.add_argument("--category", help="preference, fact, decision, correction, procedure, ...")
+    for field in NOTE_FIELDS.values():
+        _add_field(parser, field, field.help)
     who = "who said it: user, agent, web, import (default user)"
     parser.add_argument("--provenance", default="user", choices=PROVENANCE, metavar="PROVENANCE", help=who)
     parser.add_argument("--tier", choices=TIERS, help="whose vault to save it in (default: this one)")
-    parser.add_argument("--importance", type=float, metavar="0-1", help="how much it matters")
     add_pairs(parser, "--set", "any other frontmatter key (repeatable)")
     parser.add_argument("--supersedes", action="append", metavar="REF", help="a note that it replaces (repeatable)")
     similar = "similar memories: name them, do not look for them, or supersede them (default report)"
     parser.add_argument("--on-related", choices=ON_RELATED, help=similar)
     parser.add_argument("--ask", action="store_true", help="ask whether to supersede similar memories")
+
+
+def _add_field(parser: argparse.ArgumentParser, field: NoteField, help: str) -> None:
+    if field.flags:
+        parser.add_argument(*field.flags, dest=field.word, **ARGUMENTS[field.form], help=help)
+
+
+def _named_fields(options: argparse.Namespace) -> NoteFields:
+    """What `_add_field` added, as a KnowledgeBase takes it."""
+    given = {name: getattr(options, field.word) for name, field in NOTE_FIELDS.items() if field.flags}
+    return cast("NoteFields", given)
 
 
 def run_remember(options: argparse.Namespace) -> int:
@@ -89,11 +99,6 @@ def run_remember(options: argparse.Namespace) -> int:
       co remember "Leads the bridge team." --kind entity --title Mara
       co remember "Explains vacuum best." --kind resource --url https://a.org/v
     """
-    fields = _fields(options)
-    if options.importance is not None:
-        fields["importance"] = options.importance
-    if options.url is not None:
-        fields["url"] = options.url
     with (
         new_text() if not options.text and reads_terminal() else contextlib.nullcontext(_text(options.text)) as content,
         open_anywhere_synced(options) as kb,
@@ -101,14 +106,13 @@ def run_remember(options: argparse.Namespace) -> int:
         saved = kb.remember(
             content,
             title=options.title,
-            tags=options.tag,
-            category=options.category,
             provenance=options.provenance,
             source=options.kind,
-            fields=fields,
+            fields=_fields(options),
             tier=options.tier,
             supersedes=[result_ref(kb, ref) for ref in options.supersedes or ()],
             on_related=options.on_related or _ask(options, kb, content) or "report",
+            **_named_fields(options),
         )
     lines = [saved.summary]
     for note in saved.related:
@@ -312,10 +316,10 @@ def _show(screen: Screen, kb: KnowledgeBase, ref: str, note: Note) -> None:
 def add_edit(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("ref", help="a ref, a title, a path, or the number of a search result")
     parser.add_argument("--title", help="a new title")
-    parser.add_argument("-t", "--tag", action="append", metavar="TAG", help="replace its tags (repeatable)")
+    for field in NOTE_FIELDS.values():
+        _add_field(parser, field, field.new_help or field.help)
     parser.add_argument("--add-tag", action="append", metavar="TAG", help="add a tag (repeatable)")
     parser.add_argument("--drop-tag", action="append", metavar="TAG", help="remove a tag (repeatable)")
-    parser.add_argument("--category", help="a new category")
     add_pairs(parser, "--set", "any field; KEY= removes it (repeatable)")
     parser.add_argument("--body", metavar="TEXT", help="a new text; - reads standard input")
     parser.add_argument(
@@ -335,15 +339,18 @@ def run_edit(options: argparse.Namespace) -> int:
       co edit memory:blue-pool-first
       co edit blue-pool-first --set importance=0.9 --add-tag deploy
     """
-    given = (options.title, options.tag, options.add_tag, options.drop_tag, options.category, options.set, options.body)
+    named = _named_fields(options)
+    given = (options.title, options.add_tag, options.drop_tag, options.set, options.body, *named.values())
     with open_anywhere(options) as kb:
         note = find_note(kb, options.ref)
         if all(value is None for value in given):
             saved = edit_note(kb.local, note.ref, options.based_on)
         else:
-            tags, version = _tags_after(options, note)
+            named["tags"], version = _tags_after(options, note)
             body = _text([options.body]) if options.body is not None else None
-            change = Change(body, options.title, tags, options.category, _fields(options), version)
+            change = make_change(
+                body, {"title": options.title, "fields": _fields(options), "version": version, **named}
+            )
             if kb.server is None and kb.local.lookup().in_linked_folder(note.ref):
                 saved = kb.local.writer().update_linked(note.ref, change)
             else:

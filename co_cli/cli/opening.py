@@ -19,7 +19,7 @@ from co_cli.ground.errors import IndexUnavailableError, InvalidInputError, Knowl
 from co_cli.ground.reports import SyncReport
 from co_cli.ground.settings import Settings, load_settings, this_process
 from co_cli.ground.values import INVISIBLE, plain
-from co_cli.index.filter_table import Form, Group, options_in
+from co_cli.index.filter_table import Group, options_in
 from co_cli.notes.files import open_private, read_json
 from co_cli.searching.requests import close_tags, unused_tags
 from co_cli.sources.origin import MARKDOWN
@@ -236,9 +236,10 @@ def _pair(text: str) -> tuple[str, str]:
     return key.strip(), value.strip()
 
 
-ARGUMENTS: dict[Form, dict[str, Any]] = {
+ARGUMENTS: dict[str, dict[str, Any]] = {
     "texts": {"action": "append"},
     "text": {},
+    "share": {"type": float, "metavar": "0-1"},
     "switch": {"action": "store_true"},
     "start": {"metavar": "WHEN"},
     "end": {"metavar": "WHEN"},

@@ -29,7 +29,7 @@ from co_cli.cli.terminal import ProgressBar, count_of, print_message
 from co_cli.ground.errors import InvalidInputError, SettingsError
 from co_cli.ground.paths import shell_line
 from co_cli.ground.reports import BINARY, SyncReport
-from co_cli.ground.saves import ON_CONFLICT, masked_text
+from co_cli.ground.saves import ON_CONFLICT, NoteFields, masked_text
 from co_cli.ground.settings import Settings
 from co_cli.ground.values import fields_of
 from co_cli.importers.articles import import_articles
@@ -246,7 +246,8 @@ def run_article(options: argparse.Namespace) -> int:
             imported = import_articles(kb.vault, files, bar)
         if "-" in options.path:
             text = read_stdin("pipe the text in")
-            saved = kb.remember(text, options.title, options.tag, options.category, "import", source="article")
+            about: NoteFields = {"tags": options.tag, "category": options.category}
+            saved = kb.remember(text, options.title, provenance="import", source="article", **about)
             imported.append(("-", saved, ""))
     lines = [
         f"{origin}  {replace(saved, detail='').summary if saved else f'skipped: {reason}'}"

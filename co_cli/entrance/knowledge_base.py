@@ -17,10 +17,9 @@ if TYPE_CHECKING:
     from co_cli.entrance.remote import RemoteKnowledgeBase
     from co_cli.ground.hits import SearchResult
     from co_cli.ground.reports import Progress, SyncReport
-    from co_cli.ground.saves import Forgotten, OnRelated, Saved
+    from co_cli.ground.saves import ChangeOptions, DraftOptions, Forgotten, Saved
     from co_cli.ground.settings import Settings
     from co_cli.ground.summaries import NoteSummary, Status
-    from co_cli.ground.values import OwnSource
     from co_cli.index.filter_table import FilterOptions
     from co_cli.index.links import Backlink, Link
     from co_cli.notes.note import Note
@@ -87,37 +86,11 @@ class KnowledgeBase(Protocol):
         """Notice the sources that others added or removed and, where servers share the vault, what they saved."""
         ...
 
-    def remember(
-        self,
-        content: str,
-        title: str | None = None,
-        tags: Sequence[str] | None = None,
-        category: str | None = None,
-        provenance: str = "user",
-        *,
-        source: OwnSource = "memory",
-        fields: Mapping[str, object] | None = None,
-        tier: str | None = None,
-        supersedes: str | Sequence[str] = (),
-        on_related: OnRelated = "report",
-        path: str | None = None,
-    ) -> Saved:
+    def remember(self, content: str, title: str | None = None, **options: Unpack[DraftOptions]) -> Saved:
         """Save a note. It can be found when this returns."""
         ...
 
-    def update(
-        self,
-        ref: str,
-        content: str | None = None,
-        *,
-        title: str | None = None,
-        tags: Sequence[str] | None = None,
-        category: str | None = None,
-        fields: Mapping[str, object] | None = None,
-        version: str | None = None,
-        path: str | None = None,
-        keep: bool = False,
-    ) -> Saved:
+    def update(self, ref: str, content: str | None = None, **changes: Unpack[ChangeOptions]) -> Saved:
         """Change a note's text or single fields."""
         ...
 

@@ -15,7 +15,7 @@ from co_cli.embedding.embedders import Embedders
 from co_cli.ground.errors import InvalidInputError, KnowledgeError
 from co_cli.ground.hits import SearchResult, is_filtered_out
 from co_cli.ground.settings import Settings, load_settings
-from co_cli.ground.values import OWN_SOURCES, OwnSource
+from co_cli.ground.values import OWN_SOURCES
 from co_cli.index.engine import Engine
 from co_cli.index.filter_table import FilterOptions
 from co_cli.knowledge_index import KnowledgeIndex
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from co_cli.conversations.checkpoints import Checkpoints
     from co_cli.ground.reports import Progress, SyncReport
-    from co_cli.ground.saves import Erased, Forgotten, OnRelated, Saved, SaveKey
+    from co_cli.ground.saves import ChangeOptions, DraftOptions, Erased, Forgotten, Saved
     from co_cli.ground.summaries import NoteSummary, Status
     from co_cli.index.embed import Embedded
     from co_cli.index.links import Backlink, Link
@@ -218,25 +218,11 @@ class LocalKnowledgeBase:
 
     # -- notes ------------------------------------------------------------------------------------------------------
 
-    def remember(
-        self,
-        content: str,
-        title: str | None = None,
-        tags: Sequence[str] | None = None,
-        category: str | None = None,
-        provenance: str = "user",
-        *,
-        source: OwnSource = "memory",
-        fields: Mapping[str, object] | None = None,
-        tier: str | None = None,
-        supersedes: str | Sequence[str] = (),
-        on_related: OnRelated = "report",
-        path: str | None = None,
-        key: SaveKey | None = None,
-    ) -> Saved:
+    def remember(self, content: str, title: str | None = None, **options: Unpack[DraftOptions]) -> Saved:
         """Save a note. It can be found when this returns.
 
-        `fields` are any other frontmatter keys, such as `importance`. `tier` chooses the vault to save to: `user`,
+        Options are the fields of `NoteFields` (ground/saves.py), such as `tags`, `category` and `importance`, and those
+        of `DraftOptions`. `fields` are any other frontmatter keys. `tier` chooses the vault to save to: `user`,
         `project` or `team`; None is this one. `supersedes` are notes that this one replaces. `path` is its file in
         the folder of its kind, such as `people/mara.md`, or a folder such as `people/`; a file that exists is not
         overwritten. With a `key` that a save had before, nothing is saved, and the answer is the same.
@@ -245,34 +231,23 @@ class LocalKnowledgeBase:
         nothing is written. Otherwise a new note is written, and `related` names up to three similar memories;
         `on_related` says whether to name them (`report`), to supersede them (`supersede`) or not to look (`keep`).
         """
-        from co_cli.ground.saves import Draft  # a search does without it
+        from co_cli.ground.saves import make_draft  # a search does without it
 
-        draft = Draft(content, title, tags, category, provenance, source, fields, tier, supersedes, on_related, path)
-        return self.writer().save(replace(draft, key=key))
+        return self.writer().save(make_draft(content, title, options))
 
-    def update(
-        self,
-        ref: str,
-        content: str | None = None,
-        *,
-        title: str | None = None,
-        tags: Sequence[str] | None = None,
-        category: str | None = None,
-        fields: Mapping[str, object] | None = None,
-        version: str | None = None,
-        path: str | None = None,
-        keep: bool = False,
-    ) -> Saved:
-        """Change a note's text or single fields; every other byte stays. None in `fields` removes a field.
+    def update(self, ref: str, content: str | None = None, **changes: Unpack[ChangeOptions]) -> Saved:
+        """Change a note's text or single fields; every other byte stays.
+
+        Fields are those of `remember`. An empty one, or None in `fields`, is removed.
 
         `version` is the `note.version` that the change is based on: if the note has another version by now, nothing is
         written and NoteConflictError is raised. Without it, or with `keep`, replaced text is kept in the trash.
 
         `path` moves its file, as `remember` takes it. Links that would break are updated, and `detail` says where.
         """
-        from co_cli.ground.saves import Change  # a search does without it
+        from co_cli.ground.saves import make_change  # a search does without it
 
-        return self.writer().update(ref, Change(content, title, tags, category, fields, version, path, keep))
+        return self.writer().update(ref, make_change(content, changes))
 
     def forget(self, ref: str) -> Forgotten:
         """Move a note to the vault's trash."""

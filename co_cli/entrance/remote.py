@@ -9,7 +9,7 @@ import calendar
 import contextlib
 import os
 import time
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote
 from uuid import uuid4
 
@@ -17,10 +17,10 @@ from co_cli.ground import errors
 from co_cli.ground.errors import InvalidInputError, KnowledgeError, ServerUnavailableError, error_kind
 from co_cli.ground.hits import SearchResult
 from co_cli.ground.reports import Progress, SyncReport
-from co_cli.ground.saves import Change, Draft, Forgotten, OnRelated, Saved
+from co_cli.ground.saves import ChangeOptions, DraftOptions, Forgotten, Saved
 from co_cli.ground.settings import load_settings
 from co_cli.ground.summaries import NoteSummary, Status
-from co_cli.ground.values import OWN_SOURCES, OwnSource, fields_of
+from co_cli.ground.values import OWN_SOURCES
 from co_cli.index.filter_table import OPTIONS, FilterOptions
 from co_cli.index.links import Backlink, Link
 from co_cli.notes.note import Note
@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     import httpx2
 
 Answer = TypeVar("Answer")
-Ack = Literal["indexed", "pushed"]
-"""What of a save in a team to wait for."""
 
 TOKEN_VARIABLE = "CO_TOKEN"
 SECONDS = 60.0
@@ -183,45 +181,15 @@ class RemoteKnowledgeBase:
     def catch_up(self) -> None:
         """The server does so before it answers."""
 
-    def remember(
-        self,
-        content: str,
-        title: str | None = None,
-        tags: Sequence[str] | None = None,
-        category: str | None = None,
-        provenance: str = "user",
-        *,
-        source: OwnSource = "memory",
-        fields: Mapping[str, object] | None = None,
-        tier: str | None = None,
-        supersedes: str | Sequence[str] = (),
-        on_related: OnRelated = "report",
-        path: str | None = None,
-        ack: Ack = "indexed",
-    ) -> Saved:
+    def remember(self, content: str, title: str | None = None, **options: Unpack[DraftOptions]) -> Saved:
         """`ack="pushed"` waits until a team's server has pushed it."""
-        if tier:
+        if options.pop("tier", None):
             raise InvalidInputError("a server has one vault: leave out the tier")
-        draft = Draft(content, title, tags, category, provenance, source, fields, None, supersedes, on_related, path)
-        said = {name: value for name, value in fields_of(draft).items() if value not in (None, ())}
-        return self._ask("POST", "/notes", Saved, {**said, "ack": ack}, str(uuid4()))
+        said = {"content": content, "title": title, **options}
+        return self._ask("POST", "/notes", Saved, said, str(uuid4()))
 
-    def update(
-        self,
-        ref: str,
-        content: str | None = None,
-        *,
-        title: str | None = None,
-        tags: Sequence[str] | None = None,
-        category: str | None = None,
-        fields: Mapping[str, object] | None = None,
-        version: str | None = None,
-        path: str | None = None,
-        keep: bool = False,
-        ack: Ack = "indexed",
-    ) -> Saved:
-        change = Change(content, title, tags, category, fields, version, path, keep)
-        return self.ask("PUT", _path(ref), Saved, **fields_of(change), ack=ack)
+    def update(self, ref: str, content: str | None = None, **changes: Unpack[ChangeOptions]) -> Saved:
+        return self.ask("PUT", _path(ref), Saved, content=content, **changes)
 
     def forget(self, ref: str) -> Forgotten:
         return self.ask("DELETE", _path(ref), Forgotten)

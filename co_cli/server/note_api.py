@@ -8,14 +8,14 @@ import os
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Literal, NamedTuple
+from typing import Any, NamedTuple, get_type_hints
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, create_model
 from starlette.responses import Response
 
 from co_cli.entrance.local import LocalKnowledgeBase
 from co_cli.ground.errors import InvalidInputError, NoteConflictError
-from co_cli.ground.saves import Change, Draft, Forgotten, Saved, SaveKey, SaveReceipt
+from co_cli.ground.saves import Ack, Change, Draft, Forgotten, NoteFields, Saved, SaveKey, SaveReceipt
 from co_cli.ground.summaries import NoteSummary
 from co_cli.ground.values import SOURCES, plain
 from co_cli.index.links import Targets, aliases_of
@@ -112,15 +112,21 @@ class Preview(BaseModel):
 class Acknowledged(BaseModel):
     """A save, and when it is answered."""
 
-    ack: Literal["indexed", "pushed"] = "indexed"
+    ack: Ack = "indexed"
     """In a team vault, `pushed` waits until the remote has it, up to 30 seconds; the receipt says how far it is."""
 
 
-class NewText(Acknowledged, model_of(Draft, "tier", "key")):
+def _with_fields(model: type[BaseModel]) -> type[BaseModel]:
+    """The model with every field of notes that saves have a name for."""
+    fields: dict[str, Any] = {name: (hint, None) for name, hint in get_type_hints(NoteFields).items()}
+    return create_model(model.__name__, __base__=model, **fields)
+
+
+class NewText(Acknowledged, _with_fields(model_of(Draft, "tier", "key"))):
     """A new note, as `LocalKnowledgeBase.remember` takes it."""
 
 
-class NewVersion(Acknowledged, OneNote, model_of(Change)):
+class NewVersion(Acknowledged, OneNote, _with_fields(model_of(Change))):
     """A change of a note, as `LocalKnowledgeBase.update` takes it. What is not given stays as it is.
 
     If the note has another `version` now, that is a conflict (409), and the answer has the present text.

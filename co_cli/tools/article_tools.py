@@ -61,7 +61,9 @@ def save_article(
 ) -> ToolResult[Receipt]:
     """Save a longer document, in Markdown with headings: a summary, a guide, a page. For one fact use save_memory."""
     fields: dict[str, object] = {} if source_url is None else {"source_url": source_url}
-    saved = ctx.kb.remember(content, title, tags, category, ctx.provenance, source="article", fields=fields)
+    saved = ctx.kb.remember(
+        content, title, tags=tags, category=category, provenance=ctx.provenance, source="article", fields=fields
+    )
     return saved_receipt(ctx, saved, content)
 
 

@@ -6,16 +6,17 @@ A save or update answers with a receipt: the file was read again, and a search f
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, Any, Literal, NamedTuple, Unpack
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypedDict, Unpack, get_type_hints
 
 from pydantic import Field
 
 from co_cli.entrance.knowledge_base import KnowledgeBase
 from co_cli.entrance.local import LocalKnowledgeBase
 from co_cli.ground.errors import FrontmatterError, InvalidInputError
-from co_cli.ground.saves import Saved, masked_text
+from co_cli.ground.saves import NOTE_FIELDS, NoteField, NoteFields, Saved, masked_text
 from co_cli.ground.summaries import NoteSummary
 from co_cli.ground.values import OWN_SOURCES, OwnSource, fields_of, to_utf8
 from co_cli.notes.editing import set_section
@@ -45,6 +46,24 @@ MOST_TAGS = 10
 
 SavedKind = Literal["memory", "entity", "resource"]
 Ref = Annotated[str, Field(description="memory:slug or article:slug#L10-24")]
+
+
+def _arguments(hint_of: Callable[[NoteField], str]) -> dict[str, Any]:
+    """The table of fields as optional arguments of a tool."""
+    fields: dict[str, Any] = {}
+    for key, hint in get_type_hints(NoteFields).items():
+        field = NOTE_FIELDS[key]
+        least, most = (0, 1) if field.form == "share" else (None, None)
+        about = Field(description=hint_of(field) or None, exclude=not field.for_agents, ge=least, le=most)
+        fields[key] = Annotated[hint, about]
+    return fields
+
+
+if TYPE_CHECKING:
+    SavedFields = ChangedFields = NoteFields
+else:
+    SavedFields = TypedDict("SavedFields", _arguments(lambda field: field.hint), total=False)
+    ChangedFields = TypedDict("ChangedFields", _arguments(lambda field: field.new_hint), total=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,15 +105,9 @@ def save_memory(
     content: str,
     title: str | None = None,
     kind: SavedKind = "memory",
-    type: Annotated[str | None, Field(description="Of an entity: person, project, thing")] = None,
-    aliases: list[str] | None = None,
-    url: str | None = None,
-    tags: list[str] | None = None,
-    category: Annotated[str | None, Field(description="Such as preference, fact or decision.")] = None,
-    importance: Annotated[float | None, Field(ge=0, le=1, description="0 to 1")] = None,
     supersedes: Annotated[list[str] | None, Field(description="Refs of notes that this one replaces.")] = None,
-    valid_until: Annotated[str | None, Field(description="2026-03-01")] = None,
     path: Annotated[str | None, Field(description="people/mara.md")] = None,
+    **fields: Unpack[SavedFields],
 ) -> ToolResult[Receipt]:
     """Remember one thing for later conversations: a preference, a decision, a correction, a fact. Call it when the user
     asks you to, corrects you, or says something that will matter again. Write sentences that stand alone: names, not
@@ -105,17 +118,9 @@ def save_memory(
     if size > LONGEST_MEMORY:
         call = f"{ctx.prefix}save_article(content=..., title={short(title or title_from(content))!r})"
         raise InvalidInputError(f"{size:,} bytes are too long for a memory ({LONGEST_MEMORY:,}): call {call}")
-    given = {"type": type, "aliases": aliases, "url": url, "importance": importance, "valid_until": valid_until}
+    replaced = [without_lines(plain_ref(ref)) for ref in supersedes or ()]
     saved = ctx.kb.remember(
-        content,
-        title=title,
-        tags=tags,
-        category=category,
-        provenance=ctx.provenance,
-        source=kind,
-        fields={name: value for name, value in given.items() if value is not None},
-        path=path,
-        supersedes=[without_lines(plain_ref(ref)) for ref in supersedes or ()],
+        content, title, source=kind, provenance=ctx.provenance, supersedes=replaced, path=path, **fields
     )
     return saved_receipt(ctx, saved, content)
 
@@ -130,24 +135,14 @@ def update_memory(
     append: Annotated[str | None, Field(description="Goes to its end, or that of section.")] = None,
     section: Annotated[str | None, Field(description="A heading in it.")] = None,
     title: str | None = None,
-    tags: Annotated[list[str] | None, Field(description="All its tags.")] = None,
-    category: str | None = None,
-    importance: Annotated[float | None, Field(ge=0, le=1)] = None,
-    type: str | None = None,
-    aliases: list[str] | None = None,
-    url: str | None = None,
-    valid_until: str | None = None,
     path: Annotated[str | None, Field(description="Moves it; links follow.")] = None,
     version: str | None = None,
+    **fields: Unpack[ChangedFields],
 ) -> ToolResult[Receipt]:
     """Correct a note: give its ref and only what changes. Before you change `content`, read the note and pass its
     `version`, so that nobody's later change is overwritten. For a new fact use save_memory."""
     ref = plain_ref(ref)
-    given = {"importance": importance, "type": type, "aliases": aliases, "url": url, "valid_until": valid_until}
-    fields: dict[str, object] = {name: value or None for name, value in given.items() if value is not None}
-    if importance is not None:
-        fields["importance"] = importance
-    if not fields and all(value is None for value in (content, old, append, title, tags, category, path)):
+    if not fields and all(value is None for value in (content, old, append, title, path)):
         known = ", ".join(name for name in update_memory.parameters["properties"] if name not in ("ref", "version"))
         clearing = f"an empty value changes nothing, and `co edit {ref}` removes a field"
         raise InvalidInputError(f"update_memory: say what changes of {ref}: {known}; {clearing}")
@@ -162,13 +157,11 @@ def update_memory(
             f"update_memory: content replaces the whole text, and {ref} names some lines of it: read {before.ref}, "
             "then give that ref and all of the text"
         )
-    update = partial(
-        ctx.kb.update, before.ref, content, title=title, tags=tags, category=category, version=version, path=path
-    )
+    update = partial(ctx.kb.update, before.ref, content, title=title, version=version, path=path, **fields)
     try:
-        saved = update(fields=fields | _new_author(before, content, ctx.provenance))
+        saved = update(fields=_new_author(before, content, ctx.provenance))
     except FrontmatterError:  # then the text can still be changed
-        saved = update(fields=fields)
+        saved = update()
     after = ctx.kb.note(saved.ref)
     undone = saved.outcome == "updated" and after.version == before.version and after.path == before.path
     return receipt(ctx, saved, after, not undone and (content is None or _says(after, _as_written(content, saved))))

@@ -93,7 +93,7 @@ def test_two_servers_start_from_a_git_repository_and_an_empty_database(team: Tea
         said = [json.loads(process.stderr.readline()) for process in running]  # type: ignore[union-attr]
         urls = [line["url"].replace("0.0.0.0", "127.0.0.1") for line in said]
         with KnowledgeBase.connect(urls[0], secret) as here, KnowledgeBase.connect(urls[1], secret) as there:
-            saved = here.remember("Elms like water.", ack="pushed")  # type: ignore[call-arg]
+            saved = here.remember("Elms like water.", ack="pushed")
             assert saved.receipt
             assert saved.receipt.pushed
             assert {hit.ref for hit in there.search("what do elms and oaks like").hits} == {saved.ref, "memory:oak"}

@@ -79,7 +79,7 @@ def test_it_answers_as_the_vault_itself_does(remote: KnowledgeBase, kb: Knowledg
 
 
 def test_it_saves_changes_forgets_and_restores(remote: KnowledgeBase, kb: KnowledgeBase, vault: Vault) -> None:
-    saved = remote.remember("Ashes are grey.", "Ashes", ["tree"], fields={"importance": 0.9}, path="trees/ash.md")
+    saved = remote.remember("Ashes are grey.", "Ashes", tags=["tree"], fields={"importance": 0.9}, path="trees/ash.md")
     assert (saved.ref, saved.outcome) == ("memory:trees/ash", "created")
     assert "importance: 0.9" in vault.read("memories/trees/ash.md")
     assert remote.remember("Ashes are grey.").outcome == "duplicate"

@@ -94,7 +94,7 @@ def test_a_save_can_wait_until_it_is_pushed_and_is_a_commit_of_the_token_s_owner
         with pytest.raises(InvalidInputError, match="there is no save 999"):
             remote.ask("GET", "/saves/999", dict[str, Any])
     with KnowledgeBase.connect(two.url, token(two.kb, "write", "bex")) as remote:
-        receipt = remote.update(saved["ref"], "Elms like wet feet.", ack="pushed").receipt  # type: ignore[call-arg]
+        receipt = remote.update(saved["ref"], "Elms like wet feet.", ack="pushed").receipt
         assert receipt
         assert receipt.pushed
 
