@@ -47,6 +47,8 @@ if TYPE_CHECKING:
 
 SAVE_SECONDS = 5.0
 """How long a save may wait for a slow embedder; the note is written and found by words before that."""
+FEW, FEW_SECONDS = 20, 2.0
+"""Passages that get their vectors before a search, and the longest time for it if their model is slow."""
 MOST_COMPARED = 1_000
 """If more files look changed, they are not read to find out which of them `co` wrote itself."""
 TOO_LARGE = " bytes; the limit"
@@ -115,7 +117,7 @@ class KnowledgeIndex:
         """Update the index from the files: all notes, or those of one source.
 
         If nothing changed this costs one walk. `seconds` bounds the time for vectors; the next sync continues. With 0,
-        only what changed gets some, those of the embedded model, unless other notes wait: `embed_waiting` is for later.
+        a few passages get theirs, and what changed those of the embedded model: `embed_waiting` is for the rest.
         """
         self._check_source(source)
         try:
@@ -381,25 +383,28 @@ class KnowledgeIndex:
         return VaultEmbedding(self.engine, self.origin, self.embedders, deadline, progress).run()
 
     def embed_synced(self, progress: Progress | None, seconds: float | None) -> None:
-        """Give what waits after a sync its vectors; in no time, only begin the space of an empty vault."""
+        """Give what waits after a sync its vectors; in no time, only if that is little: a few edited notes."""
         if seconds != 0:
             self.embed_waiting(progress, seconds)
         elif not self.waits():
             self._embed_written()
+        elif not self.waits(FEW):
+            self.embed_waiting(progress, FEW_SECONDS)
 
     def _embed_written(self) -> None:
         """Give what a sync has just written the vectors of the embedded model: then they count as one."""
         VaultEmbedding(self.engine, self.origin, self.embedders, compacts=False, fast_only=True).run()
 
-    def waits(self) -> bool:
-        """Whether there is something for `embed_waiting`. Costs the same, however much that is."""
+    def waits(self, more_than: int = 0) -> bool:
+        """Whether `embed_waiting` has something to do, or more than so many passages. Costs the same, however many."""
         target = self.embedders.space
         with self.engine.reading() as reader:
             known = reader.vault(self.origin)
             if target is None or known is None or not known.notes:
                 return False
             spaces = [space.space.key for space in (known.active, known.building) if space]
-            return target.key not in spaces or reader.is_waiting(known.id)
+            every = target.key not in spaces and known.notes > more_than
+            return every or reader.is_waiting(known.id, more_than)
 
     def embed_saved(self) -> None:
         """Give what was just saved its vectors, if that does not take long; else the next sync does."""

@@ -13,7 +13,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from co_cli.index.tokens import is_stop_word, tokens
+from Stemmer import Stemmer
+
+from co_cli.index.tokens import fold, is_stop_word
 
 DATA = Path(__file__).parent / "data"
 ROOT = Path(__file__).parents[2]
@@ -22,6 +24,8 @@ FIELDS = {"id": str, "life": str, "form": str, "text": str, "questions": list, "
 WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 SPEAKER = re.compile(r"\w[^:\n]{0,39}: \S")
 SEQUENCE = 8
+STEMMER = Stemmer("porter")
+"""Without the irregular forms that a search knows."""
 
 Note = dict[str, Any]
 
@@ -30,7 +34,7 @@ def content_stems(text: str) -> set[str]:
     """The stems of a text's words, without stop words. A contraction counts as the word before its apostrophe."""
     words = [word for word in WORD.findall(text) if not is_stop_word(word)]
     parts = [re.split("['’]", word)[0] for word in words]
-    return {stem for part in parts if not is_stop_word(part) for stem in tokens(part)}
+    return {STEMMER.stemWord(fold(part)) for part in parts if not is_stop_word(part)}
 
 
 def sequences(text: str) -> set[str]:

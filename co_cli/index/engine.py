@@ -166,8 +166,8 @@ class ReadTransaction(Protocol):
         ...
 
     # vectors
-    def is_waiting(self, vault: int) -> bool:
-        """Whether a passage waits for a vector, however many there are."""
+    def is_waiting(self, vault: int, more_than: int = 0) -> bool:
+        """Whether a passage waits for a vector, or more than so many. Costs the same, however many there are."""
         ...
 
     def waiting(self, vault: int, space: StoredSpace | None = None, limit: int = 0) -> tuple[int, list[WaitingPassage]]:

@@ -23,7 +23,7 @@ from tests.server.browser import PATIENCE, wait_for
 from tests.server.processes import web_process
 
 NEVER_GIVE_UP = """
-from co_cli import http_server
+from co_cli.http import http_server
 from co_cli.cli.app import run
 http_server.GRACE = 3600
 run()

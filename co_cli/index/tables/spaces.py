@@ -70,7 +70,7 @@ select waiting.passage_id, docs.path, docs.hash, passages.first_line
 from waiting join passages on passages.id = waiting.passage_id join docs on docs.id = passages.doc_id
 where waiting.vault_id = %(vault)s and waiting.space_id = %(space)s and waiting.passage_id {among} (%(ids)s)
 """
-IS_WAITING = "select 1 from waiting where vault_id = %(vault)s limit 1"
+IS_WAITING = "select 1 from waiting where vault_id = %(vault)s limit 1 offset %(more_than)s"
 COUNT_WAITING = "select count(*) from waiting where vault_id = %(vault)s and space_id = coalesce(%(space)s, space_id)"
 
 LOOK_UP = "select hash, vector from embedding_cache where space_id = %(space)s and hash {among} (%(hashes)s)"
@@ -134,8 +134,8 @@ def list_waiting(
     return count, [_to_embed(row) for row in tx.fetch(WAITING, bound)] if limit else []
 
 
-def is_waiting(tx: Statements, vault: int) -> bool:
-    return bool(tx.fetch(IS_WAITING, {"vault": vault}))
+def is_waiting(tx: Statements, vault: int, more_than: int = 0) -> bool:
+    return bool(tx.fetch(IS_WAITING, {"vault": vault, "more_than": more_than}))
 
 
 def find_cached(tx: Statements, space: VectorSpace, hashes: Sequence[bytes]) -> dict[bytes, Vector | None]:

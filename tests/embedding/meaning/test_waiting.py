@@ -11,7 +11,8 @@ from tests.folder import Vault
 def test_a_command_answers_before_it_makes_the_vectors_that_notes_wait_for(
     co: Co, vault: Vault, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    vault.write("memories/oak.md", "Oaks live for centuries.")
+    for number in range(30):
+        vault.write(f"memories/oak-{number}.md", f"Oak {number} has lived for centuries.")
     monkeypatch.setenv("CO_KNOWLEDGE_EMBEDDING_PROVIDER", "none")
     co("index", "sync")
     monkeypatch.setenv("CO_KNOWLEDGE_EMBEDDING_PROVIDER", "static")
