@@ -47,8 +47,6 @@ if TYPE_CHECKING:
 
 SAVE_SECONDS = 5.0
 """How long a save may wait for a slow embedder; the note is written and found by words before that."""
-FEW, FEW_SECONDS = 20, 2.0
-"""Passages that get their vectors before a search, and the longest time for it if their model is slow."""
 MOST_COMPARED = 1_000
 """If more files look changed, they are not read to find out which of them `co` wrote itself."""
 TOO_LARGE = " bytes; the limit"
@@ -117,7 +115,7 @@ class KnowledgeIndex:
         """Update the index from the files: all notes, or those of one source.
 
         If nothing changed this costs one walk. `seconds` bounds the time for vectors; the next sync continues. With 0,
-        a few passages get theirs, and what changed those of the embedded model: `embed_waiting` is for the rest.
+        only what changed gets some, those of the embedded model, unless other notes wait: `embed_waiting` is for later.
         """
         self._check_source(source)
         try:
@@ -383,13 +381,11 @@ class KnowledgeIndex:
         return VaultEmbedding(self.engine, self.origin, self.embedders, deadline, progress).run()
 
     def embed_synced(self, progress: Progress | None, seconds: float | None) -> None:
-        """Give what waits after a sync its vectors; in no time, only if that is little: a few edited notes."""
+        """Give what waits after a sync its vectors; in no time, only begin the space of an empty vault."""
         if seconds != 0:
             self.embed_waiting(progress, seconds)
         elif not self.waits():
             self._embed_written()
-        elif not self.waits(FEW):
-            self.embed_waiting(progress, FEW_SECONDS)
 
     def _embed_written(self) -> None:
         """Give what a sync has just written the vectors of the embedded model: then they count as one."""

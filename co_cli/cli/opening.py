@@ -35,6 +35,8 @@ Opened = TypeVar("Opened", bound=KnowledgeBase)
 
 SLOW_SECONDS = 2.0
 """How long a command may make vectors after its answer; `co index sync` finishes the work."""
+FEW = 20
+"""Passages that get their vectors before the answer: notes that were just edited."""
 INDEXED = "fts5"
 """A backend to sync for: the index must be fresh even if searches do not use it."""
 LAST_SEARCH = "last-search.json"
@@ -108,8 +110,10 @@ def sync_first(kb: KnowledgeBase, backend: str | None = None) -> SyncReport | No
         if not kb.server and kb.local.index.notes.works():
             _warn(f"the index lacks the latest changes of your files: {error}")
         return None
-    if not kb.server and waits_for_vectors(kb.local.vault):
+    if not kb.server and waits_for_vectors(kb.local.vault, FEW):
         this_process.afterwards = partial(_embed_waiting, kb.settings)
+    elif not kb.server and waits_for_vectors(kb.local.vault):
+        kb.embed(SLOW_SECONDS)
     log_info("synced: %d files changed, %d unchanged", report.touched, report.unchanged)
     if report.kept:
         print(f"co: {kept_text(len(report.kept))}", file=sys.stderr)

@@ -7,7 +7,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any, NamedTuple, get_type_hints
 
 from pydantic import BaseModel, Field, create_model
@@ -56,6 +56,9 @@ PUSH_SECONDS = 30.0
 LONGEST_KEY = 255
 LARGEST_NUMBER = 2**63 - 1
 """That a database takes."""
+
+KEYED = frozenset(field.name for field in fields(Draft))
+"""They count in the hash of a save, even without a value."""
 
 
 class OneNote(BaseModel):
@@ -118,8 +121,8 @@ class Acknowledged(BaseModel):
 
 def _with_fields(model: type[BaseModel]) -> type[BaseModel]:
     """The model with every field of notes that saves have a name for."""
-    fields: dict[str, Any] = {name: (hint, None) for name, hint in get_type_hints(NoteFields).items()}
-    return create_model(model.__name__, __base__=model, **fields)
+    named: dict[str, Any] = {name: (hint, None) for name, hint in get_type_hints(NoteFields).items()}
+    return create_model(model.__name__, __base__=model, **named)
 
 
 class NewText(Acknowledged, _with_fields(model_of(Draft, "tier", "key"))):
@@ -411,7 +414,9 @@ def _save_key(asked: BaseModel) -> SaveKey | None:
     given = KEY.get().strip().removeprefix('"').removesuffix('"')
     if len(given) > LONGEST_KEY:
         raise InvalidInputError(f"an Idempotency-Key has at most {LONGEST_KEY} characters: send a UUID")
-    hashes = [f"{CALLER.get().name}\n{given}", json.dumps(plain(asked.model_dump()), sort_keys=True)]
+    # a field that is not sent does not count: a new one in the table changes no key
+    sent = {name: value for name, value in asked.model_dump().items() if value is not None or name in KEYED}
+    hashes = [f"{CALLER.get().name}\n{given}", json.dumps(plain(sent), sort_keys=True)]
     return SaveKey(*(content_hash(text.encode()) for text in hashes)) if given else None
 
 

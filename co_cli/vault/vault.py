@@ -224,9 +224,9 @@ def sync_origin(
     return index.sync(progress=progress, seconds=seconds)
 
 
-def waits_for_vectors(vault: Vault) -> bool:
-    """Whether something waits in the vault or in what is searched with it."""
-    return any(vault.index.of(origin).waits() for origin in (vault.index.origin, *vault.linked))
+def waits_for_vectors(vault: Vault, more_than: int = 0) -> bool:
+    """Whether something waits in the vault or in what is searched with it, or more than so many passages in one."""
+    return any(vault.index.of(origin).waits(more_than) for origin in (vault.index.origin, *vault.linked))
 
 
 def embed_vault(vault: Vault, seconds: float) -> None:
