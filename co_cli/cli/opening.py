@@ -110,10 +110,11 @@ def sync_first(kb: KnowledgeBase, backend: str | None = None) -> SyncReport | No
         if not kb.server and kb.local.index.notes.works():
             _warn(f"the index lacks the latest changes of your files: {error}")
         return None
-    if not kb.server and waits_for_vectors(kb.local.vault, FEW):
-        this_process.afterwards = partial(_embed_waiting, kb.settings)
-    elif not kb.server and waits_for_vectors(kb.local.vault):
-        kb.embed(SLOW_SECONDS)
+    if not kb.server and waits_for_vectors(kb.local.vault):
+        if waits_for_vectors(kb.local.vault, FEW):
+            this_process.afterwards = partial(_embed_waiting, kb.settings)
+        else:
+            kb.embed(SLOW_SECONDS)
     log_info("synced: %d files changed, %d unchanged", report.touched, report.unchanged)
     if report.kept:
         print(f"co: {kept_text(len(report.kept))}", file=sys.stderr)

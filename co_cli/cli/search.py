@@ -81,7 +81,7 @@ NO_NOTES_YET = (
     "Nothing found: there are no notes here yet. `co remember TEXT` saves one, `co add DIR` makes a folder searchable, "
     "`co demo` searches a sample."
 )
-NO_WORDS = "Nothing found: the query has no letters or digits. `--backend grep` searches for other characters."
+NO_WORDS = "Nothing found: the query has no letters or digits. `--backend grep` finds single signs, such as `-`."
 
 
 def add_search(parser: argparse.ArgumentParser) -> None:

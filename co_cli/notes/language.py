@@ -118,7 +118,7 @@ def read_language(value: object) -> str:
 
 def unknown_language(text: str) -> str:
     """What is wrong with a language that nobody knows, and the fix."""
-    return f"{text!r} is no language that co can tell: use one of {', '.join(known_languages())}"
+    return f"{text!r} is not a language that co knows: use one of {', '.join(known_languages())}"
 
 
 @cache

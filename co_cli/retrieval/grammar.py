@@ -309,7 +309,7 @@ class _TermReader:
             return node._replace(nodes=tuple(self._of_field(member, name) for member in node.nodes))
         text = _value(node.text)
         if name == "lang" and not read_language(text):
-            self._not_understood(f"lang:{text}", "is no language that co can tell")
+            self._not_understood(f"lang:{text}", "is not a language that co knows")
             return node
         return Node(KINDS[name], text)
 
@@ -360,5 +360,5 @@ def _regex_problem(pattern: str) -> str | None:
     try:
         compile_regex(pattern, False)
     except Exception as error:  # its own error, and others for flags that exclude each other
-        return f"is no regular expression ({error})"
+        return f"is not a valid regular expression ({error})"
     return None

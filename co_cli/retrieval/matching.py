@@ -46,7 +46,7 @@ class TooSlowError(KnowledgeError):
 def not_compared(compared: int, total: int | None = None) -> str:
     """What is said if some notes were not compared, and the fix."""
     of_all = "" if total is None else f" of {total:,}"
-    few = f"only {compared:,}{of_all} notes were compared with the query, because that takes too long"
+    few = f"only {compared:,}{of_all} notes were compared with the query, because it takes too long"
     return f"{few}: make it simpler, or narrow it with tag: or path:"
 
 

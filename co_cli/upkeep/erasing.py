@@ -48,7 +48,7 @@ WITH_ENTRIES = ("answered-saves.json", "review.json")
 REMOVED = ("last-search.json", "chat-conversation.json")
 """Files of the data folder that may have refs or texts: some lose lines, some lose entries, and the rest is deleted."""
 ELSEWHERE = (
-    "co does not know copies that you made, nor what coding agents keep: delete exports and transcripts, and replace "
+    "co cannot erase copies that you or coding agents made: delete exports and transcripts yourself, and replace "
     "backups in other folders with `co data backup FILE --overwrite`"
 )
 

@@ -213,7 +213,7 @@ def test_a_query_of_punctuation_is_answered_in_one_line(co: Co, vault: Vault) ->
     for query in ('""', "?!", "-", "..."):
         assert co("search", "--", query) == (
             1,
-            "Nothing found: the query has no letters or digits. `--backend grep` searches for other characters.\n",
+            "Nothing found: the query has no letters or digits. `--backend grep` finds single signs, such as `-`.\n",
             "",
         )
     assert "memory:oak" in co("search", "🌳").out

@@ -103,13 +103,13 @@ def test_an_unknown_language_is_one_line_and_exit_code_2_or_400(co: Co, kb: Know
     for arguments in (("search", "oak", "--lang", "klingon"), ("list", "--lang", "xx")):
         ran = co(*arguments)
         assert (ran.code, ran.out, len(ran.err.splitlines())) == (2, "", 1), arguments
-        assert "no language that co can tell: use one of am, ar, bg" in ran.err
+        assert "is not a language that co knows: use one of am, ar, bg" in ran.err
     with pytest.raises(InvalidInputError, match="klingon"):
         kb.search("oak", languages=["de", "klingon"])
     with serving(kb) as server, server.client() as client:
         assert client.get("/api/v1/search", params={"q": "oak", "lang": "klingon"}).status_code == 400
         said = client.get("/api/v1/search", params={"q": "oak lang:klingon"}).json()["understood"]
-        assert said == ["`lang:klingon` is no language that co can tell: searched as words"], "in a query it is text"
+        assert said == ["`lang:klingon` is not a language that co knows: searched as words"], "in a query it is text"
         assert client.get("/api/v1/search", params={"q": "oak", "lang": "de"}).status_code == 200
 
 

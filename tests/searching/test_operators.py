@@ -166,12 +166,14 @@ BROKEN = {
     "tag:ops (crew": "`(crew` has no closing bracket",
     "deploy (see below": "`(see` has no closing bracket",
     "[status:]": "`[status:]` has no value",
-    "/(/": "`/(/` is no regular expression (missing ) at position 1)",
-    "/a{2,1}/": "`/a{2,1}/` is no regular expression (min repeat greater than max repeat at position 2)",
-    "/(?au)x/": "`/(?au)x/` is no regular expression (ASCII, LOCALE and UNICODE flags are mutually incompatible)",
-    "/(?V0)(?V1)a/": "`/(?V0)(?V1)a/` is no regular expression (VERSION0 and VERSION1 flags are mutually incompatible)",
+    "/(/": "`/(/` is not a valid regular expression (missing ) at position 1)",
+    "/a{2,1}/": "`/a{2,1}/` is not a valid regular expression (min repeat greater than max repeat at position 2)",
+    "/(?au)x/": "`/(?au)x/` is not a valid regular expression"
+    " (ASCII, LOCALE and UNICODE flags are mutually incompatible)",
+    "/(?V0)(?V1)a/": "`/(?V0)(?V1)a/` is not a valid regular"
+    " expression (VERSION0 and VERSION1 flags are mutually incompatible)",
     f"/{'a' * 201}/": f"`/{'a' * 18}\u2026` has more than 200 characters",
-    "lang:elvish crew": "`lang:elvish` is no language that co can tell",
+    "lang:elvish crew": "`lang:elvish` is not a language that co knows",
 }
 """What is not understood, and what is said about it before `: searched as words`."""
 PROSE = [
@@ -332,7 +334,7 @@ def test_a_file_name_with_its_ending_puts_that_note_first(world: KnowledgeBase) 
 def not_compared(compared: int, total: int | None = None) -> str:
     """What is said for an index, which knows how many there are, or for files."""
     few = f"only {compared}{f' of {total}' if total else ''} notes were compared with the query"
-    return f"{few}, because that takes too long: make it simpler, or narrow it with tag: or path:"
+    return f"{few}, because it takes too long: make it simpler, or narrow it with tag: or path:"
 
 
 def test_a_regular_expression_may_not_take_long(world: KnowledgeBase, vault: Vault) -> None:
