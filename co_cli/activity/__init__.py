@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
-from typing import TYPE_CHECKING
+from typing import Any, Protocol, Self
 
 from co_cli.activity.database import ActivityDatabase
 from co_cli.activity.events import (
@@ -19,9 +20,11 @@ from co_cli.activity.events import (
     SPOOL,
     AgentTurn,
     Cited,
+    Event,
     Head,
     Indexed,
     Opened,
+    Spooled,
     append,
     find_refs,
     masked,
@@ -29,26 +32,21 @@ from co_cli.activity.events import (
     search_event,
 )
 from co_cli.ground.errors import KnowledgeError
+from co_cli.ground.hits import SearchResult
+from co_cli.ground.reports import SyncReport
+from co_cli.ground.settings import Settings
 from co_cli.ground.values import to_utf8
+from co_cli.index.engine import NoteKey
+from co_cli.index.stored import StoredNote
 from co_cli.notes.secrets import redact_random
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-    from typing import Any, Protocol, Self
 
-    from co_cli.activity.events import Event, Spooled
-    from co_cli.ground.hits import SearchResult
-    from co_cli.ground.reports import SyncReport
-    from co_cli.ground.settings import Settings
-    from co_cli.index.engine import NoteKey
-    from co_cli.index.stored import StoredNote
+class Notes(Protocol):
+    """The indexed notes of one vault or source."""
 
-    class Notes(Protocol):
-        """The indexed notes of one vault or source."""
-
-        @property
-        def root(self) -> str: ...
-        def find(self, key: NoteKey, *values: str) -> Iterable[StoredNote]: ...
+    @property
+    def root(self) -> str: ...
+    def find(self, key: NoteKey, *values: str) -> Iterable[StoredNote]: ...
 
 
 acting: ContextVar[str] = ContextVar("acting", default="")

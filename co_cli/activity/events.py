@@ -9,18 +9,14 @@ from __future__ import annotations
 import json
 import os
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from collections.abc import Sequence
+from typing import Any, NamedTuple, cast
 
-from co_cli.ground.hits import worth_showing
+from co_cli.ground.hits import SearchResult, worth_showing
 from co_cli.ground.values import OWN_SOURCES, to_utf8
 from co_cli.notes.files import make_folders, open_private
 from co_cli.notes.secret_rules import NAME_KEYWORDS
 from co_cli.notes.secrets import redact
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from co_cli.ground.hits import SearchResult
 
 SPOOL = "activity.spool"
 FULL = 1 << 18

@@ -6,15 +6,13 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from math import ceil
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import apsw
 
 from co_cli.ground.values import DAY
 from co_cli.index.sqlite.connection import fetch
-
-if TYPE_CHECKING:
-    from co_cli.index.stored import StoredNote
+from co_cli.index.stored import StoredNote
 
 SEARCHES = """
 select cast(at / 86400 as integer), state <> 'found', degraded is not null, took_ms, front_end

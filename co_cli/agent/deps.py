@@ -5,15 +5,13 @@ from __future__ import annotations
 import os
 import threading
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from co_cli.entrance.knowledge_base import KnowledgeBase
 from co_cli.ground.errors import InvalidInputError
 from co_cli.ground.settings import Settings, load_settings
+from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.vault.vault import Opening
-
-if TYPE_CHECKING:
-    from co_cli.knowledge_index import KnowledgeIndex
 
 PathLike = str | os.PathLike[str]
 

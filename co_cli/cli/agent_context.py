@@ -5,14 +5,11 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from co_cli.cli.opening import at_least_1, open_anywhere_synced, print_result
 from co_cli.cli.terminal import printable
 from co_cli.ground.values import fields_of
-
-if TYPE_CHECKING:
-    from co_cli.searching.context import WorkingSet
+from co_cli.searching.context import WorkingSet
 
 
 def add_context(parser: argparse.ArgumentParser) -> None:

@@ -12,7 +12,8 @@ import io
 import os
 import sys
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import NoReturn
 
 from co_cli.cli.parsing import COMMANDS, GROUPS, SERVED, make_parser, print_help, split_command, unknown_command
 from co_cli.cli.terminal import logbook, print_message
@@ -20,10 +21,6 @@ from co_cli.ground.errors import KnowledgeError, SecretError
 from co_cli.ground.settings import this_process
 from co_cli.index.sqlite.database_files import no_room
 from co_cli.notes.files import discard_unfinished
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import NoReturn
 
 REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS)
 

@@ -8,9 +8,10 @@ import os
 import re
 import sys
 import time
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import Any, TypeVar
 
 from co_cli.cli.terminal import ProgressBar, Screen, count_of, logbook, print_message, printable, reads_terminal
 from co_cli.entrance.knowledge_base import KnowledgeBase
@@ -21,15 +22,10 @@ from co_cli.ground.settings import Settings, load_settings, this_process
 from co_cli.ground.values import INVISIBLE, plain
 from co_cli.index.filter_table import Group, options_in
 from co_cli.notes.files import open_private, read_json
+from co_cli.notes.note import Note
 from co_cli.searching.requests import close_tags, unused_tags
 from co_cli.sources.origin import MARKDOWN
 from co_cli.vault.vault import Opening, waits_for_vectors
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-    from typing import Any
-
-    from co_cli.notes.note import Note
 
 Opened = TypeVar("Opened", bound=KnowledgeBase)
 

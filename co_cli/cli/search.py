@@ -7,7 +7,7 @@ import os
 import sys
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import Any
 
 from co_cli.cli.opening import (
     add_filters,
@@ -42,9 +42,6 @@ from co_cli.retrieval.query import Query, parse
 from co_cli.retrieval.results import make_snippet
 from co_cli.sources.origin import VAULT
 from co_cli.vault.ranking import learned_in_use
-
-if TYPE_CHECKING:
-    from typing import Any
 
 SIGNALS = {
     "name": "the query is its title, an alias, its file name, its ref or its number, or words of one",

@@ -10,16 +10,13 @@ import sys
 import threading
 import time
 import unicodedata
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager, redirect_stdout
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import Self, TextIO
 
 from co_cli.ground.values import INVISIBLE
 from co_cli.notes.dates import is_bare_date, local_day
-
-if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator
-    from typing import Self, TextIO
 
 OBEY_CODES = 4
 """A mode of consoles on Windows, which old ones do not have."""

@@ -10,13 +10,10 @@ import os
 import shlex
 import stat
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from io import BufferedReader
 
 from co_cli.ground.errors import SettingsError, VaultError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from io import BufferedReader
 
 PROJECT_FOLDER = ".co-cli"
 SETTINGS_FILE = "settings.toml"

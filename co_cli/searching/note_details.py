@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from co_cli.activity.query_log import LoggedQuestion, questions_about
 from co_cli.activity.versions import EDITING
@@ -38,11 +38,6 @@ from co_cli.searching.requests import Options
 from co_cli.vault.history import SECONDS, NoteChange, history_of, repository_of
 from co_cli.vault.lookup import Lookup, file_of, outdated
 from co_cli.vault.vault import Vault
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from co_cli.vault.vault import Vault
 
 MOST_MENTIONS = 20
 NEARBY = 10

@@ -11,20 +11,17 @@ import dataclasses
 import json
 import os
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from co_cli.ground.errors import SettingsError
 from co_cli.ground.paths import is_inside
 from co_cli.ground.settings import read_toml
 from co_cli.ground.values import OWN_SOURCES
 from co_cli.notes.files import locked, make_folders, replace
+from co_cli.notes.note import Note
 from co_cli.notes.refs import path_of, without_ending
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from co_cli.notes.note import Note
 
 VAULT: Final = "vault"
 CHECKPOINT: Final = "checkpoint"

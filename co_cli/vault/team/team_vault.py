@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from co_cli.activity import acting
 from co_cli.ground.errors import GitError, IndexUnavailableError, InvalidInputError, NoteFileError, VaultError
@@ -25,6 +25,7 @@ from co_cli.ground.saves import Saved, SaveKey, SaveReceipt
 from co_cli.index.authority import AuthorityHealth, DroppedText, SavedVersion
 from co_cli.index.postgres.postgres_engine import VERSION, PostgresEngine
 from co_cli.index.postgres.postgres_statements import Connection, fetch, run
+from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.notes.files import locked
 from co_cli.notes.git import Repository, blob_name
 from co_cli.notes.logbook import logger
@@ -36,9 +37,6 @@ from co_cli.vault.team.team_answers import add_answers, find_answer
 from co_cli.vault.team.team_state import STATE, TeamState, health_of
 from co_cli.vault.team.team_tokens import TeamTokens
 from co_cli.vault.team.vault_copy import LARGE_FILE, FileText, Position, VaultCopy
-
-if TYPE_CHECKING:
-    from co_cli.knowledge_index import KnowledgeIndex
 
 VAULT_LOCK = 716_506_474
 """Advisory locks with this number and the vault's: one save at a time."""
