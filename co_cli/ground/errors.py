@@ -16,6 +16,12 @@ class KnowledgeError(Exception):
     exit_code = 2
 
 
+class BrokenError(KnowledgeError):
+    """Something that co needs is broken or away."""
+
+    exit_code = 3
+
+
 def error_kind(error: type[KnowledgeError]) -> str:
     """How the HTTP API names an error: `unknown_ref` for UnknownRefError."""
     return re.sub(r"(?<=.)([A-Z])", r"_\1", error.__name__.removesuffix("Error")).lower()
@@ -41,27 +47,25 @@ def empty_vault(root: str, notes: int) -> str:
 class UnknownRefError(KnowledgeError):
     """A ref that names no note, with the closest ones."""
 
-    def __init__(self, ref: str, closest: list[str]) -> None:
+    def __init__(self, ref: str, closest: list[str], message: str = "") -> None:
         self.ref, self.closest = ref, closest
         hint = f"did you mean {', '.join(closest)}?" if closest else "`co list` shows every ref"
-        super().__init__(f"no note {ref!r}: {hint}")
+        super().__init__(message or f"no note {ref!r}: {hint}")
 
 
 class NoteForgottenError(UnknownRefError):
     """A note that is in the trash."""
 
     def __init__(self, ref: str) -> None:
-        self.ref, self.closest = ref, []
-        KnowledgeError.__init__(self, f"{ref} was forgotten: `co note restore {shlex.quote(ref)}` restores it")
+        super().__init__(ref, [], f"{ref} was forgotten: `co note restore {shlex.quote(ref)}` restores it")
 
 
 class NoteDeletedError(UnknownRefError):
     """A note whose file was deleted without co. The trash has a text that a change had replaced."""
 
     def __init__(self, ref: str, kept: str) -> None:
-        self.ref, self.closest = ref, []
         problem = f"the file of {ref} was deleted, and not with co"
-        KnowledgeError.__init__(self, f"{problem}: `co note restore {ref}` restores a copy that was kept {kept}")
+        super().__init__(ref, [], f"{problem}: `co note restore {ref}` restores a copy that was kept {kept}")
 
 
 class NoteMissingError(UnknownRefError):
@@ -70,12 +74,8 @@ class NoteMissingError(UnknownRefError):
     exit_code = 3
 
     def __init__(self, ref: str, path: str, since: str) -> None:
-        self.ref, self.closest = ref, []
-        KnowledgeError.__init__(
-            self,
-            f"{ref} has no file: {path} is missing since {since}; is its drive mounted? If it was deleted, "
-            "`co index sync --drop-missing` forgets it",
-        )
+        problem = f"{ref} has no file: {path} is missing since {since}; is its drive mounted?"
+        super().__init__(ref, [], f"{problem} If it was deleted, `co index sync --drop-missing` forgets it")
 
 
 class InvalidInputError(KnowledgeError):
@@ -108,52 +108,40 @@ class NoteConflictError(KnowledgeError):
     """The text of a note that changed, for front ends that show both."""
 
 
-class NoteFileError(KnowledgeError):
+class NoteFileError(BrokenError):
     """The file system refused to read or write a note."""
-
-    exit_code = 3
 
 
 class DiskFullError(NoteFileError):
     """There is no room for a note or a file."""
 
 
-class IndexUnavailableError(KnowledgeError):
+class IndexUnavailableError(BrokenError):
     """search.db cannot be opened, created or used."""
-
-    exit_code = 3
 
 
 class IndexDamagedError(IndexUnavailableError):
     """search.db is damaged. It was moved aside if possible; the next attempt makes a new one."""
 
 
-class ActivityUnavailableError(KnowledgeError):
+class ActivityUnavailableError(BrokenError):
     """activity.db cannot be opened, or is newer than this program. Searching and saving work without it."""
 
-    exit_code = 3
 
-
-class ServerUnavailableError(KnowledgeError):
+class ServerUnavailableError(BrokenError):
     """A `co serve` that does not answer, or something else at its address."""
 
-    exit_code = 3
 
-
-class EmbeddingError(KnowledgeError):
+class EmbeddingError(BrokenError):
     """An embedder failed; search continues by words."""
-
-    exit_code = 3
 
 
 class ModelMissingError(EmbeddingError):
     """A model that is not installed, or that a server does not have."""
 
 
-class PageError(KnowledgeError):
+class PageError(BrokenError):
     """A web page could not be fetched because of the network, the server or the page itself."""
-
-    exit_code = 3
 
 
 class PageRefusedError(PageError):
@@ -168,7 +156,5 @@ class PageGoneError(PageError):
     exit_code = 1
 
 
-class GitError(KnowledgeError):
+class GitError(BrokenError):
     """A git command that failed or took too long, or git is not installed."""
-
-    exit_code = 3

@@ -17,7 +17,7 @@ import subprocess
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from co_cli.ground.errors import InvalidInputError, KnowledgeError
+from co_cli.ground.errors import BrokenError, InvalidInputError
 from co_cli.hooks.answering import MARKER
 from co_cli.hooks.clients import Client, read_settings
 from co_cli.hooks.environment import FOLDER
@@ -31,10 +31,8 @@ BACKUP = ".before.json"
 Say = Callable[[str], None]
 
 
-class ClientError(KnowledgeError):
+class ClientError(BrokenError):
     """A client refuses a command, or its settings cannot be edited."""
-
-    exit_code = 3
 
 
 def folder_of(started: Started, client: Client) -> str:

@@ -47,6 +47,14 @@ CALLER: ContextVar[Token] = ContextVar("caller")
 """Who asks, while a route answers."""
 KEY: ContextVar[str] = ContextVar("key", default="")
 """The Idempotency-Key of the request."""
+STATUSES: dict[type[KnowledgeError], int] = {
+    UnknownRefError: 404,
+    NoteConflictError: 409,
+    KeyReusedError: 422,
+    IndexUnavailableError: 503,
+    DiskFullError: 507,
+}
+"""Other mistakes of the caller are 400, and all else is 500."""
 
 
 class ApiError(NamedTuple):
@@ -171,21 +179,15 @@ def json_answer(value: Any, status: int = 200) -> Response:
 
 
 def error_answer(error: Exception) -> Response:
-    """The message for the user: 400, 404, 409, 422, 503 if a database is away, 507 if a disk is full, or 500."""
+    """The message for the user, with its status."""
     if isinstance(error, OSError) and error.errno in NO_ROOM:
         error = DiskFullError(f"cannot write {error.filename or 'a file'}: {error.strerror}; free some space")
     if not isinstance(error, KnowledgeError):
         return json_answer(ErrorAnswer(ApiError("crash", crashed(error))), 500)
-    answer = ApiError(error_kind(type(error)), " ".join(str(error).split()))
-    if isinstance(error, NoteConflictError):
-        return json_answer(ErrorAnswer(answer._replace(present=error.present)), 409)
-    if isinstance(error, UnknownRefError):
-        return json_answer(ErrorAnswer(answer._replace(closest=tuple(error.closest))), 404)
-    if isinstance(error, KeyReusedError):
-        return json_answer(ErrorAnswer(answer), 422)
-    if isinstance(error, DiskFullError):
-        return json_answer(ErrorAnswer(answer), 507)
-    status = 503 if isinstance(error, IndexUnavailableError) else 400 if error.exit_code == 2 else 500
+    present, closest = getattr(error, "present", None), tuple(getattr(error, "closest", ()))
+    answer = ApiError(error_kind(type(error)), " ".join(str(error).split()), present, closest)
+    otherwise = 400 if error.exit_code == 2 else 500
+    status = next((status for kind, status in STATUSES.items() if isinstance(error, kind)), otherwise)
     return json_answer(ErrorAnswer(answer), status)
 
 

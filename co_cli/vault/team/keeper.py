@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import psycopg
 
-from co_cli.ground.errors import GitError, KnowledgeError
+from co_cli.ground.errors import BrokenError, GitError, KnowledgeError
 from co_cli.ground.values import DAY
 from co_cli.index.postgres.postgres_engine import CONNECT
 from co_cli.index.postgres.postgres_statements import ROLE, Connection, fetch
@@ -69,10 +69,8 @@ update team.vaults set trimmed = (select max(seq) from old) where id = %(vault)s
 TRIM_AUDIT = "delete from team.audit where vault_id = %(vault)s and moment < %(before)s"
 
 
-class LeaseLostError(KnowledgeError):
+class LeaseLostError(BrokenError):
     """Another server keeps the vault now."""
-
-    exit_code = 3
 
 
 class Lease(NamedTuple):
