@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
-from typing import Any, Protocol, Self
+from typing import Any
 
 from co_cli.activity.database import ActivityDatabase
 from co_cli.activity.events import (
@@ -36,24 +37,14 @@ from co_cli.ground.hits import SearchResult
 from co_cli.ground.reports import SyncReport
 from co_cli.ground.settings import Settings
 from co_cli.ground.values import to_utf8
-from co_cli.index.engine import NoteKey
-from co_cli.index.stored import StoredNote
+from co_cli.index.indexed_notes import IndexedNotes
 from co_cli.notes.secrets import redact_random
-
-
-class Notes(Protocol):
-    """The indexed notes of one vault or source."""
-
-    @property
-    def root(self) -> str: ...
-    def find(self, key: NoteKey, *values: str) -> Iterable[StoredNote]: ...
-
 
 acting: ContextVar[str] = ContextVar("acting", default="")
 """Who acts in this context instead of the front end itself, such as `web:mara` for a token of `co serve`."""
 
 
-class Activity:
+class Activity(AbstractContextManager["Activity"]):
     """What happens in one vault. Safe to share between threads."""
 
     def __init__(
@@ -93,9 +84,6 @@ class Activity:
         self.write([])
         self.database.read_spool()
         return self.database
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *error: object) -> None:
         self.close()
@@ -145,7 +133,7 @@ class Activity:
             cited = tuple(to_utf8(masked(ref)) for ref in refs)
             self._append(AgentTurn(self.root, self.clock(), self.actor, conversation, run, injected=(), cited=cited))
 
-    def indexed(self, notes: Notes, report: SyncReport, saved: bool = False) -> None:
+    def indexed(self, notes: IndexedNotes, report: SyncReport, saved: bool = False) -> None:
         """A sync or, with `saved`, a save changed the index. A sync that changed nothing records nothing."""
         if not report.touched:
             return
@@ -195,7 +183,7 @@ class Activity:
             self.drop(1, error)
 
 
-def heads_of(notes: Notes, paths: Sequence[str]) -> list[Head]:
+def heads_of(notes: IndexedNotes, paths: Sequence[str]) -> list[Head]:
     """These documents as the index has them, with the size of the file now."""
     found = notes.find("path", *paths)
     return [Head(note.path, note.hash, note.title, _size(os.path.join(notes.root, note.path))) for note in found]

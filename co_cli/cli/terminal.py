@@ -11,9 +11,9 @@ import threading
 import time
 import unicodedata
 from collections.abc import Generator, Iterator
-from contextlib import contextmanager, redirect_stdout
+from contextlib import AbstractContextManager, contextmanager, redirect_stdout
 from datetime import datetime
-from typing import Self, TextIO
+from typing import TextIO
 
 from co_cli.ground.values import INVISIBLE
 from co_cli.notes.dates import is_bare_date, local_day
@@ -273,7 +273,7 @@ def size_of(count: int) -> str:
     return f"{size:.1f} GB"
 
 
-class ProgressBar:
+class ProgressBar(AbstractContextManager["ProgressBar"]):
     """A bar on stderr for much work, or work that takes over 0.4 s, if stderr is a terminal that can erase it.
 
     Elsewhere a line every ten seconds: a log or an agent shows that something goes on, and short work says nothing.
@@ -311,9 +311,6 @@ class ProgressBar:
         bar = f"[{'#' * filled}{'.' * (24 - filled)}] {text}"
         self.stream.write(f"\r\x1b[K{bar[: terminal_width()]}" if self.visible else f"{text}\n")
         self.stream.flush()
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *error: object) -> None:
         self.done()

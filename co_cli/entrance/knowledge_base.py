@@ -5,14 +5,14 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Protocol
 
 from co_cli.entrance.local import LocalKnowledgeBase, open_local
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
-    from types import TracebackType
-    from typing import Any, Self, Unpack
+    from typing import Any, Unpack
 
     from co_cli.entrance.remote import RemoteKnowledgeBase
     from co_cli.ground.hits import SearchResult
@@ -35,7 +35,7 @@ def connect(url: str, token: str | None = None) -> RemoteKnowledgeBase:
     return RemoteKnowledgeBase(url, token)
 
 
-class KnowledgeBase(Protocol):
+class KnowledgeBase(AbstractContextManager["KnowledgeBase"], Protocol):
     """A vault and what is searched with it. `open` and `connect` make one, and are no part of what it can do."""
 
     open = staticmethod(open_local)
@@ -164,9 +164,3 @@ class KnowledgeBase(Protocol):
         ...
 
     def close(self) -> None: ...
-
-    def __enter__(self) -> Self: ...
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None: ...

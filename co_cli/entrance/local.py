@@ -6,7 +6,7 @@ Synchronous and safe to share between threads. What a search does without is imp
 from __future__ import annotations
 
 import os
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -36,8 +36,7 @@ from co_cli.vault.vault import (
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
-    from types import TracebackType
-    from typing import Any, Self, Unpack
+    from typing import Any, Unpack
 
     from co_cli.conversations.checkpoints import Checkpoints
     from co_cli.ground.reports import Progress, SyncReport
@@ -59,7 +58,7 @@ if TYPE_CHECKING:
     from co_cli.vault.skills import Skill, Skills
 
 
-class LocalKnowledgeBase:
+class LocalKnowledgeBase(AbstractContextManager["LocalKnowledgeBase"]):
     """A vault, the sources that are searched with it, and their index."""
 
     def __init__(self, settings: Settings, opening: Opening | None = None) -> None:
@@ -69,12 +68,7 @@ class LocalKnowledgeBase:
     def close(self) -> None:
         self.vault.close()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def __deepcopy__(self, memo: object) -> LocalKnowledgeBase:

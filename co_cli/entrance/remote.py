@@ -31,8 +31,7 @@ from co_cli.searching.requests import SearchOptions, check_known
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
-    from types import TracebackType
-    from typing import NoReturn, Self, Unpack
+    from typing import NoReturn, Unpack
 
     import httpx2
 
@@ -50,7 +49,7 @@ MOST_REFS = 50
 ELSEWHERE = "this is not available over a server: run it where the vault is"
 
 
-class RemoteKnowledgeBase:
+class RemoteKnowledgeBase(contextlib.AbstractContextManager["RemoteKnowledgeBase"]):
     """Made by `KnowledgeBase.connect`. `root` is the address of the server."""
 
     def __init__(self, url: str, token: str | None = None) -> None:
@@ -83,12 +82,7 @@ class RemoteKnowledgeBase:
         """The files and settings of conversations are elsewhere."""
         return False
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def __deepcopy__(self, memo: object) -> RemoteKnowledgeBase:
