@@ -1,9 +1,9 @@
 """Date phrases of eight other languages, matched into the parts that English phrases have.
 
-The words of each language are in `date_words.json`, its phrases in `FORMS`. Only what is clearly a date counts: a month needs a
-preposition, a day or a year, because "mai" is also "never" and "mars" a planet; a weekday needs "last" or "since".
-Words have no accents, like the text that they are compared with, and "_" is a space. Patterns are compiled when a query
-has words of their language that can be part of a date.
+The words of each language are in `date_words.json`, its phrases in `FORMS`. Only what is clearly a date counts: a month
+needs a preposition, a day or a year, because "mai" is also "never" and "mars" a planet; a weekday needs "last" or
+"since". Words have no accents, like the text that they are compared with, and "_" is a space. Patterns are compiled
+when a query has words of their language that can be part of a date.
 """
 
 from __future__ import annotations
