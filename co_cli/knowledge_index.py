@@ -384,12 +384,13 @@ class KnowledgeIndex:
         """Give what waits after a sync its vectors; in no time, only begin the space of an empty vault."""
         if seconds != 0:
             self.embed_waiting(progress, seconds)
-        elif not self.waits():
-            self._embed_written()
+        else:
+            self._embed_written(unless_waiting=True)
 
-    def _embed_written(self) -> None:
+    def _embed_written(self, unless_waiting: bool = False) -> None:
         """Give what a sync has just written the vectors of the embedded model: then they count as one."""
-        VaultEmbedding(self.engine, self.origin, self.embedders, compacts=False, fast_only=True).run()
+        embedding = VaultEmbedding(self.engine, self.origin, self.embedders, compacts=False, fast_only=True)
+        embedding.run(unless_waiting)
 
     def waits(self, more_than: int = 0) -> bool:
         """Whether `embed_waiting` has something to do, or more than so many passages. Costs the same, however many."""
@@ -398,8 +399,7 @@ class KnowledgeIndex:
             known = reader.vault(self.origin)
             if target is None or known is None or not known.notes:
                 return False
-            spaces = [space.space.key for space in (known.active, known.building) if space]
-            every = target.key not in spaces and known.notes > more_than
+            every = not known.has_space(target) and known.notes > more_than
             return every or reader.is_waiting(known.id, more_than)
 
     def embed_saved(self) -> None:

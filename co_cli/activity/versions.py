@@ -161,8 +161,11 @@ def vault_id(connection: apsw.Connection, root: str) -> int:
 
 def _vault(connection: apsw.Connection, root: str) -> tuple[int, bool]:
     """The vault's id, and whether a sync of it was recorded."""
-    connection.execute(ADD_VAULT, {"root": root})
-    [(number, seen)] = fetch(connection, FIND_VAULT, {"root": root})
+    found = fetch(connection, FIND_VAULT, {"root": root})
+    if not found:
+        connection.execute(ADD_VAULT, {"root": root})
+        found = fetch(connection, FIND_VAULT, {"root": root})
+    [(number, seen)] = found
     return number, seen is not None
 
 

@@ -288,7 +288,7 @@ class LocalKnowledgeBase(AbstractContextManager["LocalKnowledgeBase"]):
 
     def outdated(self, note: Note) -> str | None:
         """Why a note is not valid now, such as `superseded by memory:new`; None if it is valid."""
-        return self.lookup().outdated(note)
+        return self.lookup().outdated([note])[0]
 
     def links(self, ref: str, targets: Sequence[str] | None = None) -> tuple[list[Link], list[Backlink]]:
         """The links of a note and the links to it, resolved by Obsidian's rules.

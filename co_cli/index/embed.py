@@ -60,14 +60,16 @@ class VaultEmbedding:
     fast_only: bool = False
     """Whether only the embedded model makes vectors, as many as it takes."""
 
-    def run(self) -> Embedded | None:
-        """None if there is nothing to do: then no model is loaded."""
+    def run(self, unless_waiting: bool = False) -> Embedded | None:
+        """None if there is nothing to do: then no model is loaded. `unless_waiting`: nor if notes wait already."""
         target = self.embedders.space
         if target is None:
             return None
         with self.engine.reading() as reader:
             known = reader.vault(self.origin)
             waits = known is not None and reader.is_waiting(known.id)
+        if unless_waiting and known and known.notes and (waits or not known.has_space(target)):
+            return None
         if known and known.active and known.active.space.key == target.key and known.building == known.aside:
             return self._embed_each(known.active, known.aside) if waits else None
         if known and self._is_guest(known):

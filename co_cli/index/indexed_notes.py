@@ -245,20 +245,28 @@ class IndexedNotes:
         counted = Counter(tag for note in self.docs(filters) for tag in note.tags)
         return dict(sorted(counted.items(), key=lambda pair: (-pair[1], pair[0])))
 
-    def successor(self, ref: str, named: str | None, now: float) -> str | None:
-        """The note that had replaced one by then; `named` is the one that its file names."""
-        tier, _, rest = ref.partition(":")
-        prefix = f"{tier}:" if any(origin.tier == tier for origin in self.linked) else ""
+    def successors(self, named: Mapping[str, str | None], now: float) -> dict[str, str | None]:
+        """The notes that had replaced these refs by then; `named` are the ones that their files name."""
+        tiers, by_tier = {origin.tier for origin in self.linked}, dict[str, dict[str, str]]()
+        for ref in named:
+            tier, _, rest = ref.partition(":")
+            tier, inside = (tier, rest) if tier in tiers else ("", ref)
+            by_tier.setdefault(tier, {})[to_utf8(inside)] = ref
+        stored: dict[str, tuple[str, StoredNote]] = {}
         with self.engine.reading() as reader:
             for vault in self._vaults(reader):
-                if vault.origin.tier != (tier if prefix else ""):
-                    continue
-                for note in reader.find_notes(vault.id, "ref", [to_utf8(rest if prefix else ref)]):
-                    validity = reader.validities([note.id], now).get(note.id)
-                    if validity and validity.superseded_by:
-                        return prefix + validity.superseded_by
-                    return None if note.superseded_by else named
-        return named
+                refs = by_tier.get(vault.origin.tier, {})
+                for note in reader.find_notes(vault.id, "ref", list(refs)) if refs else ():
+                    stored.setdefault(refs[note.ref], (vault.origin.tier, note))
+            validities = reader.validities([note.id for _, note in stored.values()], now) if stored else {}
+        found = dict(named)
+        for ref, (tier, note) in stored.items():
+            newer = validities[note.id].superseded_by if note.id in validities else None
+            if newer:
+                found[ref] = f"{tier}:{newer}" if tier else newer
+            elif note.superseded_by:
+                found[ref] = None
+        return found
 
     # -- inside --------------------------------------------------------------------------------------------------------
 

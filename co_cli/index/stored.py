@@ -223,6 +223,10 @@ class StoredVault(NamedTuple):
         spaces = [space and space.space.provider for space in (self.active, self.building)]
         return self.building if spaces == [LANGUAGES.provider, STATIC.provider] else None
 
+    def has_space(self, space: VectorSpace) -> bool:
+        """Whether it has vectors of this space, or is getting them."""
+        return space.key in [known.space.key for known in (self.active, self.building) if known]
+
     def seen(self, can_use: Callable[[VectorSpace], bool]) -> StoredVault:
         """As an environment sees it that can use some spaces only."""
         if self.active is None or self.aside is None:

@@ -77,7 +77,7 @@ def sync_files(engine: Engine, origin: Origin, scan: Scan, changes: Changes, opt
     seen = SyncFindings(started=time.time(), source=options.source)
     with engine.writing() as writer:
         vault = writer.add_vault(origin)
-        known_gone = writer.files(vault, changes.gone)
+        known_gone = writer.files(vault, changes.gone) if changes.gone else {}
         seen.was_synced = _is_synced(writer, origin)
     twins: dict[str, list[str]] = {}
     for path, file in known_gone.items():
@@ -227,7 +227,8 @@ def _finish(
         lost_now = [path for path in gone if path not in moved and not os.path.lexists(f"{origin.root}/{path}")]
         vanished = _vanished(writer, vault, origin, lost_now)
         keep = set(lost_now) if vanished else set[str]()
-        removed = writer.drop_files(vault, [path for path in gone if path not in keep])
+        dropped = [path for path in gone if path not in keep]
+        removed = writer.drop_files(vault, dropped) if dropped else []
         listings = _listings(scan, changes, unsure, writer.listings(vault)[0])
         kept = writer.finish_sync(vault, SyncState(seen.started, listings, unlisted, seen.same, sorted(keep)))
     return removed, kept

@@ -91,7 +91,7 @@ def entities_named(vault: Vault, name: str | None) -> list[Note]:
     """The valid entities of this name, without those whose file is missing now."""
     named = vault.index.notes.find("name", fold_name(name)) if name else []
     notes = [open_note(vault, entity.ref) for entity in named if entity.source == "entity" and entity.missing is None]
-    return [note for note in notes if not outdated(note, vault.working_index())]
+    return [note for note, why in zip(notes, outdated(notes, vault.working_index()), strict=True) if why is None]
 
 
 def _saved_notes(vault: Vault, id: str) -> list[NoteSummary]:

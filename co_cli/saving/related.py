@@ -59,7 +59,7 @@ def _similar_memories(store: NoteStore, index: KnowledgeIndex, new: NewNote, thr
     or give the same thing another value."""
     text = f"{new.title}\n{new.content}" if new.own_title else new.content
     filters = Filters(sources=("memory",), roots=(index.root,))
-    words, found = without_articles(words_of(new.content)), list[Related]()
+    words, found = without_articles(words_of(new.content)), list[tuple[Note, str]]()
     said = with_subject(new.title, new.content)
     with index.engine.reading():
         active = index.notes.state().active
@@ -73,13 +73,14 @@ def _similar_memories(store: NoteStore, index: KnowledgeIndex, new: NewNote, thr
             if not alike and not other_value and trace.candidates.cosines.get(passage.id, 0.0) < CLOSE:
                 continue
             opened = _open(store, passage.path)
-            if opened is None or opened[0].ref in new.supersedes or outdated(opened[0], index):
+            if opened is None or opened[0].ref in new.supersedes:
                 continue
             if not other_value and not same_subject(with_subject(opened[0].title, opened[0].body), said):
                 continue
             why = f"{alike:.0%} the same words" if alike else "another value" if other_value else "close in meaning"
-            found.append(Related(opened[0].ref, opened[0].title, why))
-    return found
+            found.append((opened[0], why))
+        ended = outdated([note for note, _ in found], index)
+    return [Related(note.ref, note.title, why) for (note, why), end in zip(found, ended, strict=True) if end is None]
 
 
 def _namesakes(index: KnowledgeIndex, new: NewNote) -> list[Related]:

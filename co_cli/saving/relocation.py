@@ -62,7 +62,7 @@ def move_note(vault: Vault, store: NoteStore, note: Note, path: str) -> list[str
 def names_in_use(index: KnowledgeIndex, note: Note) -> tuple[int, bool]:
     """How many notes link to one, and whether a link, or the note that supersedes it, names it by its title."""
     linking = [found for link in index.notes.links(note.path)[1] for found in index.notes.find("ref", link.ref)]
-    title, by = name_key(note.title.strip()), index.notes.successor(note.ref, None, time.time())
+    title, by = name_key(note.title.strip()), index.notes.successors({note.ref: None}, time.time())[note.ref]
     by_title = any(name_key(target) == title for found in linking for target in found.links)
     for found in index.notes.find("ref", by) if by else ():
         by_title |= fold_name(note.title) in map(fold_name, map(str, members_of(found.frontmatter.get("supersedes"))))
@@ -150,7 +150,7 @@ def _outside_code(body: str, change: Callable[[str], str]) -> str:
 def _successor(vault: Vault, note: Note) -> str | None:
     """The path of the note that supersedes one."""
     index = vault.working_index()
-    by = index.notes.successor(note.ref, None, time.time()) if index else None
+    by = index.notes.successors({note.ref: None}, time.time())[note.ref] if index else None
     return _path(vault, by) if by else None
 
 

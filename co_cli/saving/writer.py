@@ -199,11 +199,13 @@ class VaultWriter:
             valid = tuple(f"{tier}:{again}" for again in gone.valid_again)
             return replace(gone, ref=f"{tier}:{gone.ref}", valid_again=valid)
         note = self.lookup.open_own(ref, "forgotten")
-        superseded = [old for old in self._superseded_by(note) if self.lookup.outdated(old)]
+        superseded = self._superseded_by(note)
+        before = self.lookup.outdated(superseded)
         with self.store.lock():
             kept = self.store.trash(note.path)
             self._vault.index.forget_files([note.path])
-        valid = tuple(old.ref for old in superseded if not self.lookup.outdated(old))
+        after = self.lookup.outdated(superseded)
+        valid = tuple(old.ref for old, was, why in zip(superseded, before, after, strict=True) if was and not why)
         return Forgotten(note.ref, note.path, kept, valid)
 
     def _superseded_by(self, note: Note) -> list[Note]:

@@ -357,7 +357,7 @@ def _open(vault: Vault, ref: str) -> Note | None:
         note = open_note(vault, ref)
     except KnowledgeError:
         return None
-    return None if outdated(note, vault.working_index()) else note
+    return None if outdated([note], vault.working_index())[0] else note
 
 
 def _is_own_and_unmarked(note: Note) -> bool:

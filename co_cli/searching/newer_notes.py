@@ -53,9 +53,10 @@ def _by_age(vault: Vault, refs: Iterable[str]) -> list[Dated]:
             written = os.stat(os.path.join(origin.root, *note.path.split("/"))).st_mtime_ns
         except (KnowledgeError, OSError):
             continue  # it is gone since it was found
-        if not lookup.outdated(note):
-            found.append((note.created or written / 1e9, written, ref, origin.root, note))
-    return sorted(found, key=lambda dated: dated[:3])
+        found.append((note.created or written / 1e9, written, ref, origin.root, note))
+    reasons = lookup.outdated([note for *_, note in found])
+    valid = [dated for dated, why in zip(found, reasons, strict=True) if why is None]
+    return sorted(valid, key=lambda dated: dated[:3])
 
 
 def _replaces(older: Dated, newer: Dated) -> bool:

@@ -162,7 +162,7 @@ def view_note(vault: Vault, ref: str, note: Note) -> NoteView:
         "created": None if note.created is None else moment_text(note.created),
         "updated": None if note.updated is None else moment_text(note.updated),
     }
-    why, mentions = outdated(note, vault.working_index()), mentions_of(vault, note)
+    why, mentions = outdated([note], vault.working_index())[0], mentions_of(vault, note)
     return NoteView(**fields, outdated=why, linked_from=linked_from, mentions=mentions)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Unpack, cast
 
@@ -15,6 +16,7 @@ from co_cli.ground.hits import NEAREST, Hit, SearchResult, older_remark, without
 from co_cli.ground.values import SOURCES, fields_of, kind_named
 from co_cli.index.filter_table import OPTIONS, FilterOptions, Form
 from co_cli.notes.excerpts import excerpt, marked_ref
+from co_cli.notes.note import Note
 from co_cli.notes.refs import without_lines
 from co_cli.searching.as_of import note_then
 from co_cli.searching.context import ASKS_ABOUT
@@ -24,6 +26,7 @@ from co_cli.searching.requests import SearchOptions
 from co_cli.tools.budget import estimate_tokens, within
 from co_cli.tools.fencing import fence_note, one_line
 from co_cli.tools.tool import ToolContext, ToolResult, tool
+from co_cli.vault.lookup import Lookup
 
 SHORT = 150
 """Tokens up to which recall shows a whole note; of a longer one it shows the part that matched."""
@@ -288,8 +291,8 @@ def fitting(
     hits: list[FoundNote] = []
     lines: list[str] = []
     cut: list[str] = []
-    for hit in found:
-        note, fenced = _fit(_shown(ctx, hit, most), hit.missing, left)
+    for hit, (opened, outdated) in zip(found, _open(ctx, found), strict=True):
+        note, fenced = _fit(_shown(hit, opened, outdated, most), hit.missing, left)
         if hits and (left < MIN_TOKENS or estimate_tokens(fenced) > left):
             cut.append(note.ref)
             continue
@@ -299,19 +302,29 @@ def fitting(
     return hits, lines, cut
 
 
-def _shown(ctx: ToolContext, hit: Hit, most: int) -> FoundNote:
-    ref, text, provenance, outdated = hit.ref, hit.snippet, "unknown", None
+def _open(ctx: ToolContext, hits: Sequence[Hit]) -> list[tuple[Note | None, str | None]]:
+    """The note of each hit, None if its file is gone since it was indexed, and why it is not valid."""
+    vault, notes = ctx.kb.local.vault, dict[int, Note]()
+    lookup = Lookup(vault)
+    for number, hit in enumerate(hits):
+        with suppress(KnowledgeError, OSError):
+            notes[number] = note_then(vault, hit) or lookup.open(hit.ref)[1]
+    outdated: dict[int, str | None] = {}
+    with suppress(KnowledgeError):  # the index cannot be read any more
+        outdated = dict(zip(notes, lookup.outdated([*notes.values()]), strict=True))
+    return [(notes.get(number), outdated.get(number)) for number in range(len(hits))]
+
+
+def _shown(hit: Hit, note: Note | None, outdated: str | None, most: int) -> FoundNote:
+    ref, text, provenance = hit.ref, hit.snippet, "unknown"
     said_by = hit.heading if hit.source == "conversation" else None
-    try:
-        note = note_then(ctx.kb.local.vault, hit) or ctx.kb.note(hit.ref)
-        found = excerpt(hit.ref, note)
-        ref, lines = marked_ref(hit.ref, found), found.lines
-        if said_by and lines[0].startswith("## "):
-            lines = lines[1:]
-        text, provenance = "\n".join((*hit.properties, *lines)).strip(), note.provenance
-        outdated = ctx.kb.outdated(note)
-    except (KnowledgeError, OSError):
-        pass  # the file was removed, or its lines were, since it was indexed
+    with suppress(KnowledgeError):  # its lines were removed since it was indexed
+        if note:
+            found = excerpt(hit.ref, note)
+            ref, lines = marked_ref(hit.ref, found), found.lines
+            if said_by and lines[0].startswith("## "):
+                lines = lines[1:]
+            text, provenance = "\n".join((*hit.properties, *lines)).strip(), note.provenance
     tokens = estimate_tokens(text)
     # a little more text costs less than the remark that something was left out
     whole = tokens <= max(most, estimate_tokens(hit.snippet) + LABEL_TOKENS)

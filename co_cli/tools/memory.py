@@ -236,7 +236,8 @@ def saved_receipt(ctx: ToolContext, saved: Saved, content: str) -> ToolResult[Re
 
 
 def receipt(ctx: ToolContext, saved: Saved, note: Note, read_back: bool) -> ToolResult[Receipt]:
-    found_again, outdated = _found_again(ctx.kb, note), ctx.kb.outdated(note)
+    found_again = _found_again(ctx.kb, note)
+    outdated = None if found_again else ctx.kb.outdated(note)
     done = "known already, nothing written:" if saved.outcome == "duplicate" else saved.outcome
     proofs = [
         *([] if says_title(saved.ref, note.title) else [short(note.title)]),

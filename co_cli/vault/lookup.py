@@ -133,9 +133,9 @@ class Lookup:
         origin, path = self.locate(ref)
         return os.path.join(origin.root, *path.split("/"))
 
-    def outdated(self, note: Note) -> str | None:
-        """Why a note is not valid now; None if it is valid."""
-        return outdated(note, self.index)
+    def outdated(self, notes: Sequence[Note]) -> list[str | None]:
+        """Why each of these notes is not valid now; None if it is valid."""
+        return outdated(notes, self.index)
 
     def open_own(self, ref: str, action: str) -> Note:
         """A note of this vault. Files of linked sources are never written."""
@@ -355,11 +355,12 @@ def locate_checkpoint(root: str, name: str) -> tuple[Origin, str]:
     return origin, f"{wanted}.md"
 
 
-def outdated(note: Note, index: KnowledgeIndex | None) -> str | None:
-    """Why a note is not valid now, such as `superseded by memory:new`; None if it is valid."""
-    now = time.time()
-    by = index.notes.successor(note.ref, note.superseded_by, now) if index else note.superseded_by
-    return Validity(now, *note.valid, by).problem(now)
+def outdated(notes: Sequence[Note], index: KnowledgeIndex | None) -> list[str | None]:
+    """Why each of these notes is not valid now, such as `superseded by memory:new`; None if it is valid."""
+    now, by = time.time(), {note.ref: note.superseded_by for note in notes}
+    if index and notes:
+        by = index.notes.successors(by, now)
+    return [Validity(now, *note.valid, by[note.ref]).problem(now) for note in notes]
 
 
 def _names_in(store: NoteStore, trash: str, path: str) -> Collection[str]:

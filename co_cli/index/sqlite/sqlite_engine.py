@@ -79,7 +79,7 @@ class SqliteEngine:
     @contextlib.contextmanager
     def writing(self) -> Generator[WriteTransaction]:
         with self.database.writing() as connection:
-            yield SqliteTransaction(connection, self._resident, self.database.extension is not None)
+            yield SqliteTransaction(connection, self._resident, self.database.extension is not None, known={})
 
     def rebuild(self, fill: Callable[[Engine], None], catch_up: Callable[[Engine], None]) -> None:
         def on_engine(step: Callable[[Engine], None]) -> Callable[[Database], None]:

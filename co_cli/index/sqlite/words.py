@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from co_cli.index.derivation import WEIGHTS, Row
+from co_cli.index.derivation import WEIGHTS, Row, stored_json
 from co_cli.index.stored import Match, Scope
 from co_cli.index.tables.filters import conditions, is_narrow
 from co_cli.index.tables.spaces import vault_by_id
@@ -30,8 +30,14 @@ select {{table}}.rowid, -bm25({{table}}, {WEIGHED}) as score
 from {{table}} join passages on passages.id = {{table}}.rowid join docs on docs.id = passages.doc_id
 where {{table}} match :match and {{filters}} order by score desc limit :limit
 """
-COUNT = "select count(*) from {table} where {table} match :match"
-HAVING = "select rowid from {table} where {table} match :match and rowid in (select value from json_each(:ids))"
+# one statement for all terms of a question
+COUNT = """
+select terms.key, (select count(*) from {table} where {table} match terms.value) from json_each(:terms) as terms
+"""
+HAVING = """
+select terms.key, {table}.rowid from json_each(:terms) as terms cross join {table}
+where {table} match terms.value and {table}.rowid in (select value from json_each(:ids))
+"""
 VAULTS_OF = "select id, vault_id from passages where id in (select value from json_each(:ids))"
 VOCABULARY = "create virtual table temp.vocabulary using fts5vocab (main, {table}, row)"
 FIND_TERMS = "select term, doc from temp.vocabulary where term >= :start and term < :end"
@@ -67,8 +73,10 @@ def count_terms(
             for term, passages in _vocabulary(tx, vault, start):
                 counts[term] = counts.get(term, 0) + passages
             continue
-        for term in counts:
-            counts[term] += tx.fetch(COUNT, {"match": quoted((term,))}, table=words_table(vault))[0][0]
+        asked = dict(enumerate(counts))
+        bound = {"terms": stored_json([quoted((term,)) for term in asked.values()])}
+        for number, passages in tx.fetch(COUNT, bound, table=words_table(vault)) if asked else ():
+            counts[asked[number]] += passages
     return total, counts
 
 
@@ -77,11 +85,11 @@ def find_terms(tx: Statements, passages: Sequence[int], terms: Iterable[Term]) -
     by_vault: dict[int, list[int]] = {}
     for passage, vault in tx.fetch(VAULTS_OF, {"ids": list(passages)}):
         by_vault.setdefault(vault, []).append(passage)
-    for vault, members in by_vault.items():
-        for term in terms:
-            bound = {"match": f"- context : {quoted((term,))}", "ids": members}
-            for (passage,) in tx.fetch(HAVING, bound, table=words_table(vault)):
-                found[passage].add(term)
+    asked = dict(enumerate(terms))
+    wanted = stored_json([f"- context : {quoted((term,))}" for term in asked.values()])
+    for vault, members in by_vault.items() if asked else ():
+        for number, passage in tx.fetch(HAVING, {"terms": wanted, "ids": members}, table=words_table(vault)):
+            found[passage].add(asked[number])
     return found
 
 

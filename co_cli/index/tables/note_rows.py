@@ -125,10 +125,10 @@ select docs.id, docs.created, docs.valid_from, docs.valid_until, (
 ), docs.superseded_by, docs.vault_id
 from docs where docs.id {{among}} (%(ids)s)
 """
-SUCCESSOR = """
-select newer.created, coalesce(newer.valid_from, 0), newer.ref, newer.id
+SUCCESSORS = """
+select names.name, newer.created, coalesce(newer.valid_from, 0), newer.ref, newer.id
 from names {cross_join} docs as newer on newer.id = names.doc_id
-where names.vault_id = %(vault)s and names.name = %(name)s order by newer.id limit 1
+where names.vault_id = %(vault)s and names.name {among} (%(names)s) order by newer.id desc
 """
 COUNTS = """
 select source, count(*), cast(sum((select count(*) from passages where doc_id = docs.id)) as bigint), count(missing)
@@ -250,20 +250,28 @@ def read_validities(
         vaults = [vault for (vault,) in tx.fetch(VAULTS_OF, bound)]
     if not tx.fetch(ANY_ENDING, {"vaults": list(vaults)}, hint=tx.dialect.indexed_by("docs_with_an_end"))[0][0]:
         return {}
-    found: dict[int, Validity] = {}
-    for note, created, first, last, newer, named, vault in tx.fetch(VALIDITIES, bound):
-        if newer is None and named is not None:
-            newer = _successor(tx, vault, note, named, now)
-        found[note] = Validity(created, first, last, newer)
+    rows = tx.fetch(VALIDITIES, bound)
+    unresolved = [(vault, note, named) for note, *_, newer, named, vault in rows if newer is None and named is not None]
+    named = _named_successors(tx, unresolved, now) if unresolved else {}
+    return {
+        note: Validity(created, first, last, newer or named.get(note)) for note, created, first, last, newer, *_ in rows
+    }
+
+
+def _named_successors(tx: Statements, unresolved: Sequence[tuple[int, int, str]], now: float) -> dict[int, str]:
+    """The notes that are named as replacing others, each given with its vault, if they had by then."""
+    called: dict[tuple[int, str], tuple[float, float, str, int]] = {}
+    for vault in {vault for vault, *_ in unresolved}:
+        names = {fold_name(named) for where, _, named in unresolved if where == vault}
+        for name, *newer in tx.fetch(SUCCESSORS, {"vault": vault, "names": sorted(names)}):
+            called[vault, name] = tuple(newer)  # the first of a name comes last
+    found: dict[int, str] = {}
+    for vault, note, named in unresolved:
+        # a note that is not here may still have replaced it; one that names itself means nothing
+        created, since, ref, which = called.get((vault, fold_name(named)), (now, now, named, None))
+        if which != note and all(moment <= edge_for(moment, now) for moment in (created, since)):
+            found[note] = ref
     return found
-
-
-def _successor(tx: Statements, vault: int, note: int, named: str, now: float) -> str | None:
-    rows = tx.fetch(SUCCESSOR, {"vault": vault, "name": fold_name(named)})
-    # a note that is not here may still have replaced it; one that names itself means nothing
-    created, since, ref, which = rows[0] if rows else (now, now, named, None)
-    begun = all(moment <= edge_for(moment, now) for moment in (created, since))
-    return ref if begun and which != note else None
 
 
 def find_named(tx: Statements, scope: Scope, name: str, longer: bool = False) -> list[Named]:
@@ -443,16 +451,20 @@ def finish_sync(tx: Statements, vault: int, state: SyncState) -> list[str]:
     tx.lock(vault)
     here = {"vault": vault}
     tx.run_many(SET_TIME, [{**here, "path": path, "mtime": mtime} for path, mtime in state.times.items()])
-    tx.run(SET_FOUND, {**here, "paths": list(state.times)})
-    missing = {**here, "paths": list(state.missing), "since": state.at}
-    tx.run(SET_MISSING, missing)
-    kept = [path for _, path in tx.fetch(IDS_OF, missing)]
-    tx.run(DROP_FILES, {**here, "paths": [*{*state.missing}.difference(kept)]})
+    if state.times:
+        tx.run(SET_FOUND, {**here, "paths": list(state.times)})
+    kept: list[str] = []
+    if state.missing:
+        missing = {**here, "paths": list(state.missing), "since": state.at}
+        tx.run(SET_MISSING, missing)
+        kept = [path for _, path in tx.fetch(IDS_OF, missing)]
+        tx.run(DROP_FILES, {**here, "paths": [*{*state.missing}.difference(kept)]})
     tx.run(DROP_LISTINGS, {**here, "paths": list(state.listings)})
     listed = [(path, listing) for path, listing in state.listings.items() if listing is not None]
     tx.add_rows("folders", [{"vault_id": vault, "path": path, "listing": listing} for path, listing in listed])
-    tx.run(DROP_UNLISTED, {**here, "paths": list(state.unlisted)})
-    _put_unlisted(tx, vault, [path for path, add in state.unlisted.items() if add])
+    if state.unlisted:
+        tx.run(DROP_UNLISTED, {**here, "paths": list(state.unlisted)})
+    tx.add_rows("unlisted", [{"vault_id": vault, "path": path} for path, add in state.unlisted.items() if add])
     tx.run(SET_SYNCED, {**here, "moment": state.at})
     forget_vaults(tx)
     return kept

@@ -1,0 +1,104 @@
+"""How many SQL statements a call runs on search.db and activity.db: the same number, however many notes it finds."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+
+import apsw
+import pytest
+
+from co_cli.entrance.knowledge_base import KnowledgeBase
+from co_cli.tools import Toolbox
+from tests.command import Co
+from tests.folder import Vault
+
+MOST_OF_A_SAVE = 140
+NOTE = """---
+title: Pool {number}
+created: 2026-01-02
+superseded_by: plan
+---
+Deploys of the shop go to pool {number} on the ground floor.
+"""
+PLAN = "---\ntitle: Plan\ncreated: 2026-01-01\nvalid_from: 2999-01-01\n---\nEverything changes.\n"
+
+Count = Callable[[Callable[[], object]], int]
+
+
+@pytest.fixture
+def count() -> Iterator[Count]:
+    """Counts the statements that a call runs: all of them, those of a sync in the background included."""
+    lock, run = threading.Lock(), list[str]()
+
+    def note(cursor: apsw.Cursor, statement: str, values: apsw.Bindings | None) -> bool:
+        with lock:
+            run.append(statement)
+        return True
+
+    def watch(connection: apsw.Connection) -> None:
+        connection.exec_trace = note
+
+    def count(call: Callable[[], object]) -> int:
+        run.clear()
+        call()
+        return len(run)
+
+    apsw.connection_hooks.append(watch)
+    yield count
+    apsw.connection_hooks.remove(watch)
+
+
+@pytest.fixture
+def pools(count: Count, vault: Vault, kb: KnowledgeBase) -> KnowledgeBase:
+    """Fifty memories that one search finds; each names a note that will replace it, but has not yet."""
+    vault.write("memories/plan.md", PLAN)
+    for number in range(50):
+        file = vault.write(f"memories/pool-{number}.md", NOTE.format(number=number))
+        os.utime(file, (1e9, 1e9))  # too old to be read again
+    kb.sync()
+    return kb
+
+
+@pytest.mark.parametrize("limit", [10, 50])
+def test_a_recall_needs_no_more_statements_for_many_hits(count: Count, pools: KnowledgeBase, limit: int) -> None:
+    toolbox = Toolbox(pools, result_tokens=20_000)
+
+    def recall(most: int) -> int:
+        return len(toolbox.call("recall_memory", {"query": "deploys of the shop", "limit": most}).data["hits"])
+
+    assert (recall(1), recall(limit)) == (1, limit)
+    assert count(lambda: recall(limit)) < count(lambda: recall(1)) + 9  # what a sync did not finish is done meanwhile
+
+
+def test_a_search_needs_no_more_statements_for_many_hits(count: Count, pools: KnowledgeBase) -> None:
+    def search(most: int) -> int:
+        return len(pools.search("deploys of the shop", limit=most).hits)
+
+    assert (search(1), search(50)) == (1, 50)
+    assert count(lambda: search(50)) == count(lambda: search(1))
+
+
+def test_a_list_needs_no_more_statements_for_many_notes(count: Count, pools: KnowledgeBase, co: Co) -> None:
+    def list_notes(most: int) -> int:
+        return len(co("list", "--limit", str(most), "--json").json)
+
+    assert (list_notes(1), list_notes(50)) == (1, 50)
+    assert count(lambda: list_notes(50)) == count(lambda: list_notes(1))
+
+
+def test_a_save_needs_few_statements_however_many_notes_are_like_it(
+    count: Count, pools: KnowledgeBase, vault: Vault
+) -> None:
+    toolbox = Toolbox(pools)
+
+    def save(content: str) -> int:
+        return len(toolbox.call("save_memory", {"content": content}).data["related"])
+
+    assert save("The kettle is in the kitchen.") == 0
+    alone = count(lambda: save("Bex keeps her bicycle in the yard."))
+    with_others = count(lambda: save("Deploys of the shop go to pool 77 on the ground floor."))
+
+    assert with_others < alone + 9
+    assert max(alone, with_others) <= MOST_OF_A_SAVE
