@@ -13,7 +13,7 @@ from typing import NamedTuple
 import apsw
 
 from co_cli.activity.events import AgentTurn, Opened, SearchEvent
-from co_cli.activity.versions import document_id, vault_id
+from co_cli.activity.versions import document_ids, vault_id
 from co_cli.ground.values import DAY, moment_text
 from co_cli.index.sqlite.connection import fetch
 from co_cli.notes.refs import without_lines
@@ -42,14 +42,14 @@ DROP_OLDEST_TURNS = "delete from turns where id <= (select max(id) from turns) -
 DROP_TURNS_BEFORE = "delete from turns where vault_id = :vault and at < :at"
 CLEAR_TURNS = "delete from turns where vault_id = :vault"
 COUNT_RECALL = """
-insert into uses (document_id, recalls, recalled) values (:id, 1, :at)
+insert into uses (document_id, recalls, recalled) select value, 1, :at from json_each(:ids) where true
 on conflict (document_id) do update set recalls = recalls + 1, recalled = max(ifnull(recalled, 0), excluded.recalled)
 """
 COUNT_OPEN = """
-insert into uses (document_id, opens, opened) values (:id, 1, :at)
+insert into uses (document_id, opens, opened) select value, 1, :at from json_each(:ids) where true
 on conflict (document_id) do update set opens = opens + 1, opened = max(ifnull(opened, 0), excluded.opened)
 """
-LEAD = "update uses set led = max(ifnull(led, 0), :at) where document_id = :id"
+LEAD = "update uses set led = max(ifnull(led, 0), :at) where document_id in (select value from json_each(:ids))"
 LATELY = """
 select text, results from searches
 where id > (select max(id) from searches) - :latest and vault_id = :vault and at between :since and :until
@@ -112,12 +112,14 @@ def log_turns(connection: apsw.Connection, turns: Sequence[AgentTurn]) -> None:
 
 def count_uses(connection: apsw.Connection, searches: Sequence[SearchEvent], opened: Sequence[Opened]) -> None:
     """Each answer counts once as a recall of each document in it, and its first hit is noted."""
-    recalls = [(COUNT_RECALL, place, search.at) for search in searches for place in dict.fromkeys(search.recalled)]
-    leads = [(LEAD, search.recalled[0], search.at) for search in searches if search.recalled]
-    opens = [(COUNT_OPEN, (event.root, event.path), event.at) for event in opened]
-    for statement, (root, path), at in recalls + leads + opens:
-        number = document_id(connection, vault_id(connection, root), path)
-        connection.execute(statement, {"id": number, "at": at})
+    recalls = [(COUNT_RECALL, search.recalled, search.at) for search in searches]
+    leads = [(LEAD, search.recalled[:1], search.at) for search in searches]
+    opens = [(COUNT_OPEN, ((event.root, event.path),), event.at) for event in opened]
+    for statement, places, at in recalls + leads + opens:
+        for root in dict.fromkeys(root for root, _ in places):
+            paths = dict.fromkeys(path for place, path in places if place == root)
+            numbers = document_ids(connection, vault_id(connection, root), list(paths))
+            connection.execute(statement, {"ids": json.dumps(numbers), "at": at})
 
 
 def clear_log(connection: apsw.Connection, root: str) -> int:

@@ -7,7 +7,9 @@ times: all of that is one version.
 
 from __future__ import annotations
 
+import json
 import os
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import apsw
@@ -21,7 +23,10 @@ ADD_VAULT = "insert into vaults (root) values (:root) on conflict do nothing"
 FIND_VAULT = "select id, seen from vaults where root = :root"
 SET_SEEN = "update vaults set seen = :at where id = :vault"
 
-ADD = "insert into documents (vault_id, path) values (:vault, :path) on conflict do nothing"
+ADD = """
+insert into documents (vault_id, path) select :vault, value from json_each(:paths) where true
+on conflict (vault_id, path) do update set gone = gone returning id
+"""
 FIND = "select id, hash, title, gone, updated from documents where vault_id = :vault and path = :path"
 SET_HEAD = """
 update documents set hash = :hash, title = :title, size = :size, updated = :at, gone = null where id = :id
@@ -170,9 +175,14 @@ def _vault(connection: apsw.Connection, root: str) -> tuple[int, bool]:
 
 
 def document_id(connection: apsw.Connection, vault: int, path: str) -> int:
-    place = {"vault": vault, "path": path}
-    connection.execute(ADD, place)
-    return int(fetch(connection, FIND, place)[0][0])
+    return document_ids(connection, vault, [path])[0]
+
+
+def document_ids(connection: apsw.Connection, vault: int, paths: Sequence[str]) -> list[int]:
+    """The documents at these paths, which are added if they are unknown."""
+    texts = [os.fspath(path) for path in paths]  # a line of the spool may have anything: TypeError
+    values = {"vault": vault, "paths": json.dumps(texts, ensure_ascii=False)}
+    return [number for (number,) in fetch(connection, ADD, values)]
 
 
 def put_heads(connection: apsw.Connection, event: Indexed) -> None:

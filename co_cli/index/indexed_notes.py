@@ -59,6 +59,8 @@ class View(NamedTuple):
     space: StoredSpace | None
     """The space whose vectors answer; None if there are none yet."""
     synced_at: float | None
+    is_synced: bool
+    """Whether this origin itself was ever synced."""
     notes: int
     passages: int
     prefixes: Mapping[int, str]
@@ -192,6 +194,7 @@ class IndexedNotes:
             scope=scope,
             space=space,
             synced_at=max((vault.synced_at for vault in synced if vault.synced_at is not None), default=None),
+            is_synced=own is not None and own.synced_at is not None,
             notes=sum(vault.notes for vault in seen),
             passages=sum(vault.passages for vault in seen),
             prefixes={vault.id: f"{vault.origin.tier}:" for vault in vaults if vault.origin.tier},

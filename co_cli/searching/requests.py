@@ -147,7 +147,7 @@ def find(index: KnowledgeIndex, request: SearchRequest) -> SearchResult:
             if tags and not (result.hits and trace.prepared.attempt.query.tags):  # nothing was found with them
                 result = replace(result, understood=(*result.understood, *_close_tags(index, tags)))
             replaced = index.engine.set_aside or index.seen.fresh_as_of is not None
-            if not replaced or index.notes.state().synced_at is not None:
+            if not replaced or trace.prepared.view.is_synced:
                 return result
             reason = IndexUnavailableError(f"{index.engine.path} is being built again: `co index sync` does it now")
         except IndexUnavailableError as error:

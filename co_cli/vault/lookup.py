@@ -8,6 +8,7 @@ import re
 import time
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import chain
 
 from co_cli.ground.errors import (
@@ -88,8 +89,11 @@ class Lookup:
         self._vault, self.store = vault, vault.store
         if vault.authority:
             vault.authority.catch_up()
-        self.index = vault.working_index()
+
+    @cached_property
+    def index(self) -> KnowledgeIndex | None:
         """None if it cannot be opened."""
+        return self._vault.working_index()
 
     def summaries(self, filters: Filters, limit: int = -1) -> list[NoteSummary]:
         """Notes of the index, newest first."""
@@ -276,15 +280,16 @@ class Lookup:
         raise UnknownRefError(ref, closest)
 
     def _locate_own(self, ref: str) -> str:
-        store, index = self.store, self.index
+        store = self.store
         for form in _forms(ref):
             for path in _possible_paths(form, store.root):
                 if _exists(store, path):
                     return path
+            index = self.index
             known = [note.path for note in index.notes.find("ref", form) if store.exists(note.path)] if index else []
             if known:
                 return known[0]
-        asked = _forms(ref)[-1]
+        asked, index = _forms(ref)[-1], self.index
         if index and to_utf8(asked) == asked:
             similar = [index.notes.find("path_key", fold(path)) for path in _possible_paths(asked, store.root)]
             for notes in similar:

@@ -40,7 +40,7 @@ from co_cli.index.postgres.stores import (
 from co_cli.index.postgres.vector_index import find_unindexed, index_vectors, slow_text
 from co_cli.index.stored import IndexedFile, ReadyVectors
 from co_cli.index.tables.note_rows import find_miscounts, put_files
-from co_cli.index.tables.spaces import forget_vaults, vault_by_id
+from co_cli.index.tables.spaces import vault_by_id
 from co_cli.index.tables.transaction import TableTransaction
 from co_cli.notes.logbook import logger
 
@@ -181,7 +181,7 @@ class PostgresEngine:
         reader = self._reader if self.replica and self.replica.keeps_up() else self
         with reader._connection() as connection:
             reader._begin(connection, READ_ONLY, "lock table vaults in access share mode")
-            self._open.reader = PostgresTransaction(connection, self.visible, known={})
+            self._open.reader = PostgresTransaction(connection, self.visible)
             try:
                 yield self._open.reader
             finally:
@@ -196,12 +196,12 @@ class PostgresEngine:
                     yield current
             except BaseException:
                 current.locked.clear()  # locks that were taken inside are lost
-                forget_vaults(current)
+                current.known.clear()
                 raise
             return
         with self._connection() as connection:
             self._begin(connection, "", f"select pg_advisory_xact_lock_shared({STORE_LOCK})")
-            yield PostgresTransaction(connection, self.visible, known={})
+            yield PostgresTransaction(connection, self.visible)
         if self.replica:
             self.replica.expect()
 

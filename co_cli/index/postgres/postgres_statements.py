@@ -66,10 +66,9 @@ class PostgresStatements:
 
     dialect = POSTGRES
 
-    def __init__(
-        self, connection: Connection, visible: VisibleVaults, known: dict[int, StoredVault] | None = None
-    ) -> None:
-        self.connection, self.visible, self.known = connection, visible, known
+    def __init__(self, connection: Connection, visible: VisibleVaults) -> None:
+        self.connection, self.visible = connection, visible
+        self.known: dict[int, StoredVault] = {}
         self.locked: set[int] = set()
         """The vaults that nobody else can write to until this transaction ends."""
 
@@ -122,8 +121,7 @@ class PostgresStatements:
         if vault not in self.locked:
             self.run("select pg_advisory_xact_lock(%(key)s, %(vault)s)", {"key": VAULT_LOCK, "vault": vault})
             self.locked.add(vault)
-            if self.known:
-                self.known.clear()  # another writer may have changed it before
+            self.known.clear()  # another writer may have changed it before
 
     def stored_root(self, root: str) -> str:
         stored = self.visible.stored(root)

@@ -70,7 +70,7 @@ class SqliteEngine:
             yield current
             return
         with self.database.reading() as connection:
-            self._open.reader = SqliteTransaction(connection, self._resident, known={})
+            self._open.reader = SqliteTransaction(connection, self._resident)
             try:
                 yield self._open.reader
             finally:
@@ -79,7 +79,7 @@ class SqliteEngine:
     @contextlib.contextmanager
     def writing(self) -> Generator[WriteTransaction]:
         with self.database.writing() as connection:
-            yield SqliteTransaction(connection, self._resident, self.database.extension is not None, known={})
+            yield SqliteTransaction(connection, self._resident, self.database.extension is not None)
 
     def rebuild(self, fill: Callable[[Engine], None], catch_up: Callable[[Engine], None]) -> None:
         def on_engine(step: Callable[[Engine], None]) -> Callable[[Database], None]:

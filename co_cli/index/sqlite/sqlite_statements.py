@@ -22,14 +22,9 @@ class SqliteStatements:
 
     dialect = SQLITE
 
-    def __init__(
-        self,
-        connection: apsw.Connection,
-        resident: ResidentVectors,
-        with_vec0: bool = False,
-        known: dict[int, StoredVault] | None = None,
-    ) -> None:
-        self.connection, self.resident, self.with_vec0, self.known = connection, resident, with_vec0, known
+    def __init__(self, connection: apsw.Connection, resident: ResidentVectors, with_vec0: bool = False) -> None:
+        self.connection, self.resident, self.with_vec0 = connection, resident, with_vec0
+        self.known: dict[int, StoredVault] = {}
 
     def fetch(self, statement: str, values: Mapping[str, Any] | None = None, **parts: str) -> list[Any]:
         bound: dict[str, Any] = {}

@@ -31,7 +31,6 @@ from co_cli.index.tables.spaces import (
     count_lost_vectors,
     drop_vectors,
     find_vault,
-    forget_vaults,
     list_vaults,
     stored_origin,
 )
@@ -443,7 +442,7 @@ def drop_files(tx: Tables, vault: int, paths: Collection[str] | None) -> list[st
     tx.run(DROP_FILES, {**here, "paths": chosen})
     for statement in FORGET_VAULT if paths is None else ():
         tx.run(statement, here)
-    forget_vaults(tx)
+    tx.known.clear()
     return dropped
 
 
@@ -466,7 +465,7 @@ def finish_sync(tx: Statements, vault: int, state: SyncState) -> list[str]:
         tx.run(DROP_UNLISTED, {**here, "paths": list(state.unlisted)})
     tx.add_rows("unlisted", [{"vault_id": vault, "path": path} for path, add in state.unlisted.items() if add])
     tx.run(SET_SYNCED, {**here, "moment": state.at})
-    forget_vaults(tx)
+    tx.known.clear()
     return kept
 
 
@@ -491,7 +490,7 @@ def _drop_notes(tx: Tables, vault: int, paths: Collection[str]) -> list[str]:
 
 def _count_in(tx: Statements, vault: int, notes: int, passages: int) -> None:
     tx.run(COUNT_IN, {"vault": vault, "notes": notes, "passages": passages})
-    forget_vaults(tx)
+    tx.known.clear()
 
 
 def _file_row(vault: int, file: IndexedFile) -> Row:

@@ -98,9 +98,9 @@ from embedding_cache
 
 
 def find_vault(tx: Statements, origin: Origin) -> StoredVault | None:
-    known = [vault for vault in (tx.known or {}).values() if vault.origin == origin._replace(tier="")]
+    known = [vault for vault in tx.known.values() if vault.origin == origin._replace(tier="")]
     found = known or _read_vaults(tx, BY_ORIGIN, stored_origin(tx, origin))
-    if found and tx.known is not None:
+    if found:
         tx.known[found[0].id] = found[0]
     return found[0]._replace(origin=origin) if found else None
 
@@ -110,16 +110,9 @@ def list_vaults(tx: Statements) -> list[StoredVault]:
 
 
 def vault_by_id(tx: Statements, vault: int) -> StoredVault:
-    known = {} if tx.known is None else tx.known
-    if vault not in known:
-        known[vault] = _read_vaults(tx, BY_ID, {"id": vault})[0]
-    return known[vault]
-
-
-def forget_vaults(tx: Statements) -> None:
-    """After a vault was changed: read it again."""
-    if tx.known:
-        tx.known.clear()
+    if vault not in tx.known:
+        tx.known[vault] = _read_vaults(tx, BY_ID, {"id": vault})[0]
+    return tx.known[vault]
 
 
 def stored_origin(tx: Statements, origin: Origin) -> dict[str, str]:
@@ -309,7 +302,7 @@ def _finish_space(tx: Tables, vault: int, replaces: bool = False) -> None:
 
 def _set_spaces(tx: Statements, vault: int, active: int, building: int | None) -> None:
     tx.run(SET_SPACES, {"vault": vault, "active": active, "building": building})
-    forget_vaults(tx)
+    tx.known.clear()
 
 
 def _spaces(tx: Statements, vault: int) -> list[StoredSpace]:

@@ -47,8 +47,8 @@ class Dialect(NamedTuple):
 class Statements(Protocol):
     """One transaction of an engine, as shared SQL uses it."""
 
-    known: dict[int, StoredVault] | None
-    """The vaults as they were read in this transaction, and not changed since; None: each is read again."""
+    known: dict[int, StoredVault]
+    """The vaults as they were read in this transaction, and not changed since."""
 
     @property
     def dialect(self) -> Dialect: ...
