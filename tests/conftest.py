@@ -36,9 +36,12 @@ if hasattr(time, "tzset"):
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
+TESTS = Path(__file__).parent
 OUTSIDE = ("CO_", "XDG_", "OLLAMA_", "NO_COLOR", "FORCE_COLOR", "CLICOLOR", "COLUMNS", "EDITOR", "VISUAL")
 
 
+MEDIUM = {"benchmarks", "hooks", "house", "mcp", "quality", "safety", "soak", "trouble", "upgrades"}
+"""Folders whose tests mostly start processes or look at the whole product."""
 MEMORY_DISK, ENOUGH = "/dev/shm", 4_000_000_000
 
 
@@ -64,6 +67,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "browser" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.browser)
+        if item.path.relative_to(TESTS).parts[0] in MEDIUM:
+            item.add_marker(pytest.mark.medium)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

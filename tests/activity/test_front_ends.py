@@ -49,7 +49,7 @@ def test_a_search_from_the_command_line_does_not_open_activity_db(co: Co, data_d
     assert (data_dir / "activity.spool").read_bytes().count(b"\n") == 1
 
 
-@pytest.mark.slow
+@pytest.mark.medium
 def test_a_save_waits_a_second_for_a_process_that_holds_the_spool_and_loses_nothing(
     co: Co, kb: KnowledgeBase, vault: Vault, data_dir: Path
 ) -> None:

@@ -90,6 +90,7 @@ def test_a_next_version_converts_what_this_one_wrote(
     assert columns(data / "activity.db") == columns(tmp_path / "new.db")
 
 
+@pytest.mark.medium
 def test_a_conversion_that_fails_changes_nothing_and_is_one_line(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, co: Co
 ) -> None:
@@ -107,6 +108,7 @@ def test_a_conversion_that_fails_changes_nothing_and_is_one_line(
     assert co("feedback", "stats").code == 0
 
 
+@pytest.mark.medium
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no kill -9")
 def test_a_conversion_that_is_killed_leaves_the_file_as_it_was(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -126,6 +128,7 @@ def test_a_conversion_that_is_killed_leaves_the_file_as_it_was(
     assert content(data)[0] == NEXT
 
 
+@pytest.mark.medium
 def test_two_processes_convert_it_once(data: Path, tmp_path: Path) -> None:
     run_together(OPEN, *[(next_version(tmp_path / "next", PIN), data)] * 4)
 

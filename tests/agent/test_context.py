@@ -144,7 +144,7 @@ def test_what_does_not_fit_the_budget_is_cut_and_named(vault: Vault, kb: Knowled
     assert 'part="of 870 tokens"' in context.content
 
 
-@pytest.mark.slow
+@pytest.mark.medium
 def test_a_run_does_not_wait_for_an_embedding_server_that_does_not_answer(
     vault: Vault, data_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -197,6 +197,7 @@ def test_notes_that_are_invalid_or_not_ours_are_not_added(knowledge: Knowledge, 
     assert refs(result) == ["memory:tone", "memory:lannick-key"]
 
 
+@pytest.mark.medium
 def test_any_prompt_gets_its_notes(knowledge: Knowledge) -> None:
     prompts: list[Any] = [
         "",

@@ -99,7 +99,7 @@ def test_a_document_behind_a_tool_is_added_found_and_refreshed(
     assert vault.read("articles/mooring.md").endswith("Use two short lines.\n")
 
 
-@pytest.mark.slow
+@pytest.mark.medium
 def test_plain_http_replaces_a_broken_loading_agent_and_says_so(
     co: Co, model: ChatServer, server: WebServer, marks: Path, home: Path
 ) -> None:
@@ -124,7 +124,7 @@ def test_plain_http_replaces_a_broken_loading_agent_and_says_so(
     )
 
 
-@pytest.mark.slow
+@pytest.mark.medium
 @pytest.mark.usefixtures("marks")
 def test_a_wrong_configuration_is_one_line_and_nothing_is_fetched(
     co: Co, vault: Vault, home: Path, server: WebServer

@@ -95,7 +95,7 @@ def test_escape_sequences_of_a_page_are_not_kept(co: Co, vault: Vault, server: W
     assert not set("\x1b\x07\x9b") & set(ran.out + vault.read("articles/red-31m-oaks.md"))
 
 
-@pytest.mark.slow
+@pytest.mark.medium
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGINT to send there")
 def test_ctrl_c_keeps_what_was_done(co: Co, vault: Vault, server: WebServer, home: Path) -> None:
     reached = threading.Event()

@@ -26,7 +26,7 @@ def test_without_a_set_it_asks_the_questions_of_your_vault_which_is_only_read(co
     assert {path: vault.read(path) for path in vault.files()} == before
 
 
-@pytest.mark.slow
+@pytest.mark.medium
 def test_a_vault_without_questions_is_replaced_by_the_sample_vault(co: Co, vault: Vault, data_dir: Path) -> None:
     rows = co("eval", "--json", "--method", "co", "--sample", "12").json
 

@@ -145,6 +145,7 @@ def test_json_has_files_with_lines(co: Co, vault: Vault) -> None:
     assert found["state"] == "found"
 
 
+@pytest.mark.medium
 def test_a_terminal_shows_each_path_once_and_escapes_control_characters(co: Co, vault: Vault) -> None:
     path = vault.write("memories/odd.md", "A zeppelin \x1b[31mred.\n\nAnother zeppelin.\n")
 

@@ -143,6 +143,7 @@ def test_a_vault_that_does_not_exist_is_not_created(co: Co, vault: Vault, tmp_pa
     assert f"{file} is a file" in complaint(co(*command, "--vault", str(file)))
 
 
+@pytest.mark.medium
 def test_an_unknown_ref_names_the_closest_ones(co: Co, vault: Vault) -> None:
     vault.write("memories/oak.md", "Oaks.")
     vault.write("articles/trees/old-elm.md", "Elms.")

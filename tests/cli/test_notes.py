@@ -40,6 +40,7 @@ def test_remember_writes_a_note_that_reads_well(co: Co, vault: Vault) -> None:
     ]
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("name", ["vi", "nano", "notepad"])
 def test_without_a_chosen_editor_a_usual_one_opens(
     co: Co, vault: Vault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
@@ -51,7 +52,7 @@ def test_without_a_chosen_editor_a_usual_one_opens(
     assert "set EDITOR" in co("edit", "memory:blue-takes-traffic-first").err  # a script does not wait for an editor
 
 
-@pytest.mark.slow
+@pytest.mark.medium
 def test_bare_remember_opens_the_editor_in_a_terminal(co: Co, vault: Vault, editor: Editor) -> None:
     editor('echo "Blue takes traffic first." > "$1"')
     assert plain(on_terminal(co.folder, "remember", "-t", "ops")) == "created memory:blue-takes-traffic-first\n"
@@ -130,6 +131,7 @@ def test_show_takes_a_ref_a_name_or_a_path(co: Co, vault: Vault) -> None:
     assert len(co("show", "oak", "oak", "--json").json) == 2
 
 
+@pytest.mark.medium
 def test_notes_of_added_sources_are_listed_and_opened_by_title_alias_file_name_or_path(
     co: Co, vault: Vault, tmp_path: Path
 ) -> None:
@@ -153,6 +155,7 @@ def test_notes_of_added_sources_are_listed_and_opened_by_title_alias_file_name_o
     assert co("show", "oaks").err == "co: 'oaks' is the name of several notes: memory:oak, memory:oak2\n"
 
 
+@pytest.mark.medium
 def test_commands_take_the_number_of_a_result_of_the_last_search(
     co: Co, vault: Vault, editor: Editor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -379,6 +382,7 @@ def test_an_automatic_category_is_shown_as_such_and_can_be_filtered(co: Co, vaul
     assert [one["ref"] for one in co("list", "--category", "preference", "--json").json] == ["memory:tea"]
 
 
+@pytest.mark.medium
 def test_a_forgotten_note_is_restored_by_whatever_it_was_shown_by(co: Co, vault: Vault, home: Path) -> None:
     file = vault.write("My Notes/blue pool.md", "---\ntitle: Blue pool first\naliases: [BPF]\n---\nBlue first.\n")
     co("index", "sync")

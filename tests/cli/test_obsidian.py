@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.command import Co, refs
 from tests.folder import Vault
 from tests.sources.document_files import lines_of, pdf
@@ -19,6 +21,7 @@ def obsidian(tmp_path: Path, files: dict[str, str | bytes]) -> Path:
     return brain
 
 
+@pytest.mark.medium
 def test_documents_code_and_cards_of_an_obsidian_vault_are_found(co: Co, vault: Vault, tmp_path: Path) -> None:
     cards = [
         {"id": "b", "type": "text", "text": "Quaggas graze by the river.", "x": 0, "y": 90},

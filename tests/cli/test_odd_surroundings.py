@@ -26,6 +26,7 @@ run()
 """`co` in an environment in this folder, without the extra postgres."""
 
 
+@pytest.mark.medium
 def test_text_survives_a_locale_that_is_not_utf8(co: Co, vault: Vault) -> None:
     environment = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
     assert co.process("remember", "Straße nach Köln 部署", "--title", "Weg", env=environment).code == 0
@@ -33,12 +34,14 @@ def test_text_survives_a_locale_that_is_not_utf8(co: Co, vault: Vault) -> None:
     assert "Straße nach Köln 部署" in vault.read("memories/weg.md")
 
 
+@pytest.mark.medium
 def test_json_is_right_where_the_output_is_not_utf8(co: Co, vault: Vault) -> None:
     vault.write("memories/zh.md", "部署在星期二。")
 
     assert co.process("show", "zh", "--json", env={"PYTHONIOENCODING": "ascii"}).json["body"] == "部署在星期二。"
 
 
+@pytest.mark.medium
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full here")
 def test_a_full_disk_behind_the_output_is_one_line(co: Co, vault: Vault) -> None:
     vault.write("memories/oak.md", "Oaks live long.")
@@ -50,6 +53,7 @@ def test_a_full_disk_behind_the_output_is_one_line(co: Co, vault: Vault) -> None
     assert b"Traceback" not in ran.stderr
 
 
+@pytest.mark.medium
 @pytest.mark.skipif(sys.platform == "win32", reason="a program cannot be started without streams there")
 def test_a_command_works_where_its_streams_are_closed(co: Co, vault: Vault) -> None:
     vault.write("memories/oak.md", "Oaks live long.")
@@ -71,6 +75,7 @@ def test_without_a_home_nothing_is_made_in_the_current_folder(tmp_path: Path, mo
         load_settings(environ={}, start=str(tmp_path))
 
 
+@pytest.mark.medium
 @pytest.mark.skipif(not can_obey(), reason="this root cannot give up its right to ignore permissions")
 def test_a_home_that_cannot_be_written_is_one_line_that_names_another_place(tmp_path: Path) -> None:
     home, project = tmp_path / "locked", tmp_path / "project"
@@ -85,6 +90,7 @@ def test_a_home_that_cannot_be_written_is_one_line_that_names_another_place(tmp_
     assert "CO_VAULT or --vault names another folder" in ran.err
 
 
+@pytest.mark.medium
 @pytest.mark.skipif(not can_obey(), reason="this root cannot give up its right to ignore permissions")
 def test_init_makes_a_vault_that_works_and_says_what_a_home_that_cannot_be_written_lacks(tmp_path: Path) -> None:
     home, project = tmp_path / "locked", tmp_path / "project"

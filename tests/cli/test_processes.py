@@ -42,7 +42,7 @@ COMPLETED = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.medium
 def test_python_m_and_the_co_script_are_one_command(co: Co, vault: Vault) -> None:
     vault.write("memories/oak.md", "Oaks live long.")
     script = Path(sys.executable).with_name("co")
@@ -54,6 +54,7 @@ def test_python_m_and_the_co_script_are_one_command(co: Co, vault: Vault) -> Non
     assert by_script.stdout == co.process("list").out != ""
 
 
+@pytest.mark.medium
 def test_a_reader_that_goes_away_is_no_error(co: Co, vault: Vault) -> None:
     vault.write("memories/oak.md", "Oaks live long.\n" * 100_000)
 
@@ -69,6 +70,7 @@ def test_a_reader_that_goes_away_is_no_error(co: Co, vault: Vault) -> None:
     assert process.stderr.read() == b""
 
 
+@pytest.mark.medium
 def test_ctrl_c_is_one_line_and_exit_code_130(
     co: Co, vault: Vault, tmp_path: Path, editor: Callable[[str], None]
 ) -> None:
@@ -91,6 +93,7 @@ def test_ctrl_c_is_one_line_and_exit_code_130(
     assert process.stderr.read() == "co: stopped; nothing is broken, run it again to finish\n"
 
 
+@pytest.mark.medium
 def test_a_terminal_that_cannot_show_a_letter_gets_a_question_mark(co: Co, vault: Vault) -> None:
     vault.write("memories/oak.md", "---\ntitle: 桜 🎉\n---\nOaks.")
 
@@ -116,7 +119,7 @@ def test_completion_suggests_what_may_follow(co: Co, vault: Vault, monkeypatch: 
     assert suggestions(["--vault", str(vault.root / "nowhere"), "show", "memory:"]) == []
 
 
-@pytest.mark.slow
+@pytest.mark.medium
 def test_completion_takes_titles_aliases_paths_and_refs_with_spaces(co: Co, vault: Vault, tmp_path: Path) -> None:
     vault.write("My Notes/blue pool.md", "---\ntitle: Blue pool first\naliases: [Azure one]\n---\nBlue first.")
     co("index", "sync")

@@ -131,6 +131,7 @@ def test_what_another_note_supersedes_as_well_is_not_valid_again(kb: KnowledgeBa
     assert kb.forget(newest.ref).valid_again == (OLD_REF,)
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(("key", "kept"), [("s", [NEW_REF]), ("k", [OLD_REF, NEW_REF])])
 def test_in_a_terminal_a_key_decides(co: Co, kb: KnowledgeBase, key: str, kept: list[str]) -> None:
     co("remember", OLD)

@@ -151,7 +151,7 @@ def test_in_a_pipe_nothing_is_asked_and_nothing_changes(co: Co, vault: Vault) ->
     assert {path: vault.read(path) for path in vault.notes()} == before
 
 
-@pytest.mark.slow
+@pytest.mark.medium
 def test_keys_forget_supersede_keep_and_leave(co: Co, vault: Vault, kb: KnowledgeBase) -> None:
     memory(vault, "a-old", "The door code is 1111.")
     vault.write("memories/a-new.md", "---\ncreated: 2025-01-01\n---\nThe door code is 2222.\n")
@@ -182,7 +182,7 @@ def test_keys_forget_supersede_keep_and_leave(co: Co, vault: Vault, kb: Knowledg
     assert len([path for path in vault.notes() if path in ("memories/visa.md", "memories/pass.md")]) == 1
 
 
-@pytest.mark.slow
+@pytest.mark.medium
 def test_a_kept_finding_comes_back_when_it_is_about_something_else(co: Co, vault: Vault) -> None:
     memory(vault, "visa", "The visa holds.", "valid_until: 2025-06-30")
     with terminal(co.folder, "note", "review") as child:
@@ -196,7 +196,7 @@ def test_a_kept_finding_comes_back_when_it_is_about_something_else(co: Co, vault
     assert found(co, "expired") == [["memory:visa"]]
 
 
-@pytest.mark.slow
+@pytest.mark.medium
 def test_the_editor_opens_for_a_finding(co: Co, vault: Vault) -> None:
     memory(vault, "link", "See [[nowhere]].")
     with terminal(co.folder, "note", "review", EDITOR="sed -i s/nowhere/link/") as child:

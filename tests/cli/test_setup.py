@@ -36,6 +36,7 @@ def test_init_creates_a_vault_that_every_folder_below_uses(
     assert len(list(home.rglob("*.md"))) == 1
 
 
+@pytest.mark.medium
 def test_init_offers_to_search_the_notes_of_the_project(no_vault: Co, home: Path) -> None:
     project = home / "my project"
     (project / "docs").mkdir(parents=True)
@@ -72,6 +73,7 @@ def test_without_a_project_the_users_own_vault_is_created_on_first_use(no_vault:
     assert (home / ".local/share/co-cli/knowledge/memories/oaks-live-long.md").exists()
 
 
+@pytest.mark.medium
 def test_the_demo_searches_the_sample_vault_and_leaves_yours_alone(co: Co, vault: Vault) -> None:
     assert "memory:odalys-has-the-last-word" in co("demo", "who decides what ships").out
     assert len(co("demo", "bronze bell", "--json", "-n", "2").json["hits"]) == 2
@@ -79,7 +81,7 @@ def test_the_demo_searches_the_sample_vault_and_leaves_yours_alone(co: Co, vault
     assert co("search", "odalys").code == 1
 
 
-@pytest.mark.slow
+@pytest.mark.medium
 def test_the_demo_answers_three_questions_on_a_screen_each_and_says_what_to_try_next(
     co: Co, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -434,7 +434,7 @@ def test_our_own_files_are_not_searched(co: Co, vault: Vault, data_dir: Path) ->
     assert not any(data_dir.name + "/" in ref for ref in refs(co, "my private question", "--source", "around"))
 
 
-@pytest.mark.slow
+@pytest.mark.medium
 def test_two_processes_add_the_same_folder_once(co: Co, vault: Vault, handbook: Path) -> None:
     with ThreadPoolExecutor(2) as pool:
         ran = list(pool.map(lambda _: co.process("add", str(handbook)), range(2)))
@@ -532,6 +532,7 @@ def test_a_part_of_a_source_is_refreshed_by_its_short_name_and_only_its_troubles
     assert co("source", "refresh", "odd/nothing").code == 2
 
 
+@pytest.mark.medium
 def test_nothing_is_called_absent_while_a_linked_file_could_not_be_searched(
     co: Co, vault: Vault, handbook: Path
 ) -> None:

@@ -36,6 +36,7 @@ def test_co_alone_fits_a_small_terminal_with_the_line_to_begin_with(tmp_path: Pa
     assert (len(shown) < 24, max(map(len, shown)) <= 80) == (True, True)
 
 
+@pytest.mark.medium
 def test_a_message_is_broken_between_words_and_never_in_a_command_or_a_path(co: Co) -> None:
     drawn = plain(on_terminal(co.folder, "chat", "hello"))
     lines = drawn.splitlines()
@@ -49,7 +50,7 @@ def test_a_message_is_broken_between_words_and_never_in_a_command_or_a_path(co: 
     assert f"\n{folder}" in plain(on_terminal(co.folder, "list", "--vault", str(folder)))
 
 
-@pytest.mark.slow
+@pytest.mark.medium
 @pytest.mark.usefixtures("trees")
 def test_a_terminal_gets_colour_and_lines_that_fit(co: Co, vault: Vault) -> None:
     for columns, shown in ((80, 80), (50, 50), (0, 80)):  # a terminal may not know its width
@@ -63,6 +64,7 @@ def test_a_terminal_gets_colour_and_lines_that_fit(co: Co, vault: Vault) -> None
         assert not ESCAPES.search(on_terminal(co.folder, "list", **environ))
 
 
+@pytest.mark.medium
 def test_what_a_terminal_cuts_from_a_snippet_is_marked(co: Co, vault: Vault) -> None:
     words = [f"word{number}" for number in range(24)]
     vault.write("memories/ink.md", " ".join([*words, "ink", *words]))
@@ -74,7 +76,7 @@ def test_what_a_terminal_cuts_from_a_snippet_is_marked(co: Co, vault: Vault) -> 
     assert max(map(len, lines)) <= 60
 
 
-@pytest.mark.slow
+@pytest.mark.medium
 def test_a_terminal_gets_the_best_hits_and_whole_words_are_highlighted(co: Co, vault: Vault) -> None:
     vault.write(
         "memories/ink.md", "---\ntitle: Ink\n---\n" + "Filler without any meaning. " * 20 + "I mix ink in inns."
@@ -98,7 +100,7 @@ def test_a_terminal_gets_the_best_hits_and_whole_words_are_highlighted(co: Co, v
     assert len(co("search", "oak trees", "--json").json["hits"]) > 5
 
 
-@pytest.mark.slow
+@pytest.mark.medium
 @pytest.mark.usefixtures("trees")
 def test_titles_are_links_in_terminals_that_show_links(co: Co, vault: Vault) -> None:
     file = vault.write("memories/blue oak.md", "Blue oaks.")
@@ -111,7 +113,7 @@ def test_titles_are_links_in_terminals_that_show_links(co: Co, vault: Vault) -> 
     assert f"\x1b]8;;obsidian://open?path={str(file).replace('/', '%2F').replace(' ', '%20')}\x1b" in drawn
 
 
-@pytest.mark.slow
+@pytest.mark.medium
 @pytest.mark.usefixtures("trees")
 def test_what_is_longer_than_the_screen_is_paged_on_a_terminal_only(
     co: Co, vault: Vault, monkeypatch: pytest.MonkeyPatch
@@ -128,6 +130,7 @@ def test_what_is_longer_than_the_screen_is_paged_on_a_terminal_only(
     assert co("list", "article").out.startswith("article:")
 
 
+@pytest.mark.medium
 def test_a_long_list_is_shown_if_the_pager_does_not_exist(co: Co, vault: Vault, tmp_path: Path) -> None:
     write_script(tmp_path / "bin" / "less", "test -t 0 || exec cat")  # the real one waits for a key
     for number in range(30):

@@ -210,6 +210,7 @@ def brain(home: Path) -> Path:
     return root
 
 
+@pytest.mark.medium
 def test_a_source_of_your_own_vault_is_searched_in_every_project(
     co: Co, project: Path, home: Path, brain: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -100,7 +100,7 @@ def test_a_note_is_found_only_while_it_is_valid(co: Co, vault: Vault) -> None:
     assert refs(co, "pool closed", "--backend", "grep") == ["memory:always"]
 
 
-@pytest.mark.slow
+@pytest.mark.medium
 @pytest.mark.parametrize("backend", ["hybrid", "grep"])
 @pytest.mark.parametrize("zone", ["WEST8", "EAST-12"])
 def test_a_date_without_a_time_is_a_day_where_you_are(co: Co, vault: Vault, backend: str, zone: str) -> None:

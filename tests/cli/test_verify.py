@@ -106,7 +106,7 @@ def test_an_edit_that_left_no_trace_in_file_times_is_found(co: Co, kb: Knowledge
     assert "memory:elm" in co("search", '"one elm"').out
 
 
-@pytest.mark.slow
+@pytest.mark.medium
 def test_verify_compares_folders_and_other_vaults(
     co: Co, change: Change, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -24,6 +24,8 @@ from tests.hooks.events import PROMPT, given
 from tests.searching.watching.test_watch_command import running
 from tests.server.processes import serving, web_process
 
+pytestmark = pytest.mark.slow
+
 RUN_EACH = """
 import json, shlex, shutil, sys
 from pathlib import Path
@@ -176,7 +178,6 @@ def test_every_command_works(
     assert (ran.stdout, ran.stderr) == ("", "")
 
 
-@pytest.mark.slow
 def test_servers_hooks_and_watching_work(core: Co, vault: Vault) -> None:
     assert "memory:oak" in given(core, "claude-code", PROMPT, prompt="For how long do the oaks live?")
     assert core.process("mcp").code == 0

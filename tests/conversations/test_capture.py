@@ -102,6 +102,7 @@ def chat(kb: KnowledgeBase) -> ChatSession:
     return ChatSession(kb, "ollama:qwen3", Output(output, output, markdown=False), never)
 
 
+@pytest.mark.medium
 def test_a_chat_is_kept_with_stopped_answers_and_private_turns_are_not(
     open_vault: OpenVault, server: ChatServer, vault: Vault, data_dir: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -146,6 +147,7 @@ def test_a_chat_that_keeps_nothing_goes_on_so_after_clear(
     assert not (data_dir / CONVERSATION).exists()
 
 
+@pytest.mark.medium
 def test_a_chat_is_captured_only_with_the_setting_and_with_history(
     co: Co, server: ChatServer, vault: Vault, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -186,7 +188,7 @@ def test_an_mcp_client_hands_in_turns_and_repeats_itself(open_vault: OpenVault, 
         toolbox.call("save_conversation", {"session": "s-2", "turns": [{"role": "user", "text": " "}]})
 
 
-@pytest.mark.slow
+@pytest.mark.medium
 def test_a_client_of_co_mcp_hands_in_turns_which_a_search_finds(tmp_path: Path) -> None:
     place = Place(tmp_path / "place")
     server = place.start(CO_CAPTURE="keep")
@@ -331,7 +333,7 @@ def test_a_chat_proposes_memories_when_it_ends(open_vault: OpenVault, server: Ch
     assert len(server.requests) == 2
 
 
-@pytest.mark.slow
+@pytest.mark.medium
 def test_a_chat_on_a_terminal_keeps_no_line_after_a_space_and_proposes_memories_at_its_end(
     co: Co, server: ChatServer, vault: Vault
 ) -> None:

@@ -111,6 +111,7 @@ def test_each_kind_of_facet_is_saved_with_its_dates_its_lines_and_its_confidence
         assert "valid_until" not in written, "some day is no date"
 
 
+@pytest.mark.medium
 def test_reading_again_asks_only_about_what_is_new(open_vault: OpenVault, server: ChatServer) -> None:
     kb = open_vault(capture="propose")
     lines = talk(kb, ("User", TEA))
@@ -128,6 +129,7 @@ def test_reading_again_asks_only_about_what_is_new(open_vault: OpenVault, server
     assert TEA in server.said("user"), "what came before is context"
 
 
+@pytest.mark.medium
 def test_a_long_conversation_is_read_in_batches_and_goes_on_where_the_model_failed(
     co: Co, open_vault: OpenVault, server: ChatServer
 ) -> None:
@@ -246,7 +248,7 @@ def test_a_ref_says_nothing_of_what_is_new_and_can_be_left_out_if_there_is_only_
     assert "memory:meeting" not in co("note", "review", "--only", "proposed").out
 
 
-@pytest.mark.slow
+@pytest.mark.medium
 def test_a_person_becomes_an_entity_which_shows_the_memories_that_follow(
     open_vault: OpenVault, server: ChatServer, vault: Vault
 ) -> None:
@@ -293,6 +295,7 @@ def test_a_missing_entity_does_not_stop_the_reading_of_what_is_said_about_a_pers
     assert (saved.text, kb.note(saved.ref).source) == ("Bex has a parrot.", "entity")
 
 
+@pytest.mark.medium
 def test_a_memory_whose_predecessor_is_missing_waits_and_the_others_are_saved(
     co: Co, open_vault: OpenVault, server: ChatServer, vault: Vault
 ) -> None:
@@ -358,6 +361,7 @@ def test_an_order_inside_a_conversation_is_never_saved_as_the_users_wish(
         assert ([row.kind for row in found.proposed], found.refused) == (["fact"], 11)
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("front_end", ["a pipe into co chat", "a tool of an agent", "Claude"])
 def test_a_page_that_was_read_in_a_captured_conversation_leaves_no_wish(
     co: Co,
@@ -498,6 +502,7 @@ def test_a_model_that_fails_loses_no_turns(
     assert [row.text for row in read_conversations(kb).proposed] == [TEA]
 
 
+@pytest.mark.medium
 def test_the_command_says_that_a_model_failed_and_a_model_may_correct_broken_json(
     co: Co, open_vault: OpenVault, server: ChatServer
 ) -> None:
@@ -534,6 +539,7 @@ def test_a_model_that_does_not_answer_in_time_is_asked_later(open_vault: OpenVau
     assert len(read_conversations(kb).proposed) == 1
 
 
+@pytest.mark.medium
 def test_turns_that_a_model_refuses_three_times_are_left_out(open_vault: OpenVault, server: ChatServer) -> None:
     kb = open_vault(capture="propose")
     talk(kb, ("User", "Something that the model does not like."))
@@ -590,6 +596,7 @@ def test_only_conversations_that_were_captured_here_are_read_unless_asked_for_al
     assert read_conversations(kb, everything=True).requests == 1
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(("query_log", "question"), [("on", "Which pool takes traffic first?"), ("no-text", None)])
 def test_feedback_lowers_the_notes_that_were_given_for_the_answer(
     co: Co,
@@ -626,6 +633,7 @@ def test_feedback_lowers_the_notes_that_were_given_for_the_answer(
     assert importance == pytest.approx(0.1 * 0.25), "agents are given it later: it had 0.5 of the weight"
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(("feeling", "done", "weight"), [("praise", "raised", 0.75), ("frustration", "lowered", 0.25)])
 def test_praise_raises_the_notes_that_were_given_and_frustration_lowers_them(
     co: Co, open_vault: OpenVault, server: ChatServer, vault: Vault, feeling: str, done: str, weight: float
@@ -649,6 +657,7 @@ def test_praise_raises_the_notes_that_were_given_and_frustration_lowers_them(
     assert importance == pytest.approx(0.1 * weight)
 
 
+@pytest.mark.medium
 def test_feedback_about_an_answer_without_notes_lowers_none_of_an_earlier_answer(
     open_vault: OpenVault, server: ChatServer, vault: Vault, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -671,6 +680,7 @@ def test_feedback_about_an_answer_without_notes_lowers_none_of_an_earlier_answer
     assert noted.detail["given"] == []
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(("feeling", "quality"), [("praise", 1.0), ("frustration", 0.0)])
 def test_feedback_in_a_conversation_is_the_quality_of_its_checkpoint(
     open_vault: OpenVault, server: ChatServer, feeling: str, quality: float
@@ -805,6 +815,7 @@ def test_proposals_of_a_forgotten_conversation_are_gone_with_it(open_vault: Open
     assert states(kb) == []
 
 
+@pytest.mark.medium
 def test_a_conversation_that_goes_on_is_read_when_enough_was_said_or_it_is_over(
     open_vault: OpenVault, server: ChatServer
 ) -> None:
@@ -823,7 +834,7 @@ def test_a_conversation_that_goes_on_is_read_when_enough_was_said_or_it_is_over(
     assert "And on." in server.said("user")
 
 
-@pytest.mark.slow
+@pytest.mark.medium
 def test_a_key_in_the_terminal_accepts_a_change_whose_old_and_new_text_are_shown(
     co: Co, open_vault: OpenVault, server: ChatServer, vault: Vault
 ) -> None:

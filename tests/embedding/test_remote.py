@@ -126,6 +126,7 @@ def test_of_several_keys_the_next_is_used_after_401_403_and_429(
     assert not any(key in str(raised.value) for key in server.keys)
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
     ("provider", "package", "make", "variable"),
     [
@@ -198,6 +199,7 @@ def test_a_wrong_answer_is_refused_at_once_on_one_line_without_the_key(
     assert remote.embedder.embed(["blue"], "document") != [None]
 
 
+@pytest.mark.medium
 def test_a_slow_server_is_left_when_the_time_is_over(remote: Remote) -> None:
     remote.embedder.embed(["the clients are imported"], "query")
     for fault in ("slow", "drips", "drips its head"):

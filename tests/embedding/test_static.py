@@ -91,6 +91,7 @@ texts_of_any_kind = st.one_of(
 )
 
 
+@pytest.mark.medium
 @settings(max_examples=50, deadline=None)
 @given(texts=st.lists(texts_of_any_kind, max_size=3))
 def test_both_implementations_agree_with_a_plain_one_on_any_text(texts: list[str]) -> None:

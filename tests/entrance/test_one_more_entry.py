@@ -13,6 +13,8 @@ import co_cli
 from tests.folder import Vault
 from tests.postgres import new_database
 
+pytestmark = pytest.mark.slow
+
 FILTER = """
     author: Annotated[
         str | None,
@@ -139,7 +141,6 @@ def run_changed(module: str, table: str, entry: str, script: str, settings: dict
     return ran.stdout if ran.returncode == 0 else ran.stderr
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
 def test_a_filter_is_one_entry(engine: str, vault: Vault, data_dir: Path, tmp_path: Path) -> None:
     vault.write("memories/one.md", "---\nauthor: Ann\n---\nAn oak.")
@@ -152,7 +153,6 @@ def test_a_filter_is_one_entry(engine: str, vault: Vault, data_dir: Path, tmp_pa
     assert said == "12 ways\n"
 
 
-@pytest.mark.slow
 def test_a_field_of_notes_is_one_entry(vault: Vault, data_dir: Path, tmp_path: Path) -> None:
     settings = {"CO_VAULT": str(vault.root), "CO_DATA_DIR": str(data_dir)}
 

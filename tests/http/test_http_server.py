@@ -69,7 +69,7 @@ async def is_closed(reader: asyncio.StreamReader) -> bool:
     return True
 
 
-@pytest.mark.slow
+@pytest.mark.medium
 def test_a_connection_that_does_not_send_the_token_in_time_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_server, "HEADERS_SECONDS", 1)
     half = STRANGE[:-2] + b"Content-Length: 9\r\n\r\nbo"
@@ -87,7 +87,6 @@ def test_a_connection_that_does_not_send_the_token_in_time_is_closed(monkeypatch
     asyncio.run(talk())
 
 
-@pytest.mark.slow
 def test_a_connection_with_the_token_has_the_same_time_for_each_further_request(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -120,7 +119,6 @@ def test_a_body_that_does_not_come_is_refused_in_time(monkeypatch: pytest.Monkey
     asyncio.run(talk())
 
 
-@pytest.mark.slow
 def test_one_token_s_open_requests_lock_out_no_other_and_streams_do_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_server, "REQUESTS", 3)
 
@@ -200,7 +198,6 @@ def test_a_plain_test_client_meets_the_same_guard(monkeypatch: pytest.MonkeyPatc
     assert client.get("/public").status_code == 200
 
 
-@pytest.mark.slow
 def test_every_answer_gives_a_connection_that_sent_the_token_new_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_server, "HEADERS_SECONDS", 2)
     monkeypatch.setattr(http_server, "REQUESTS", 0)

@@ -12,7 +12,7 @@ from tests.importers.conftest import ImportData
 from tests.importers.exports import gpt_conversation, gpt_node, mooring, talk, write_json, write_zip
 
 
-@pytest.mark.slow
+@pytest.mark.medium
 def test_a_conversation_becomes_a_note_after_a_dry_run(import_data: ImportData, vault: Vault, tmp_path: Path) -> None:
     files: dict[str, Any] = {"conversations.json": [mooring()], "conversations-001.json": [talk("c-2", "More")]}
     path = write_zip(tmp_path / "export.zip", {**files, "user.json": {}, "chat.html": "<p>"})

@@ -38,7 +38,7 @@ def test_the_answer_that_is_shown_is_imported_even_if_it_is_not_the_last(import_
     assert ("The first one" in text, "The second one" in text) == (True, False)
 
 
-@pytest.mark.slow
+@pytest.mark.medium
 def test_memory_files_of_the_export_become_memories(import_data: ImportData, vault: Vault, tmp_path: Path) -> None:
     files = [{"path": "/tea.md", "content": "Anna likes tea."}, {"path": "/boat.md", "content": "Anna has a boat."}]
 
@@ -73,7 +73,7 @@ def test_a_conversation_is_imported_without_thoughts_and_tools(import_data: Impo
     )
 
 
-@pytest.mark.slow
+@pytest.mark.medium
 def test_projects_and_what_claude_remembers_become_notes(import_data: ImportData, vault: Vault, tmp_path: Path) -> None:
     remembered = {
         "conversations_memory": "**Work context**\n\nAnna is a pilot.\n\n**Personal context**\n\nShe sings bass.",

@@ -153,6 +153,7 @@ def test_another_database_is_refused_with_a_reason(
     assert (ran.code, problem in ran.err, vault.notes()) == (2, True, [])
 
 
+@pytest.mark.medium
 def test_what_cannot_be_read_says_what_to_do(
     import_data: ImportData, database: apsw.Connection, home: Path, tmp_path: Path
 ) -> None:

@@ -77,7 +77,7 @@ def test_a_format_that_is_not_written_is_refused(co: Co, full: Vault, home: Path
         assert co("data", "export", *options).code == 0
 
 
-@pytest.mark.slow
+@pytest.mark.medium
 def test_an_export_gives_the_same_vault_back(co: Co, full: Vault, home: Path, tmp_path: Path) -> None:
     for to in ("out", "out.zip", "out.jsonl"):
         co("data", "export", "--to", to)

@@ -165,6 +165,7 @@ def test_a_zip_is_written_while_it_is_read(kb: KnowledgeBase, vault: Vault, tmp_
     assert "reading" not in written
 
 
+@pytest.mark.medium
 def test_a_second_export_that_is_refused_costs_only_itself(co: Co, vault: Vault, tmp_path: Path) -> None:
     path = write_zip(tmp_path / "Brain.zip", {"Oak.md": "Oaks live long."})
 

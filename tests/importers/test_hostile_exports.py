@@ -132,7 +132,7 @@ def test_a_bad_line_loses_only_one_turn(import_data: ImportData, vault: Vault, t
     assert "Goodbye" in vault.read(note)
 
 
-@pytest.mark.slow
+@pytest.mark.medium
 def test_an_import_has_a_budget_for_all_of_its_exports(tmp_path: Path) -> None:
     small = write_json(tmp_path / "small.json", [{"memory": f"Memory {number}"} for number in range(5)])
     large = tmp_path / "large.json"
@@ -155,6 +155,7 @@ def test_an_import_has_a_budget_for_all_of_its_exports(tmp_path: Path) -> None:
     assert outcomes(Budget(seconds=0.3), str(one)) == ["read in part: it takes too long"]
 
 
+@pytest.mark.medium
 def test_a_wrong_file_is_reported_on_one_line(import_data: ImportData, vault: Vault, tmp_path: Path) -> None:
     path = tmp_path / "conversations.json"
     for content, problem in {
@@ -192,7 +193,7 @@ def test_an_export_of_another_service_names_the_format_and_does_not_flood_the_te
     assert (len(lines), lines[-1]) == (11, "co: and 290 more; --json lists them all")
 
 
-@pytest.mark.slow
+@pytest.mark.medium
 def test_many_members_that_are_no_zip_bombs_alone_are_refused(import_data: ImportData, tmp_path: Path) -> None:
     member = b"[" + b"[]," * 9_000_000 + b"[]]"
     path = write_zip(tmp_path / "bombs.zip", {f"conversations-{number:03}.json": member for number in range(5)})
@@ -203,6 +204,7 @@ def test_many_members_that_are_no_zip_bombs_alone_are_refused(import_data: Impor
     assert ran.err == f"co: {path}: unpacks to 135,000,020 bytes: refused as a zip bomb\n"
 
 
+@pytest.mark.medium
 def test_a_zip_bomb_is_refused(import_data: ImportData, tmp_path: Path) -> None:
     path = write_zip(tmp_path / "bomb.zip", {"conversations.json": b" " * 35_000_000})
 
@@ -212,7 +214,7 @@ def test_a_zip_bomb_is_refused(import_data: ImportData, tmp_path: Path) -> None:
     assert "refused as a zip bomb" in ran.err
 
 
-@pytest.mark.slow
+@pytest.mark.medium
 def test_damaged_members_leave_the_others_and_half_a_zip_is_refused(
     import_data: ImportData, vault: Vault, tmp_path: Path
 ) -> None:
@@ -266,7 +268,7 @@ def test_a_link_inside_the_vault_does_not_lead_an_import_out(
     assert list((tmp_path / "outside").iterdir()) == []
 
 
-@pytest.mark.slow
+@pytest.mark.medium
 @settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.sampled_from(FRONTMATTER), max_size=6), st.sampled_from(["\n", "\r\n"]), st.binary(max_size=20))
 @example([], "\n", b"")
@@ -295,6 +297,7 @@ def _text(data: bytes) -> str:
     return data.decode("utf-8", "surrogateescape").rstrip()
 
 
+@pytest.mark.medium
 def test_no_file_can_claim_to_be_my_own_words(import_data: ImportData, co: Co, vault: Vault, tmp_path: Path) -> None:
     root = write_files(tmp_path / "evil", {f"memories/keys-{at}.md": poison for at, poison in enumerate(POISON)})
 

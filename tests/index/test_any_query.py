@@ -51,7 +51,7 @@ def trees() -> Iterator[KnowledgeIndex]:
         index.close()
 
 
-@pytest.mark.slow
+@pytest.mark.medium
 def test_hostile_queries_run_and_end_soon(trees: KnowledgeIndex) -> None:
     for text in HOSTILE:
         started = time.process_time()
@@ -59,7 +59,7 @@ def test_hostile_queries_run_and_end_soon(trees: KnowledgeIndex) -> None:
         assert time.process_time() - started < 5, ascii(text[:20])
 
 
-@pytest.mark.slow
+@pytest.mark.medium
 @settings(max_examples=80, deadline=None)
 @given(text=st.text(st.characters(), max_size=20), key=st.text(st.characters(), max_size=10))
 def test_any_text_is_a_filter(trees: KnowledgeIndex, text: str, key: str) -> None:
@@ -68,6 +68,7 @@ def test_any_text_is_a_filter(trees: KnowledgeIndex, text: str, key: str) -> Non
     assert trees.notes.docs(Filters(tags=(text, "x"), any_tag=True)) == []
 
 
+@pytest.mark.medium
 @settings(max_examples=100, deadline=None)
 @given(word=st.from_regex(r"[a-z]{3,12}", fullmatch=True), noise=st.lists(PIECES, max_size=6))
 def test_a_word_is_found_whatever_stands_around_it(word: str, noise: list[str]) -> None:

@@ -173,6 +173,7 @@ def embed_all(writer: WriteTransaction, vault: int, space: StoredSpace, vectors:
 # -- files and notes ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.medium
 def test_every_process_sees_by_the_revision_whether_something_was_written(open_engine: Open) -> None:
     engine, other = open_engine(), open_engine()
     vault = oaks(engine, "holm")
@@ -861,6 +862,7 @@ def test_a_scope_may_have_some_passages_only_or_all_but_some(engine: Engine) -> 
             assert sorted(found(reader, scope, words("oak"))) == [f"The {name} is an oak." for name in left]
 
 
+@pytest.mark.medium
 def test_many_passages_of_a_scope_are_not_tried_one_by_one_for_each_note(engine: Engine) -> None:
     vault = oaks(engine, *(f"tree{number}" for number in range(2_000)))
     with engine.reading() as reader:

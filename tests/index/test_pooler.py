@@ -27,7 +27,6 @@ def test_a_pool_that_shares_sessions_is_refused_with_one_line(
         assert "pgbouncer in transaction mode, which co cannot use: set pool_mode = session" in one.err
 
 
-@pytest.mark.slow
 def test_a_pool_that_keeps_sessions_apart_serves_a_team(tmp_path: Path) -> None:
     with pooled(new_database(), "session") as address:
         team = Team(tmp_path, address)

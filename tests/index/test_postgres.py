@@ -81,6 +81,7 @@ def first_tens(engine: str, data_dir: Path) -> tuple[dict[str, list[str]], Marks
     return found, mean_marks([marks for _, marks, _ in run.answers])
 
 
+@pytest.mark.slow
 def test_both_engines_give_the_same_answers(tmp_path: Path) -> None:
     (ours, worth), (theirs, worth_of_theirs) = (first_tens(one, tmp_path) for one in (new_database(), "sqlite"))
 
@@ -276,6 +277,7 @@ def test_a_connection_for_one_vault_sees_no_row_of_another_in_any_table(tmp_path
         engine.close()
 
 
+@pytest.mark.slow
 def test_a_replica_that_stops_replaying_is_noticed_and_the_primary_asked(
     vault: Vault, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -310,6 +312,7 @@ def test_a_replica_that_stops_replaying_is_noticed_and_the_primary_asked(
         writing.close()
 
 
+@pytest.mark.slow
 def test_a_replica_of_the_database_before_a_restore_does_not_answer() -> None:
     with own_server() as (folder, address), replica_of(folder) as copy, own_server() as (_, restored):
         with psycopg.connect(address, autocommit=True) as connection:
@@ -328,6 +331,7 @@ def test_a_replica_of_the_database_before_a_restore_does_not_answer() -> None:
             opened.close()
 
 
+@pytest.mark.slow
 def test_a_replica_that_cannot_be_reached_is_left_alone(vault: Vault, tmp_path: Path) -> None:
     vault.write("memories/oak.md", "Oaks live long.")
     engine = PostgresEngine(new_database(), replica=f"postgresql://me@/notes?host={tmp_path}")

@@ -213,6 +213,7 @@ UNUSABLE: dict[str, tuple[Callable[[Path], object], bool]] = {
 }
 
 
+@pytest.mark.medium
 def test_a_search_moves_an_unusable_file_aside_and_says_it_once(co: Co, sound: Path, data_dir: Path) -> None:
     for case, (spoil, kept) in UNUSABLE.items():
         shutil.rmtree(data_dir, ignore_errors=True)
@@ -230,6 +231,7 @@ def test_a_search_moves_an_unusable_file_aside_and_says_it_once(co: Co, sound: P
         assert is_ours(str(data_dir / "search.db"), APPLICATION), case
 
 
+@pytest.mark.medium
 def test_a_save_is_not_lost_to_a_damaged_index(sound: Path, co: Co, vault: Vault, data_dir: Path) -> None:
     for table in ("passages", "docs", "docs_fts_data", "knowledge_files"):
         shutil.rmtree(data_dir, ignore_errors=True)

@@ -75,7 +75,7 @@ def apply(vault: Vault, index: KnowledgeIndex, verb: str, path: str | None, argu
         index.index_file(None, path)
 
 
-@pytest.mark.slow
+@pytest.mark.medium
 @settings(max_examples=25, deadline=None)
 @given(operations=st.lists(OPERATIONS, max_size=15))
 def test_a_sync_after_any_sequence_of_changes_equals_an_index_made_from_scratch(

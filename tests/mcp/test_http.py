@@ -40,7 +40,6 @@ def connect(address: str, data: bytes) -> socket.socket:
     return connection
 
 
-@pytest.mark.slow
 def test_a_request_without_the_token_is_refused(address: str) -> None:
     for token in ("", "Bearer", "Bearer wrong", f"Bearer {TOKEN}x", f"Basic {TOKEN}", TOKEN):
         answer = post(address, **{**GOOD, "Authorization": token})
@@ -50,7 +49,6 @@ def test_a_request_without_the_token_is_refused(address: str) -> None:
         assert "result" not in answer.text
 
 
-@pytest.mark.slow
 def test_foreign_hosts_and_origins_are_refused_even_with_the_token(address: str) -> None:
     port = str(httpx2.URL(address).port)
     for headers, status in (
@@ -89,7 +87,6 @@ def test_a_body_that_is_too_large_is_refused_whether_or_not_it_declares_its_leng
     assert post(address, **GOOD).json()["result"] == {}
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no signals to send")
 def test_a_generated_token_is_printed_and_works_until_a_signal(place: Place) -> None:
     with http_server(place, CO_MCP_TOKEN="") as (process, address):

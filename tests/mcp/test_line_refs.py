@@ -41,7 +41,6 @@ EDITS: dict[str, tuple[Callable[[str], str], str]] = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("edit", EDITS)
 def test_a_ref_of_lines_names_its_text_after_an_edit(served: tuple[Place, Talk], edit: str) -> None:
     place, talk = served
@@ -88,7 +87,6 @@ def test_a_tool_that_changes_the_note_takes_such_a_ref(served: tuple[Place, Talk
     assert "tags:" in place.vault.read("articles/kiln.md")
 
 
-@pytest.mark.slow
 def test_a_command_opens_it_and_counts_lines_of_the_file_without_a_mark(
     co: Co, vault: Vault, served: tuple[Place, Talk]
 ) -> None:

@@ -21,7 +21,6 @@ def full(served: Served) -> Served:
     return served
 
 
-@pytest.mark.slow
 def test_the_pages_of_resources_hold_every_note_once_although_notes_come_and_go(full: Served) -> None:
     place, talk = full
 
@@ -53,7 +52,6 @@ def test_a_cursor_that_no_page_gave_is_an_error(served: Served) -> None:
         assert raised.value.code == -32602
 
 
-@pytest.mark.slow
 def test_memories_are_listed_from_an_offset_and_since_a_day(full: Served) -> None:
     _, talk = full
 

@@ -12,7 +12,6 @@ from tests.mcp.talking import LEGACY, MODERN, TOKEN, Place, http_server, over_ht
 ARTICLE = "".join(f"## Part {number}\n\nFerry {number} leaves the pier at noon.\n\n" for number in range(20_000))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("transport", ["stdio", "http"])
 def test_a_long_save_reports_progress_to_a_client_that_asks_for_it(place: Place, transport: str) -> None:
     told: list[float] = []
@@ -35,7 +34,6 @@ def test_a_long_save_reports_progress_to_a_client_that_asks_for_it(place: Place,
             told.clear()
 
 
-@pytest.mark.slow
 def test_an_answer_is_a_stream_only_if_the_client_asks_for_progress_and_reads_streams(place: Place) -> None:
     arguments = {"name": "list_memories", "arguments": {}}
     with http_server(place) as (_, address):

@@ -21,7 +21,6 @@ from tests.folder import Vault
 from tests.mcp.talking import Place
 
 TOOLS = "default,save_conversation"
-pytestmark = pytest.mark.slow
 
 
 class Asked:

@@ -14,7 +14,6 @@ from tests.folder import Vault
 from tests.mcp.talking import Place, http_server, over_http, over_stdio
 
 
-@pytest.mark.slow
 def test_a_client_is_told_the_name_the_path_and_the_size_of_the_vault(tmp_path: Path) -> None:
     place = Place(tmp_path / "harbour notes")
     for number in range(3):
@@ -34,7 +33,6 @@ def test_a_client_is_told_the_name_the_path_and_the_size_of_the_vault(tmp_path: 
     assert served.title == "co-cli: vault"
 
 
-@pytest.mark.slow
 def test_the_vault_of_a_project_has_the_name_of_the_project(tmp_path: Path) -> None:
     place = Place(tmp_path)
     (tmp_path / "ferry" / ".co-cli" / "knowledge").mkdir(parents=True)

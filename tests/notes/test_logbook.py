@@ -58,6 +58,7 @@ def crash(co: Co, error: str, *options: str, env: dict[str, str] | None = None) 
     )
 
 
+@pytest.mark.medium
 def test_a_crash_leaves_one_line_and_the_path_of_the_log_which_has_the_traceback(co: Co, data_dir: Path) -> None:
     ran = crash(co, "ValueError('no such thing')")
 
@@ -69,6 +70,7 @@ def test_a_crash_leaves_one_line_and_the_path_of_the_log_which_has_the_traceback
     assert any("in _run_reporting" in line for line in entry["trace"])
 
 
+@pytest.mark.medium
 def test_a_crash_without_a_place_for_a_log_is_one_line_all_the_same(co: Co, data_dir: Path) -> None:
     data_dir.write_text("in the way")
 
@@ -77,6 +79,7 @@ def test_a_crash_without_a_place_for_a_log_is_one_line_all_the_same(co: Co, data
     assert (ran.returncode, len(ran.stderr.splitlines())) == (3, 1)
 
 
+@pytest.mark.medium
 def test_what_an_error_quotes_and_what_looks_like_a_key_is_not_logged(co: Co, data_dir: Path) -> None:
     note = "Dear diary, today I met somebody whom I shall not name here."
     ran = crash(co, f"RuntimeError('cannot parse ' + repr({note!r}) + ' with {KEY}') from OSError({note * 20!r})")
@@ -112,7 +115,7 @@ def test_processes_that_write_and_rotate_at_once_tear_and_lose_no_line(tmp_path:
     assert sorted(lines) == sorted(f"{writer} {number}" for writer in range(4) for number in range(100))
 
 
-@pytest.mark.slow
+@pytest.mark.medium
 def test_a_crash_in_a_tool_reaches_the_mcp_client_as_one_line_with_the_path_of_the_log(tmp_path: Path) -> None:
     place = Place(tmp_path)
     place.vault.write("memories/oak.md", "Oaks live long.")

@@ -101,6 +101,7 @@ def test_an_integer_tag_makes_no_number_that_takes_long_to_read_or_write() -> No
     assert note_of("---\na: !!int 12\n---\n").metadata == {"a": 12}
 
 
+@pytest.mark.medium
 def test_a_very_deep_block_is_refused_not_crashed_on() -> None:
     for key in ("x: ", "", "x:\n  "):
         for opening in ("[", "{a: ", "- ", "? ", "-\t"):

@@ -31,6 +31,7 @@ def test_any_text_is_the_same_after_changing_nothing(text: str, inside: str, key
             assert set_fields(whole, {key: front.metadata[key]}) == whole
 
 
+@pytest.mark.medium
 @given(block=blocks(), value=VALUES, data=st.data())
 def test_setting_one_field_changes_the_lines_of_that_field_only(
     block: Block, value: object, data: st.DataObject
@@ -64,6 +65,7 @@ def test_taking_a_field_away_takes_its_lines_and_no_others(block: Block, data: s
     assert set_fields(block.text, {block.entries[number].key: None}) == head + tail
 
 
+@pytest.mark.medium
 @given(block=blocks(), value=VALUES)
 def test_a_new_field_is_one_more_line_at_the_end_of_the_block(block: Block, value: object) -> None:
     front = read_frontmatter(block.text)

@@ -11,6 +11,8 @@ import pytest
 from tests.command import Co
 from tests.folder import Vault
 
+pytestmark = pytest.mark.slow
+
 GERMAN = {
     "auslieferung": "Wir liefern dienstags und donnerstags vor dem Mittag aus, niemals am Freitag.",
     "rechnungen": "Rechnungen über 500 Euro gibt Frau Lindner frei. Kleinere darf jeder selbst bezahlen.",

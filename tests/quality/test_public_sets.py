@@ -14,12 +14,13 @@ from co_cli.evaluation.running import Evaluation, mean_marks, method
 from co_cli.evaluation.sets import read_set
 from co_cli.ground.settings import load_settings
 
+pytestmark = pytest.mark.slow
+
 SETS = Path(__file__).parents[2].parent / "shared" / "evals"
 QUESTIONS, CHANCE = 40, 0.02
 """Questions of each set, spread over all of it, and how far their mean may be off."""
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("name", "floor"), [("anthropic_docs", 0.79)])
 def test_a_hybrid_search_is_as_good_as_measured_and_no_worse_than_words_alone(
     name: str, floor: float, tmp_path: Path
@@ -37,7 +38,6 @@ def test_a_hybrid_search_is_as_good_as_measured_and_no_worse_than_words_alone(
     assert scores["co"] >= scores["co:fts5"] - CHANCE, scores
 
 
-@pytest.mark.slow
 def test_turns_of_captured_conversations_are_found_as_well_as_notes(tmp_path: Path) -> None:
     if not (SETS / "locomo_turn").is_dir():
         pytest.skip(f"the public question set is not in {SETS / 'locomo_turn'}")

@@ -72,7 +72,7 @@ def one_moment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(time, "time", lambda: now)
 
 
-@pytest.mark.slow
+@pytest.mark.medium
 @SEARCHES
 @given(query=QUERIES, profile=st.sampled_from([name for name in PROFILES if name != "seven"]))
 def test_a_limit_only_truncates(notes: KnowledgeBase, query: str, profile: str) -> None:
@@ -81,6 +81,7 @@ def test_a_limit_only_truncates(notes: KnowledgeBase, query: str, profile: str) 
     assert many[:10] == few
 
 
+@pytest.mark.medium
 @SEARCHES
 @given(query=ANYTHING, backend=st.sampled_from(["hybrid", "fts5", "grep"]), prefix=st.booleans())
 def test_any_text_is_a_query(notes: KnowledgeBase, query: str, backend: str, prefix: bool) -> None:
@@ -91,7 +92,7 @@ def test_any_text_is_a_query(notes: KnowledgeBase, query: str, backend: str, pre
     assert len({hit.path for hit in found.hits}) == len(found.hits) <= 10
 
 
-@pytest.mark.slow
+@pytest.mark.medium
 @SEARCHES
 @given(query=QUERIES, profile=st.sampled_from(list(PROFILES)), backend=st.sampled_from(["hybrid", "fts5"]))
 def test_the_signals_of_a_hit_add_up_to_its_score(notes: KnowledgeBase, query: str, profile: str, backend: str) -> None:
@@ -104,7 +105,7 @@ def test_the_signals_of_a_hit_add_up_to_its_score(notes: KnowledgeBase, query: s
         assert (why.rank, why.score, why.signals) == (hits.index(hit) + 1, hit.score, hit.signals)
 
 
-@pytest.mark.slow
+@pytest.mark.medium
 @SEARCHES
 @given(query=QUERIES)
 @example(query="oak")

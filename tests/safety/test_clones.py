@@ -228,7 +228,6 @@ def test_a_settings_file_that_is_too_long_is_refused_and_not_cut(clone: Path) ->
         load_settings()
 
 
-@pytest.mark.slow
 def test_a_link_or_a_pipe_in_place_of_a_file_is_not_followed_to_no_end(co: Co, clone: Path) -> None:
     (clone / ".co-cli" / "knowledge" / "memories" / "oak.md").write_text("Oaks live long.")
     settings, ignore = clone / ".co-cli" / "settings.toml", clone / ".co-cli" / "knowledge" / ".coignore"

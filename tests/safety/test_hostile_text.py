@@ -107,7 +107,6 @@ SHOWN = """
 """
 
 
-@pytest.mark.slow
 def test_what_is_stored_is_shown_and_not_obeyed(attacked: Co) -> None:
     for command in SHOWN.strip().replace("\n", "|").split("|"):
         assert_inert(attacked(*command.split()))
@@ -205,7 +204,6 @@ def test_a_model_gets_it_as_data(attacked: Co) -> None:
         assert not MARKS.search(html.unescape(inside).replace("&lt;", "")) or "&lt;" in inside
 
 
-@pytest.mark.slow
 def test_an_export_and_an_import_carry_it_and_change_nothing(attacked: Co, tmp_path: Path) -> None:
     assert_inert(attacked("data", "export", "--to", str(tmp_path / "out")))
     assert_inert(attacked("data", "export", "--to", str(tmp_path / "out.jsonl")))
@@ -217,7 +215,6 @@ def test_an_export_and_an_import_carry_it_and_change_nothing(attacked: Co, tmp_p
     assert len(Vault(tmp_path / "new").notes()) > len(HOSTILE)
 
 
-@pytest.mark.slow
 def test_a_chat_shows_it_and_sends_it_as_data(attacked: Co, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(models, "ALLOW_MODEL_REQUESTS", True)  # of a server of ours on loopback
     monkeypatch.setenv("CO_MODEL", "ollama:qwen3")
@@ -241,7 +238,6 @@ def test_a_chat_shows_it_and_sends_it_as_data(attacked: Co, monkeypatch: pytest.
             assert_data(server.said("tool"))
 
 
-@pytest.mark.slow
 def test_a_chat_on_a_terminal_steers_nothing(
     attacked: Co, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -306,7 +302,6 @@ async def answers_of_a_server(kb: KnowledgeBase) -> list[str]:
     return sent
 
 
-@pytest.mark.slow
 def test_resources_and_prompts_carry_it_as_data(attacked: Co) -> None:
     with KnowledgeBase.open() as kb:
         kb.sync()
@@ -317,7 +312,6 @@ def test_resources_and_prompts_carry_it_as_data(attacked: Co) -> None:
         assert_data(one)
 
 
-@pytest.mark.slow
 def test_names_in_the_list_of_sources_are_shown_and_not_obeyed(co: Co, vault: Vault, data_dir: Path) -> None:
     entries: list[Added] = []
     for number, hostile in enumerate(TOGETHER):
@@ -341,7 +335,6 @@ def test_names_in_the_list_of_sources_are_shown_and_not_obeyed(co: Co, vault: Va
         assert (ran.code, ran.out) == (2, "")
 
 
-@pytest.mark.slow
 def test_titles_of_web_pages_are_shown_and_not_obeyed(co: Co, vault: Vault, data_dir: Path, server: WebServer) -> None:
     for number, hostile in enumerate(TOGETHER):
         said = html.escape(hostile)

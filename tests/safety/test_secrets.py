@@ -33,7 +33,6 @@ def test_every_kind_of_secret_is_found_and_masked() -> None:
             assert redacted.startswith("Bex said:\nsee ")
 
 
-@pytest.mark.slow
 def test_every_way_to_write_a_secret_down_is_found_and_masked() -> None:
     assert len(FORMS) >= 100
     for form in FORMS:
@@ -71,6 +70,7 @@ def found(rule: Rule, text: str) -> bool:
     return any(matches(rule, text, [(0, len(text))]))
 
 
+@pytest.mark.slow
 def test_a_mask_hides_all_of_a_long_secret() -> None:
     for form in (
         "password: {p400}",
@@ -91,7 +91,6 @@ def test_a_mask_hides_all_of_a_long_secret() -> None:
         assert redacted.endswith("and so on")
 
 
-@pytest.mark.slow
 def test_what_only_looks_like_a_secret_is_left_alone() -> None:
     assert len(LOOKALIKES) >= 270
     for text in (make(form, seed) for form in LOOKALIKES for seed in SEEDS):
@@ -140,7 +139,6 @@ def test_what_was_there_before_is_not_complained_of_again() -> None:
     assert new[4:] not in str(raised.value)
 
 
-@pytest.mark.slow
 def test_no_secret_hides_behind_more_matches_than_are_checked() -> None:
     token = make("password: {p12}")
     for decoys in ("pw=\n" * 20_000, "| password |\n| --- |\n" + "| no |\n" * 20_000 + "\n"):

@@ -62,6 +62,7 @@ def assert_gone(data_dir: Path, co: Co, *words: str) -> None:
             assert word.encode() not in text, f"{file} has {word}"
 
 
+@pytest.mark.medium
 def test_no_byte_of_an_erased_note_is_left_in_the_vault_or_the_data_folder(
     busy: Co, data_dir: Path, vault: Vault
 ) -> None:
@@ -78,6 +79,7 @@ def test_no_byte_of_an_erased_note_is_left_in_the_vault_or_the_data_folder(
     assert "brew green tea" in vault.read(talk)
 
 
+@pytest.mark.medium
 def test_a_note_in_the_trash_can_be_erased_and_forget_says_so(busy: Co, data_dir: Path) -> None:
     forgotten = busy("forget", REF)
     assert "`co forget --erase " in forgotten.out
@@ -87,6 +89,7 @@ def test_a_note_in_the_trash_can_be_erased_and_forget_says_so(busy: Co, data_dir
     assert busy("list", "--trash").out == "The trash is empty.\n"
 
 
+@pytest.mark.medium
 def test_erasing_a_note_that_was_moved_erases_its_earlier_names(busy: Co, data_dir: Path, vault: Vault) -> None:
     with KnowledgeBase.open() as kb:
         kb.update(REF, path="secrets/zanzimark-again.md")

@@ -48,6 +48,7 @@ def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Kno
     team.close()
 
 
+@pytest.mark.medium
 def test_links_to_and_from_a_moved_note_are_kept(opened: tuple[KnowledgeBase, Path]) -> None:
     kb, root = opened
     toolbox = Toolbox(kb)
@@ -69,6 +70,7 @@ def test_links_to_and_from_a_moved_note_are_kept(opened: tuple[KnowledgeBase, Pa
     assert '<note ref="memory:animals/otter"' in toolbox.call("recall_memory", {"query": "otters swim"}).text
 
 
+@pytest.mark.medium
 def test_what_a_note_superseded_stays_superseded(opened: tuple[KnowledgeBase, Path]) -> None:
     toolbox = Toolbox(opened[0])
 
@@ -77,6 +79,7 @@ def test_what_a_note_superseded_stays_superseded(opened: tuple[KnowledgeBase, Pa
     assert 'outdated="superseded by memory:gate-2"' in toolbox.call("read_note", {"ref": "memory:old/gate"}).text
 
 
+@pytest.mark.medium
 def test_a_change_that_also_moves_a_note_to_a_taken_path_changes_nothing(opened: tuple[KnowledgeBase, Path]) -> None:
     kb, root = opened
     with pytest.raises(NoteConflictError, match=r"memories/pond.md exists already; nothing was moved or changed"):
@@ -86,6 +89,7 @@ def test_a_change_that_also_moves_a_note_to_a_taken_path_changes_nothing(opened:
     assert not (root / ".trash").exists()
 
 
+@pytest.mark.medium
 def test_links_by_the_old_title_keep_working_when_a_note_gets_another_title(opened: tuple[KnowledgeBase, Path]) -> None:
     kb, _ = opened
     kb.sync()
@@ -104,6 +108,7 @@ def test_links_by_the_old_title_keep_working_when_a_note_gets_another_title(open
     assert kb.note("memory:otter").aliases == ("lutra",), "the title is no alias of itself"
 
 
+@pytest.mark.medium
 def test_a_new_title_adds_no_alias_if_nothing_links_by_the_old_one(opened: tuple[KnowledgeBase, Path]) -> None:
     kb, _ = opened
     kb.sync()

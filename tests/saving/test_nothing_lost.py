@@ -60,7 +60,7 @@ def test_a_link_in_the_trash_is_not_restored(kb: KnowledgeBase, vault: Vault, tm
     assert kb.store.trashed() == []
 
 
-@pytest.mark.slow
+@pytest.mark.medium
 def test_text_that_tempts_a_pattern_takes_no_time(kb: KnowledgeBase, vault: Vault) -> None:
     """Each of these took minutes while a pattern tried every way to read it."""
     vault.write("memories/links.md", "](" * 10_000)

@@ -53,7 +53,7 @@ def test_the_same_words_again_are_a_duplicate_and_write_nothing(kb: KnowledgeBas
     assert vault.read(before[0]) == text
 
 
-@pytest.mark.slow
+@pytest.mark.medium
 def test_one_different_word_makes_another_note_and_the_first_keeps_every_byte(kb: KnowledgeBase) -> None:
     for one, other in (*DIFFERENT_THINGS, *CONTRADICTIONS):
         first = kb.remember(one)
@@ -80,6 +80,7 @@ def test_related_says_why_by_words_or_by_meaning(kb: KnowledgeBase) -> None:
     assert [(one.ref, one.why) for one in by_meaning] == [(meaning.ref, "close in meaning")]
 
 
+@pytest.mark.medium
 @pytest.mark.usefixtures("languages")
 def test_with_the_extra_a_german_memory_in_other_words_is_related(kb: KnowledgeBase) -> None:
     first = kb.remember("Die Besprechung beginnt montags um neun Uhr.")

@@ -29,7 +29,7 @@ def reasons(kb: KnowledgeBase, prompt: str) -> dict[str, str]:
     return {note.ref.partition("#")[0]: note.why for note in kb.matching_notes(prompt, ()).notes}
 
 
-@pytest.mark.slow
+@pytest.mark.medium
 @pytest.mark.parametrize(
     "prompts",
     [TUNED_ON, HELD_OUT, with_chatter(TUNED_ON), with_chatter(HELD_OUT)],
@@ -43,6 +43,7 @@ def test_an_everyday_prompt_rarely_adds_a_memory(sample: KnowledgeBase, prompts:
     assert len([prompt for prompt, why in brought.items() if "contextual" in why.values()]) <= 4
 
 
+@pytest.mark.medium
 def test_most_questions_in_a_memorys_own_words_add_it(sample: KnowledgeBase) -> None:
     lines = (Path(sample_vault()) / "questions.jsonl").read_text("utf-8").splitlines()
     asked = [question for question in map(json.loads, lines) if question["kind"] == "words"]
@@ -57,6 +58,7 @@ def test_most_questions_in_a_memorys_own_words_add_it(sample: KnowledgeBase) -> 
     assert len(answered) / len(asked) > 0.7
 
 
+@pytest.mark.medium
 def test_a_question_among_other_sentences_is_still_that_question(sample: KnowledgeBase) -> None:
     question = "How do I restart plover without sending a warning twice?"
     alone = reasons(sample, question)

@@ -36,6 +36,7 @@ def test_a_rare_word_in_a_long_note_comes_first(kb: KnowledgeBase, vault: Vault)
         assert kb.search(code, limit=3).hits[0].ref == f"memory:minutes-{code.lower()}"
 
 
+@pytest.mark.medium
 def test_another_vault_in_the_same_file_does_not_hide_it(
     kb: KnowledgeBase, vault: Vault, data_dir: Path, tmp_path: Path
 ) -> None:

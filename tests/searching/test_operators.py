@@ -226,6 +226,7 @@ def names(kb: KnowledgeBase, query: str, **options: object) -> str:
     return " ".join(sorted({Path(hit.path).stem for hit in found.hits}))
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("backend", ["grep", "fts5", "hybrid"])
 def test_every_operator_has_one_meaning(world: KnowledgeBase, backend: str) -> None:
     assert {query: names(world, query, backend=backend) for query in ANSWERS} == ANSWERS
@@ -337,6 +338,7 @@ def not_compared(compared: int, total: int | None = None) -> str:
     return f"{few}, because it takes too long: make it simpler, or narrow it with tag: or path:"
 
 
+@pytest.mark.medium
 def test_a_regular_expression_may_not_take_long(world: KnowledgeBase, vault: Vault) -> None:
     vault.write("memories/evil.md", "a" * 5_000 + "!")
     world.sync()
@@ -353,6 +355,7 @@ def test_a_regular_expression_may_not_take_much_memory(world: KnowledgeBase) -> 
     assert names(world, r"/e-\d{1,400}/") == "todo"
 
 
+@pytest.mark.medium
 def test_a_query_ends_within_a_note_and_says_how_many_were_compared(
     world: KnowledgeBase, vault: Vault, co: Co, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -375,6 +378,7 @@ def test_a_query_ends_within_a_note_and_says_how_many_were_compared(
     assert (lines.code, "only 0 of 3 notes were compared" in lines.err) == (1, True)
 
 
+@pytest.mark.medium
 def test_an_answer_that_was_cut_short_is_inconclusive_also_with_hits(
     world: KnowledgeBase, vault: Vault, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -455,6 +459,7 @@ def cost(text: str) -> float:
     return min(seconds)
 
 
+@pytest.mark.medium
 @settings(max_examples=10, deadline=None)
 @given(
     st.lists(st.sampled_from([*"()[]/-\"': ", "( ", " )", "a", "[a:", "line:", "-(", 'tag:"']), min_size=1, max_size=8)

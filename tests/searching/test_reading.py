@@ -57,7 +57,7 @@ def refs(found: SearchResult) -> list[str]:
     return [hit.ref for hit in found.hits]
 
 
-@pytest.mark.slow
+@pytest.mark.medium
 @pytest.mark.parametrize("model", [SMALL, LARGE], ids=lambda model: model.name)
 def test_numpy_and_onnxruntime_give_the_same_scores(model: Model) -> None:
     pytest.importorskip("onnxruntime", reason='pip install "co-cli[reader]" brings it')
@@ -72,7 +72,7 @@ def test_numpy_and_onnxruntime_give_the_same_scores(model: Model) -> None:
     assert max(differences) < (0.1 if model is SMALL else 0.3)
 
 
-@pytest.mark.slow
+@pytest.mark.medium
 def test_numpy_has_as_many_threads_after_reading_as_before() -> None:
     code = """
 from concurrent.futures import ThreadPoolExecutor
@@ -206,6 +206,7 @@ def test_without_its_file_the_search_answers_in_the_order_without_it(
     assert [reason for reason in found.degraded if "without the reader" in reason and "pip install" in reason]
 
 
+@pytest.mark.medium
 def test_the_command_line_reads_when_it_is_not_sure_or_asked_to(
     reading: KnowledgeBase, co: Co, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -227,7 +228,7 @@ def test_the_command_line_reads_when_it_is_not_sure_or_asked_to(
     assert co("search", QUESTION, "--read", "--json").json["meta"]["reader"] is None
 
 
-@pytest.mark.slow
+@pytest.mark.medium
 @pytest.mark.parametrize("problem", [ModuleNotFoundError, ImportError])
 def test_without_an_onnxruntime_that_loads_numpy_reads(
     reading: KnowledgeBase, co: Co, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, problem: type[ImportError]
@@ -249,6 +250,7 @@ def test_a_long_passage_is_read_where_it_matches() -> None:
     assert len(window) <= 100
 
 
+@pytest.mark.medium
 def test_a_score_depends_on_nothing_but_question_and_text() -> None:
     texts = [text * times for text in NOTES.values() for times in (1, 9)]
     together = CrossEncoder(SMALL, onnx=False)

@@ -75,6 +75,7 @@ def test_a_limit_only_truncates_with_a_reranker_too(stripes: KnowledgeBase, vaul
     assert len(many) == 140
 
 
+@pytest.mark.medium
 def test_a_fresh_process_and_one_that_stays_rank_alike(co: Co, notes: Vault, kb: KnowledgeBase) -> None:
     kb.sync()
     for _ in range(5):

@@ -15,6 +15,7 @@ from tests.server.conftest import Server
 PATHS = ["/", "/note/memory:x", "/page/app.js", f"{API}/session"]
 
 
+@pytest.mark.medium
 def test_every_route_needs_the_token(empty: Server) -> None:
     asked = [(one.method, API + re.sub(r"{.*?}", "x", one.path)) for one in ROUTES]
     for method, path in [*asked, ("GET", f"{API}/events"), ("GET", f"{API}/unknown"), ("DELETE", f"{API}/session")]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
+import pytest
 from starlette.testclient import TestClient
 
 from co_cli.entrance.knowledge_base import KnowledgeBase
@@ -41,6 +42,7 @@ def work_of_agents(kb: LocalKnowledgeBase, now: float) -> None:
     kb.search("how long is the guarantee", limit=3, track=True, read=False, backend="fts5")
 
 
+@pytest.mark.medium
 def test_the_feed_names_notes_with_their_titles_and_pages(api: TestClient, sample: KnowledgeBase) -> None:
     sample.search("blue pool", track=True, read=False)
     sample.search("zygomorphic quasar", track=True, read=False, backend="fts5")
@@ -61,6 +63,7 @@ def test_the_feed_names_notes_with_their_titles_and_pages(api: TestClient, sampl
     assert api.get("/api/v1/activity", params={"kind": "dreamed"}).status_code == 400
 
 
+@pytest.mark.medium
 def test_the_statistics_are_those_of_the_command_line(api: TestClient, sample: KnowledgeBase, co: Co) -> None:
     sample.search("zygomorphic quasar", track=True, read=False, backend="fts5")
     place = ("--vault", sample.root, "--data-dir", sample.settings.data_dir)

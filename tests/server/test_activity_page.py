@@ -6,6 +6,8 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+import pytest
+
 from co_cli.conversations.extraction import KnownMemory, Reply, extract
 from co_cli.conversations.facets import Facet, FacetBatch
 from co_cli.entrance.local import LocalKnowledgeBase
@@ -124,6 +126,7 @@ def test_a_conversation_reads_as_a_chat_with_proposals_beside_the_turn(sample: L
     until(page, "document.querySelectorAll('.feed .asked, .feed .given').length === 0")
 
 
+@pytest.mark.slow
 def test_a_checkpoint_reads_as_a_chat_and_its_note_leads_there(sample: LocalKnowledgeBase, page: Any) -> None:
     now = time.time()
     said = [
@@ -146,6 +149,7 @@ def test_a_checkpoint_reads_as_a_chat_and_its_note_leads_there(sample: LocalKnow
     page.wait_for_selector(".turn.agent .bubble strong")
 
 
+@pytest.mark.slow
 def test_the_choice_of_a_year_does_not_cover_what_the_calendar_says(page: Any) -> None:
     page.click("nav a:has-text('Activity')")
     page.wait_for_selector(".numbers select")
@@ -157,6 +161,7 @@ def test_the_choice_of_a_year_does_not_cover_what_the_calendar_says(page: Any) -
         assert right <= left or bottom <= top, width
 
 
+@pytest.mark.slow
 def test_an_empty_vault_says_how_to_connect_an_agent(empty: Server, open_page: Any) -> None:
     page = open_page(empty.address)
     page.wait_for_selector("#top nav a")

@@ -63,7 +63,7 @@ def contract(sample: KnowledgeBase) -> Contract:
     return Contract(sample)
 
 
-@pytest.mark.slow
+@pytest.mark.medium
 def test_every_answer_of_every_route_fits_its_description(contract: Contract, sample: KnowledgeBase) -> None:
     ask = contract.ask
     ask("POST", "/session", code=contract.access.code)
@@ -152,6 +152,7 @@ def test_every_answer_of_every_route_fits_its_description(contract: Contract, sa
     assert described - contract.used == set(), "add a request for these"
 
 
+@pytest.mark.medium
 def test_a_mistake_is_described_and_says_how_to_fix_it(contract: Contract) -> None:
     mistakes = [
         contract.ask("GET", "/search", 400),
@@ -171,6 +172,7 @@ def test_a_mistake_is_described_and_says_how_to_fix_it(contract: Contract) -> No
     ]
 
 
+@pytest.mark.medium
 def test_the_description_is_openapi(contract: Contract) -> None:
     document = contract.document
 
@@ -199,6 +201,7 @@ def routes_table(document: dict[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
+@pytest.mark.medium
 @pytest.mark.skipif(not REFERENCE.exists(), reason="an installed package has no docs")
 def test_the_reference_has_every_route(contract: Contract) -> None:
     table = routes_table(contract.document)

@@ -28,6 +28,7 @@ from tests.vault.team.servers import Team, git, keep
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.postgres,
     pytest.mark.skipif(not DEPLOY.exists(), reason="an installed package has no deploy folder"),
     pytest.mark.skipif(sys.platform == "win32", reason="deploy/start is a shell script"),

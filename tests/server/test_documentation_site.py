@@ -14,7 +14,10 @@ import pytest
 
 from tests.documentation_site import CONFIGURATION, build_site
 
-pytestmark = pytest.mark.skipif(not CONFIGURATION.exists(), reason="an installed package has no docs")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not CONFIGURATION.exists(), reason="an installed package has no docs"),
+]
 PHONE = {"width": 390, "height": 800}
 
 

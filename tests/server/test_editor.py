@@ -114,6 +114,7 @@ def test_a_new_note_is_written_with_completion_lists_and_keys_and_saved_by_itsel
     page.wait_for_selector("h1:has-text('Zebra paths')")
 
 
+@pytest.mark.slow
 def test_a_resource_has_a_link_and_revert_brings_the_text_back(page: Any, server: Server) -> None:
     page.goto(f"{server.url}/note/")
     page.select_option("#kind", "resource")
@@ -189,6 +190,7 @@ def test_a_conflict_shows_what_differs_by_word_and_is_merged_part_by_part(page: 
     page.problems.clear()  # Chromium logs the 409
 
 
+@pytest.mark.slow
 def test_the_preview_follows_the_scroll_and_on_a_phone_takes_the_editors_place(page: Any, server: Server) -> None:
     lines = "\n\n".join(f"## Part {number}\n\nText of part {number}." for number in range(80))
     Path(server.kb.root, "articles/long.md").write_text(lines)
@@ -259,6 +261,7 @@ def website(monkeypatch: pytest.MonkeyPatch) -> Iterator[WebServer]:
         yield opened
 
 
+@pytest.mark.slow
 def test_a_pasted_address_is_saved_as_an_article_once(website: WebServer, page: Any, server: Server) -> None:
     url = website.page("/larch", article("Larches in winter", "Larches lose their needles in late autumn. " * 9))
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
@@ -322,6 +325,7 @@ def test_one_editing_session_is_one_entry_of_the_history_and_the_text_before_it_
     page.problems.clear()  # Chromium logs the 409
 
 
+@pytest.mark.slow
 def test_frontmatter_that_cannot_be_read_is_repaired_in_the_whole_file(page: Any, server: Server) -> None:
     file = Path(server.kb.root, "memories/broken.md")
     file.write_text("---\ncategory: fact\ntitle: Oaks: how long they live\n---\nOaks live long.\n")
@@ -351,6 +355,7 @@ def test_a_note_with_scripts_runs_none_in_the_editor_and_its_preview(page: Any, 
     # a violation of the policy would be an error in the console, which fails the test
 
 
+@pytest.mark.medium
 def test_files_are_checked_numbered_and_never_overwritten(api: TestClient, sample: KnowledgeBase) -> None:
     def add(name: str, data: bytes, status: int = 200) -> Any:
         answer = ask(api, "POST", f"/files/{REF}", status, name=name, data=base64.b64encode(data).decode())

@@ -52,6 +52,7 @@ def test_a_vault_is_called_like_its_project_and_your_own_your_notes(tmp_path: Pa
     assert names == ["boats", "handbook", "Your notes"]
 
 
+@pytest.mark.medium
 def test_the_sample_vault_cannot_be_changed(empty: Server) -> None:
     with empty.client(**{"X-Co-Vault": "sample"}) as client:
         assert client.get("/api/v1/session").json()["sample"]
@@ -61,6 +62,7 @@ def test_the_sample_vault_cannot_be_changed(empty: Server) -> None:
         assert saved.json()["error"]["message"].startswith("there is no tool 'save_memory' here")
 
 
+@pytest.mark.slow
 def test_an_open_page_shows_what_happens_to_files(
     vault: Vault, empty: Server, open_page: Callable[[str], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

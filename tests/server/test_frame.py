@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from tests.server.browser import PHONE, held, inspect, until, wait_for
 from tests.server.conftest import Server
 
@@ -27,6 +29,7 @@ def test_the_address_signs_in_once_and_the_code_leaves_it(server: Server, open_p
     other.problems.clear()  # Chromium logs the 403
 
 
+@pytest.mark.slow
 def test_a_page_that_was_signed_out_opens_again_after_signing_in(
     server: Server, open_page: Callable[[str], Any]
 ) -> None:
@@ -103,6 +106,7 @@ def test_a_bar_stays_while_the_server_is_away_and_the_page_goes_on_when_it_is_ba
     page.problems.clear()  # Chromium logs what could not be loaded
 
 
+@pytest.mark.slow
 def test_the_bar_goes_when_the_server_says_something(server: Server, page: Any) -> None:
     page.wait_for_selector("note-card")
     wait_for(lambda: server.site.events.listening)
@@ -127,6 +131,7 @@ def test_back_and_forward_restore_the_scroll(page: Any) -> None:
     until(page, "location.pathname === '/health' && scrollY === 300")
 
 
+@pytest.mark.slow
 def test_on_a_phone_the_rest_of_the_menu_is_behind_one_button(page: Any) -> None:
     page.set_viewport_size(PHONE)
     page.reload()
@@ -176,6 +181,7 @@ def test_the_palette_opens_notes_asks_and_does_what_keys_do(page: Any) -> None:
     until(page, "!document.querySelector('co-palette')")
 
 
+@pytest.mark.slow
 def test_a_view_that_is_late_shows_a_skeleton_until_it_is_there(page: Any) -> None:
     page.wait_for_selector("input[type=search]")
     with held(page, "**/api/v1/map"):
@@ -185,6 +191,7 @@ def test_a_view_that_is_late_shows_a_skeleton_until_it_is_there(page: Any) -> No
     until(page, "!document.querySelector('main.coming')")
 
 
+@pytest.mark.slow
 def test_the_palette_opens_a_note_in_a_new_tab_with_control_and_enter(page: Any) -> None:
     page.wait_for_selector("input[type=search]")
     page.keyboard.press("Control+k")

@@ -53,7 +53,7 @@ def examined(api: TestClient, path: str = "/doctor") -> list[dict[str, Any]]:
     return answer["findings"]
 
 
-@pytest.mark.slow
+@pytest.mark.medium
 def test_the_doctor_runs_in_the_background_and_fixes_what_it_may(api: TestClient, sample: KnowledgeBase) -> None:
     (Path(sample.root) / "memories" / "new.md").write_text("A new note.\n")
     assert ask(api, "GET", "/doctor")["job"]["state"] == "none"
@@ -154,7 +154,7 @@ def test_a_team_s_server_shows_settings_and_changes_none(vault: Vault, kb: Knowl
     assert not Path(shown["file"]).exists()
 
 
-@pytest.mark.slow
+@pytest.mark.medium
 def test_two_rankings_of_one_query_are_compared(api: TestClient) -> None:
     both = ask(
         api,
@@ -233,6 +233,7 @@ def test_a_user_changes_a_setting_and_takes_it_back(
     assert file.read_text() == ""
 
 
+@pytest.mark.slow
 def test_a_user_sees_how_far_the_vectors_of_another_model_are(
     vault: Vault, data_dir: Path, ollama: HeldOllama, open_page: Callable[[str], Any]
 ) -> None:

@@ -30,7 +30,7 @@ def finished(api: TestClient) -> dict[str, Any]:
     return answer
 
 
-@pytest.mark.slow
+@pytest.mark.medium
 def test_the_layout_keeps_neighbours_together_and_changes_little_when_a_note_is_added(sample: KnowledgeBase) -> None:
     notes = sample.index.notes.docs()
     vectors = np.array(list(mean_vectors(sample, notes).values()))
@@ -45,7 +45,7 @@ def test_the_layout_keeps_neighbours_together_and_changes_little_when_a_note_is_
     assert np.abs(again - places)[3:].mean() < 0.1 * np.abs(places).mean()
 
 
-@pytest.mark.slow
+@pytest.mark.medium
 @pytest.mark.parametrize("count", [0, 2, 20])
 def test_every_number_of_notes_has_a_layout_even_if_they_say_the_same(count: int) -> None:
     places = arrange(np.full((count, 256), 1 / 16))
@@ -54,7 +54,7 @@ def test_every_number_of_notes_has_a_layout_even_if_they_say_the_same(count: int
     assert np.isfinite(places).all()
 
 
-@pytest.mark.slow
+@pytest.mark.medium
 def test_places_are_computed_once_and_again_when_notes_change(sample: KnowledgeBase, api: TestClient) -> None:
     first = api.get("/api/v1/map").json()
     assert first["working"]
@@ -115,6 +115,7 @@ def test_notes_are_found_on_the_map_and_in_its_list(page: Any, server: Server) -
     until(page, "document.querySelector('.map input')?.value == 'soup thurs'")
 
 
+@pytest.mark.slow
 def test_the_map_shows_how_far_it_is_while_notes_are_arranged(page: Any, server: Server) -> None:
     waiting: list[Any] = []
 
@@ -139,6 +140,7 @@ def test_the_map_shows_how_far_it_is_while_notes_are_arranged(page: Any, server:
     until(page, "!document.querySelector('.map progress') && document.querySelectorAll('.legend button').length > 3")
 
 
+@pytest.mark.slow
 def test_groups_have_names_and_their_notes_can_be_hidden(page: Any, server: Server) -> None:
     page.goto(f"{server.url}/map")
     until(page, ARRANGED)  # until then the legend has tags

@@ -6,6 +6,8 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.server.browser import PHONE, axe, inspect, until, visit, wait_for
 from tests.server.conftest import Server
 
@@ -16,6 +18,7 @@ DOT = bytes.fromhex(
 )
 
 
+@pytest.mark.slow
 def test_the_address_of_a_picture_is_given_back_after_a_minute(page: Any, server: Server) -> None:
     (Path(server.kb.root) / "articles/people/dot.png").write_bytes(DOT)
     file = Path(server.kb.root) / "articles/people/who-does-what.md"
@@ -65,6 +68,7 @@ def test_a_note_is_read_with_its_links_its_pictures_and_its_history(page: Any, s
     until(page, "!location.pathname.endsWith('who-does-what')")
 
 
+@pytest.mark.slow
 def test_the_text_of_a_note_has_one_colour_whatever_was_opened_before(page: Any, server: Server) -> None:
     colour = "getComputedStyle(document.querySelector('.prose p')).color"
     page.wait_for_selector("input[type=search]")
@@ -143,6 +147,7 @@ def test_a_note_is_read_from_hit_to_hit_with_its_outline_its_cards_and_an_older_
     until(page, "location.search === '?title=Tide%20gate'")
 
 
+@pytest.mark.slow
 def test_cards_are_shown_for_the_focus_and_a_tap_opens_the_note(page: Any, server: Server, browser: Any) -> None:
     for number in range(14):
         text = f"A first sentence. Ask [[who-does-what]] about {number}. A last one.\n"
@@ -277,6 +282,7 @@ def test_a_resource_shows_its_link_unless_it_is_a_script(page: Any, server: Serv
     assert page.query_selector(".about a") is None
 
 
+@pytest.mark.slow
 def test_a_note_that_is_not_utf_8_says_why_it_cannot_be_edited(page: Any, server: Server) -> None:
     Path(server.kb.root, "memories/latin.md").write_bytes("B\u00e4ume".encode("latin-1"))
     server.kb.sync()
@@ -305,6 +311,7 @@ def test_a_note_is_forgotten_and_restored(page: Any, server: Server) -> None:
     page.problems.clear()  # Chromium logs the 404
 
 
+@pytest.mark.slow
 def test_forgetting_a_note_says_what_is_valid_again(page: Any, server: Server) -> None:
     old = server.kb.remember("The door code is 1111.", title="Door code").ref
     new = server.kb.remember("The door code is 2222.", title="New door code", supersedes=[old]).ref

@@ -69,6 +69,7 @@ def test_home_shows_pinned_recent_and_new_notes_and_drafts(page: Any, server: Se
     until(page, "location.pathname === '/note/'")
 
 
+@pytest.mark.slow
 def test_notes_opened_last_are_on_the_home_page(page: Any, server: Server) -> None:
     page.goto(f"{server.url}/note/memory:neap-the-cat")
     page.wait_for_selector(".note .prose p")
@@ -80,6 +81,7 @@ def test_notes_opened_last_are_on_the_home_page(page: Any, server: Server) -> No
     page.wait_for_selector("section:has-text('Recently opened') note-card:has-text('Neap')")
 
 
+@pytest.mark.slow
 def test_ten_thousand_notes_would_scroll_because_only_the_visible_ones_are_drawn(
     many: KnowledgeBase, open_page: Callable[[str], Any]
 ) -> None:

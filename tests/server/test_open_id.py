@@ -170,6 +170,7 @@ def refused(team: Server, sub: str) -> str:
         return done.text
 
 
+@pytest.mark.medium
 def test_the_groups_of_a_person_say_what_they_may_do(team: Server) -> None:
     for sub, name, role in (("mara", "mara@example.org", "write"), ("jon", "@jon", "admin"), ("ida", "@ida", "read")):
         with client(team, sign_in(team, sub)) as asking:
@@ -182,6 +183,7 @@ def test_the_groups_of_a_person_say_what_they_may_do(team: Server) -> None:
     assert refused(team, "nils") == "nils@example.org is in none of the groups that may use these notes.\n"
 
 
+@pytest.mark.medium
 def test_people_are_told_apart_by_the_subject_where_their_names_look_alike(team: Server) -> None:
     names: list[str] = []
     for sub in ("jon", "7", "8", "9", "10", "11"):
@@ -193,6 +195,7 @@ def test_people_are_told_apart_by_the_subject_where_their_names_look_alike(team:
     assert max(map(len, names)) == 40
 
 
+@pytest.mark.medium
 def test_everybody_who_can_sign_in_may_read_if_the_operator_says_so(
     vault: Vault, kb: KnowledgeBase, provider: Provider
 ) -> None:
@@ -203,6 +206,7 @@ def test_everybody_who_can_sign_in_may_read_if_the_operator_says_so(
                 assert asking.get(f"{API}/session").json()["role"] == role
 
 
+@pytest.mark.medium
 def test_a_sign_in_uses_pkce_and_belongs_to_one_browser(team: Server, provider: Provider) -> None:
     with browser(team) as one, browser(team) as other:
         begun = one.get("/sign-in")
@@ -221,6 +225,7 @@ def test_a_sign_in_uses_pkce_and_belongs_to_one_browser(team: Server, provider: 
     assert len(provider.verifiers) == 1
 
 
+@pytest.mark.medium
 def test_behind_a_proxy_with_tls_the_person_comes_back_over_tls_with_a_cookie_of_this_host(team: Server) -> None:
     with browser(team) as one:
         begun = one.get("/sign-in", headers={"X-Forwarded-Proto": "https"})
@@ -235,6 +240,7 @@ def test_behind_a_proxy_with_tls_the_person_comes_back_over_tls_with_a_cookie_of
             assert plain.headers["set-cookie"].startswith("co-sign-in="), nonsense
 
 
+@pytest.mark.medium
 def test_the_verifier_is_the_one_of_the_challenge(team: Server, provider: Provider) -> None:
     with browser(team) as one:
         begun = one.get("/sign-in")
@@ -246,10 +252,12 @@ def test_the_verifier_is_the_one_of_the_challenge(team: Server, provider: Provid
     assert base64.urlsafe_b64encode(digest).rstrip(b"=").decode() == challenge
 
 
+@pytest.mark.medium
 def test_who_is_refused_by_the_provider_is_told_so(team: Server) -> None:
     assert refused(team, "") == "The provider refused the sign-in: access_denied\n"
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
     "lie",
     [
@@ -267,6 +275,7 @@ def test_what_the_provider_signed_for_something_else_is_refused(
     assert refused(team, "mara").startswith("The provider's answer is not valid")
 
 
+@pytest.mark.medium
 def test_what_somebody_else_signed_is_refused(team: Server, provider: Provider) -> None:
     forger = RSAKey.generate_key(2048)
     provider.lie = lambda claims: provider.sign(forger, **claims)
@@ -275,6 +284,7 @@ def test_what_somebody_else_signed_is_refused(team: Server, provider: Provider) 
     assert refused(team, "mara").startswith("The provider's answer is not valid")
 
 
+@pytest.mark.medium
 def test_a_provider_that_is_away_stops_sign_ins_and_nothing_else(
     team: Server, provider: Provider, kb: KnowledgeBase
 ) -> None:
@@ -295,6 +305,7 @@ def test_a_provider_that_is_away_stops_sign_ins_and_nothing_else(
             assert one.get(f"{API}/session", headers={"Authorization": f"Bearer {junk}"}).status_code == 401
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("how", ["gone", "hanging"])
 def test_access_tokens_work_on_while_the_provider_is_away_for_longer_than_its_keys_are_good_for(
     team: Server, provider: Provider, how: str, monkeypatch: pytest.MonkeyPatch
@@ -309,6 +320,7 @@ def test_access_tokens_work_on_while_the_provider_is_away_for_longer_than_its_ke
         assert asking.get(f"{API}/session").status_code == 200
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("said", ["[]", "{}", '{"issuer": 1}', "nonsense", '{"issuer": "ISSUER", "jwks_uri": 7}'])
 def test_a_provider_that_answers_nonsense_is_as_good_as_away(team: Server, provider: Provider, said: str) -> None:
     provider.nonsense = said.replace("ISSUER", provider.issuer)
@@ -329,6 +341,7 @@ def test_a_provider_that_hangs_stops_a_sign_in_in_time(
         assert one.get("/sign-in").status_code == 503
 
 
+@pytest.mark.medium
 def test_a_connection_is_not_closed_while_the_provider_is_asked(
     team: Server, provider: Provider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -338,6 +351,7 @@ def test_a_connection_is_not_closed_while_the_provider_is_asked(
         assert one.get("/sign-in").status_code == 303
 
 
+@pytest.mark.medium
 def test_a_session_is_of_one_vault_and_cannot_be_made_up(
     team: Server, kb: KnowledgeBase, provider: Provider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -359,6 +373,7 @@ def test_a_session_is_of_one_vault_and_cannot_be_made_up(
         assert asking.get(f"{API}/session").status_code == 401, "the next day"
 
 
+@pytest.mark.medium
 def test_mcp_clients_learn_of_the_provider_and_may_use_its_access_tokens(team: Server, provider: Provider) -> None:
     sign_in(team, "mara")
     with browser(team) as one:
@@ -392,6 +407,7 @@ def test_a_person_signs_in_on_the_page(team: Server, open_page: Callable[[str], 
     page.problems.clear()  # Chromium logs the 401, and requests to the provider
 
 
+@pytest.mark.medium
 def test_a_server_that_lacks_a_part_says_which(
     co: Co, kb: KnowledgeBase, provider: Provider, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -35,6 +35,7 @@ def announce_changes(server: Server) -> None:
     server.site.events.publish("changed", {"refs": [], "many": True})
 
 
+@pytest.mark.slow
 def test_calls_while_something_runs_in_turn_share_one_more_run_and_only_its_error(page: Any) -> None:
     log, ended = page.evaluate("""async () => {
         const { inTurn } = await import(document.querySelector("link[href$='parts.js']").href);
@@ -71,7 +72,7 @@ def test_a_note_that_is_saved_before_the_page_listens_is_shown(
     page.wait_for_selector("note-card:has-text('Elms')")
 
 
-@pytest.mark.slow
+@pytest.mark.medium
 def test_the_stream_of_a_page_that_does_not_read_ends_and_no_change_is_left_out_of_it(empty: Server) -> None:
     with empty.client() as client, client.stream("GET", "/api/v1/events") as stream:
         lines = stream.iter_lines()
@@ -87,6 +88,7 @@ def test_the_stream_of_a_page_that_does_not_read_ends_and_no_change_is_left_out_
     assert len(told) < 300
 
 
+@pytest.mark.slow
 def test_a_filter_shows_its_own_entries_although_an_earlier_answer_is_late(page: Any, server: Server) -> None:
     for number in range(30):
         server.kb.search(f"bell {number}", track=True, read=False, backend="fts5")
@@ -101,6 +103,7 @@ def test_a_filter_shows_its_own_entries_although_an_earlier_answer_is_late(page:
     until(page, "!document.querySelector('.feed .asked') && document.querySelector('.feed .saved') && 1")
 
 
+@pytest.mark.slow
 def test_older_entries_stay_when_something_changes(page: Any, server: Server) -> None:
     for number in range(30):
         server.kb.search(f"bell {number}", track=True, read=False, backend="fts5")
@@ -116,6 +119,7 @@ def test_older_entries_stay_when_something_changes(page: Any, server: Server) ->
     assert page.query_selector("text=bell 0")
 
 
+@pytest.mark.slow
 def test_changes_do_not_ask_for_a_prompt_that_is_being_typed(page: Any, server: Server) -> None:
     page.goto(f"{server.url}/given")
     page.wait_for_selector("td >> text=loading: always")
@@ -127,6 +131,7 @@ def test_changes_do_not_ask_for_a_prompt_that_is_being_typed(page: Any, server: 
     assert asked.value.post_data_json["prompt"] == ""
 
 
+@pytest.mark.slow
 def test_a_page_that_could_not_be_opened_opens_when_the_server_is_back(page: Any, server: Server) -> None:
     page.route("**/api/v1/given", lambda route: route.fulfill(status=503, json={}))
     page.goto(f"{server.url}/given")
@@ -137,6 +142,7 @@ def test_a_page_that_could_not_be_opened_opens_when_the_server_is_back(page: Any
     page.problems.clear()  # Chromium logs the 503
 
 
+@pytest.mark.slow
 def test_a_page_opens_if_notes_change_while_its_first_request_fails(page: Any, server: Server) -> None:
     waiting: list[Any] = []
     page.route("**/api/v1/given", lambda route: waiting.append(route), times=1)
@@ -150,6 +156,7 @@ def test_a_page_opens_if_notes_change_while_its_first_request_fails(page: Any, s
     page.problems.clear()  # Chromium logs the 503
 
 
+@pytest.mark.slow
 def test_the_map_can_be_scrolled_before_notes_have_places(page: Any, server: Server) -> None:
     placed: list[bool] = []
 
@@ -184,6 +191,7 @@ def test_enter_opens_the_best_hit_for_what_is_typed(page: Any) -> None:
     page.wait_for_selector("h1:has-text('Odalys has the last word')")
 
 
+@pytest.mark.slow
 def test_notes_that_cannot_be_listed_are_a_problem_also_if_some_changed_meanwhile(page: Any, server: Server) -> None:
     page.wait_for_selector("note-card")
     wait_for(lambda: server.site.events.listening)
@@ -204,6 +212,7 @@ def test_notes_that_cannot_be_listed_are_a_problem_also_if_some_changed_meanwhil
     page.problems.clear()  # Chromium logs the 503
 
 
+@pytest.mark.slow
 def test_an_answer_stays_if_it_cannot_be_updated(page: Any, server: Server) -> None:
     page.goto(f"{server.url}/?q=who+decides+what+ships")
     page.wait_for_selector(".verdict .badge.good")
@@ -221,6 +230,7 @@ def test_an_answer_stays_if_it_cannot_be_updated(page: Any, server: Server) -> N
     page.problems.clear()  # Chromium logs the 503
 
 
+@pytest.mark.slow
 def test_an_answer_is_updated_by_the_same_search_and_logged_once(page: Any, server: Server) -> None:
     page.goto(f"{server.url}/?q=who+decides+what+ships")
     page.wait_for_selector(".verdict .badge.good")
@@ -231,6 +241,7 @@ def test_an_answer_is_updated_by_the_same_search_and_logged_once(page: Any, serv
     assert logged(server.kb) == [("who decides what ships", "web")]
 
 
+@pytest.mark.slow
 def test_coming_back_to_an_answer_shows_what_changed_meanwhile(page: Any, server: Server) -> None:
     page.goto(f"{server.url}/?q=who+decides+what+ships")
     page.wait_for_selector(".verdict .badge.good")
@@ -242,6 +253,7 @@ def test_coming_back_to_an_answer_shows_what_changed_meanwhile(page: Any, server
     page.wait_for_selector(".hit:has-text('Nobody decides')")
 
 
+@pytest.mark.slow
 def test_a_note_that_is_forgotten_while_its_page_loads_can_be_restored(page: Any, server: Server) -> None:
     def forget_first(route: Any) -> None:
         server.kb.forget(REF)
@@ -254,6 +266,7 @@ def test_a_note_that_is_forgotten_while_its_page_loads_can_be_restored(page: Any
     page.problems.clear()  # Chromium logs the 404
 
 
+@pytest.mark.slow
 def test_a_note_can_be_edited_before_its_history_is_read(page: Any, server: Server) -> None:
     with held(page, "**/api/v1/history/**"):
         page.goto(f"{server.url}/note/{REF}")
@@ -282,6 +295,7 @@ def test_leaving_the_page_does_not_keep_a_note_from_being_saved_or_forgotten(pag
     page.wait_for_selector(".note .prose p")
 
 
+@pytest.mark.slow
 def test_a_change_elsewhere_appears_in_the_editor_if_nothing_is_unsaved(page: Any, server: Server) -> None:
     page.goto(f"{server.url}/note/{REF}?edit=1")
     page.wait_for_selector("code-editor .cm-content:focus")
@@ -295,6 +309,7 @@ def test_a_change_elsewhere_appears_in_the_editor_if_nothing_is_unsaved(page: An
     assert "Theirs came first." in file.read_text()
 
 
+@pytest.mark.slow
 def test_a_note_that_changes_while_it_is_read_keeps_its_highlight(page: Any, server: Server) -> None:
     page.goto(f"{server.url}/note/article:people/who-does-what#L14")
     page.wait_for_selector("text=History")
@@ -321,6 +336,7 @@ def test_tasks_that_are_ticked_before_the_first_one_is_saved_are_all_ticked(page
     assert [page.is_checked(f".prose li >> nth={place} >> input") for place in range(3)] == [True, False, True]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("path", "name", "done"), [("health", "doctor", "#checks"), ("review", "review", ".findings")])
 def test_a_job_is_followed_to_its_end_although_a_request_fails(
     page: Any, server: Server, path: str, name: str, done: str
@@ -356,6 +372,7 @@ def trees(vault: Vault, kb: KnowledgeBase) -> KnowledgeBase:
     return kb
 
 
+@pytest.mark.slow
 def test_keys_decide_about_the_finding_that_is_shown_while_the_list_loads_again(
     trees: KnowledgeBase, open_page: Callable[[str], Any]
 ) -> None:
@@ -375,6 +392,7 @@ def test_keys_decide_about_the_finding_that_is_shown_while_the_list_loads_again(
         page.close()  # it would miss the server
 
 
+@pytest.mark.slow
 def test_a_finding_stays_selected_when_others_are_decided_elsewhere(
     trees: KnowledgeBase, open_page: Callable[[str], Any]
 ) -> None:

@@ -212,6 +212,7 @@ def test_code_has_colours_and_keeps_its_text() -> None:
     assert Elements(html).text.count(code) == 3
 
 
+@pytest.mark.medium
 def test_code_after_the_time_for_one_note_has_no_colours() -> None:
     short, slow = "```python\nreturn 1\n```\n\n", f"```perl\n{'m{' * 9_000}\n```\n\n"
     started = process_time()
@@ -231,6 +232,7 @@ def test_highlights_and_the_direction_of_each_block() -> None:
     assert '<blockquote data-line="5" data-end="5" dir="auto">' in html
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
     "body",
     ["==a " * 9_000, "$a " * 9_000, "$$x\n" * 6_000, "[^1]: x\n\n" + "[^" * 9_000, "$" + "{" * 990 + "$", "^[" * 9_000],

@@ -138,6 +138,7 @@ def test_a_save_that_fails_leaves_its_key_unused(team: Team, servers: list[Serve
         assert saving.post(f"{API}/notes", json=ELM, headers=KEY).json()["outcome"] == "created"
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("engine", ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
 def test_a_key_with_another_save_is_refused_and_one_without_end_too(
     engine: str, request: pytest.FixtureRequest
@@ -167,6 +168,7 @@ def on_sqlite(kb: KnowledgeBase) -> Iterator[Server]:
         yield server
 
 
+@pytest.mark.medium
 def test_the_command_sends_a_lost_save_again(
     on_sqlite: Server, kb: KnowledgeBase, co: Co, monkeypatch: pytest.MonkeyPatch, data_dir: Path
 ) -> None:

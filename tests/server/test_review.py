@@ -181,6 +181,7 @@ def test_a_user_decides_with_keys_and_takes_it_back(
     page.problems.clear()  # Chromium logs the 404 of a note that was forgotten while the page asked for it
 
 
+@pytest.mark.slow
 def test_ten_thousand_findings_are_selected_and_dismissed_by_mouse_and_keyboard(
     vault: Vault, kb: KnowledgeBase, open_page: Callable[[str], Any]
 ) -> None:
@@ -236,6 +237,7 @@ def test_ten_thousand_findings_are_selected_and_dismissed_by_mouse_and_keyboard(
         page.close()  # it would miss the server
 
 
+@pytest.mark.medium
 def test_many_findings_are_dismissed_at_once_and_come_back_together(client: TestClient, codes: Vault) -> None:
     codes.write("memories/trees.md", "".join(f"See [[tree-{number}]].\n" for number in range(300)))
     page = reviewed(client, kind="broken-link", offset=290, limit=20)

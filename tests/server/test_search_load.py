@@ -32,6 +32,8 @@ from tests.server.processes import Serving, serving
 from tests.vault.team.conftest import team as team
 from tests.vault.team.servers import Team, git
 
+pytestmark = pytest.mark.slow
+
 CLIENTS, ASKED = 16, 12
 """Each client asks each of the questions, in an order of its own."""
 

@@ -123,6 +123,7 @@ def test_all_of_a_hit_can_be_clicked_and_a_pointer_that_passes_selects_nothing(p
     page.wait_for_selector(f"h1:has-text('{title}')")
 
 
+@pytest.mark.slow
 def test_the_readers_order_moves_neither_the_selected_hit_nor_the_one_under_the_pointer(
     page: Any, server: Server
 ) -> None:
@@ -157,6 +158,7 @@ def test_the_readers_order_moves_neither_the_selected_hit_nor_the_one_under_the_
     assert page.locator(".hit").nth(5).get_attribute("aria-current") == "true"
 
 
+@pytest.mark.slow
 def test_a_phone_says_why_a_note_was_found(page: Any, server: Server) -> None:
     page.wait_for_selector("note-card")
     page.fill("[type=search]", QUESTION)
@@ -210,6 +212,7 @@ def test_a_filter_that_no_note_passes_is_named_and_can_be_left_out(page: Any, se
     page.wait_for_selector(".notes note-card:has-text('bell')")
 
 
+@pytest.mark.slow
 def test_a_search_that_fails_says_so_and_goes_on_with_the_next_key(page: Any, server: Server) -> None:
     page.wait_for_selector("note-card")
     page.route("**/api/v1/search?*", lambda route: route.fulfill(status=503, json={}))
@@ -224,6 +227,7 @@ def test_a_search_that_fails_says_so_and_goes_on_with_the_next_key(page: Any, se
     page.problems.clear()  # Chromium logs the 503
 
 
+@pytest.mark.slow
 def test_a_late_answer_to_an_earlier_text_is_not_shown(page: Any) -> None:
     page.wait_for_selector("note-card")
     with held(page, ANSWER):
@@ -235,6 +239,7 @@ def test_a_late_answer_to_an_earlier_text_is_not_shown(page: Any) -> None:
     assert not page.query_selector(".hit")
 
 
+@pytest.mark.slow
 def test_a_hit_says_that_it_has_a_part_of_a_word(page: Any, server: Server) -> None:
     page.goto(f"{server.url}/?q=emomete")
 
@@ -243,6 +248,7 @@ def test_a_hit_says_that_it_has_a_part_of_a_word(page: Any, server: Server) -> N
     page.wait_for_selector('text=no note has the word "emomete"')
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("zone", ["America/Los_Angeles", "Asia/Tokyo"])
 def test_the_age_of_a_daily_note_is_counted_in_local_days(page: Any, server: Server, zone: str) -> None:
     today = datetime.now(ZoneInfo(zone)).date()

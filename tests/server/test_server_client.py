@@ -57,6 +57,7 @@ def remote(team: Server, token: str) -> Iterator[KnowledgeBase]:
         yield remote
 
 
+@pytest.mark.medium
 def test_it_answers_as_the_vault_itself_does(remote: KnowledgeBase, kb: KnowledgeBase) -> None:
     here, there = kb.search("old trees", limit=3), remote.search("old trees", limit=3)
     at_any_time: dict[str, Any] = {"took_ms": 0.0, "meta": {}, "searched": here.searched}
@@ -78,6 +79,7 @@ def test_it_answers_as_the_vault_itself_does(remote: KnowledgeBase, kb: Knowledg
     assert remote.matching_notes("Do oaks live long?", ["memory:oak"]).notes == []
 
 
+@pytest.mark.medium
 def test_it_saves_changes_forgets_and_restores(remote: KnowledgeBase, kb: KnowledgeBase, vault: Vault) -> None:
     saved = remote.remember("Ashes are grey.", "Ashes", tags=["tree"], fields={"importance": 0.9}, path="trees/ash.md")
     assert (saved.ref, saved.outcome) == ("memory:trees/ash", "created")
@@ -142,6 +144,7 @@ def test_an_agent_uses_a_server_as_it_uses_a_folder(team: Server, token: str, kb
     assert note_history(kb.vault, saved.ref, limit=1).changes[0].front_end == "web:mara"
 
 
+@pytest.mark.medium
 def test_commands_work_over_a_server(
     team: Server, token: str, co: Co, vault: Vault, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -204,7 +207,7 @@ def test_recalled_memories_are_shown_in_full_with_one_more_request(
     assert co("--server", team.url, "note", "recall", "zebra", "--tag", "none").code == 1
 
 
-@pytest.mark.slow
+@pytest.mark.medium
 def test_more_refs_than_an_address_can_hold_are_asked_for_in_turn(remote: KnowledgeBase) -> None:
     unknown = [f"memory:{'橡' * 50}-{number}" for number in range(200)]
 
@@ -243,7 +246,6 @@ def test_what_needs_the_files_says_so(remote: KnowledgeBase) -> None:
     assert pickle.loads(pickle.dumps(remote)).note("memory:oak").title == "Oaks"
 
 
-@pytest.mark.slow
 def test_a_tool_works_with_a_server_or_says_that_it_needs_the_files(remote: KnowledgeBase) -> None:
     assert get_type_hints(ToolContext)["kb"] is KnowledgeBase
     assert type(KnowledgeBase) is type(Protocol)
@@ -255,6 +257,7 @@ def test_a_tool_works_with_a_server_or_says_that_it_needs_the_files(remote: Know
         rate_memory.function(ctx, ref="memory:oak", verdict="good")
 
 
+@pytest.mark.medium
 def test_a_client_waits_when_the_server_limits_it(remote: KnowledgeBase) -> None:
     assert {remote.note("memory:oak").title for _ in range(70)} == {"Oaks"}
 

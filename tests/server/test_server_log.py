@@ -40,6 +40,7 @@ def environment(vault: Vault, data_dir: Path) -> dict[str, str]:
     return {"CO_VAULT": str(vault.root), "CO_DATA_DIR": str(data_dir)}
 
 
+@pytest.mark.medium
 def test_each_request_is_a_json_line_that_says_who_asked_what_route_and_not_what_was_asked(
     environment: dict[str, str], kb: KnowledgeBase
 ) -> None:
@@ -74,6 +75,7 @@ def test_each_request_is_a_json_line_that_says_who_asked_what_route_and_not_what
             assert private not in server.text
 
 
+@pytest.mark.medium
 def test_what_clients_do_wrong_is_a_status_and_never_a_traceback(
     environment: dict[str, str], kb: KnowledgeBase
 ) -> None:
@@ -94,6 +96,7 @@ def test_what_clients_do_wrong_is_a_status_and_never_a_traceback(
         assert ZEBRA not in server.text
 
 
+@pytest.mark.medium
 def test_a_client_that_goes_away_is_a_line_and_never_a_traceback(
     environment: dict[str, str], kb: KnowledgeBase
 ) -> None:
@@ -116,6 +119,7 @@ def test_a_client_that_goes_away_is_a_line_and_never_a_traceback(
         assert server.traces() == []
 
 
+@pytest.mark.medium
 def test_a_bug_is_one_traceback_with_the_id_of_the_request(environment: dict[str, str], kb: KnowledgeBase) -> None:
     secret = token(kb)
     with serving(environment, BROKEN) as server, server.client(secret) as asking:
@@ -127,6 +131,7 @@ def test_a_bug_is_one_traceback_with_the_id_of_the_request(environment: dict[str
         assert line["trace"][-1].endswith("in broken")
 
 
+@pytest.mark.slow
 def test_signing_in_logs_neither_the_token_nor_a_code_and_a_terminal_shows_text(
     environment: dict[str, str], kb: KnowledgeBase
 ) -> None:
@@ -153,6 +158,7 @@ def test_signing_in_logs_neither_the_token_nor_a_code_and_a_terminal_shows_text(
             process.kill()
 
 
+@pytest.mark.slow
 def test_requests_are_answered_although_nobody_reads_the_log(environment: dict[str, str]) -> None:
     command = [sys.executable, "-m", "co_cli", "serve", "--port", "0"]
     with subprocess.Popen(command, env={**os.environ, **QUIETLY, **environment}, stderr=subprocess.PIPE) as process:
@@ -171,6 +177,7 @@ def test_requests_are_answered_although_nobody_reads_the_log(environment: dict[s
             process.kill()
 
 
+@pytest.mark.slow
 @pytest.mark.postgres
 def test_a_database_that_is_killed_is_a_status_and_never_a_traceback(tmp_path: Path) -> None:
     with own_server() as (folder, address):

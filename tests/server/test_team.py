@@ -50,7 +50,7 @@ def mcp(team: Server, secret: str) -> Generator[Talk]:
         yield talk
 
 
-@pytest.mark.slow
+@pytest.mark.medium
 def test_a_role_opens_the_routes_that_it_may_use_and_no_others(team: Server, kb: KnowledgeBase) -> None:
     for role in ROLES:
         with client(team, token(kb, role, role)) as asking:
@@ -269,7 +269,7 @@ def test_failed_sign_ins_are_limited_for_each_address_also_behind_one_proxy(team
     assert [sign_in(team.access.code, other) for other in ("192.0.2.2", "192.0.2.1, 2001:db8::1", "")] == [200] * 3
 
 
-@pytest.mark.slow
+@pytest.mark.medium
 def test_deep_json_in_any_body_or_field_is_bad_input(team: Server, kb: KnowledgeBase) -> None:
     deep = "[" * 100_000 + "]" * 100_000
     some = "[" * 300 + "]" * 300
@@ -415,7 +415,7 @@ def test_the_network_needs_a_token_and_a_word_about_tls(co: Co, vault: Vault) ->
     assert "`co token create --role write` first" in refused.err
 
 
-@pytest.mark.slow
+@pytest.mark.medium
 def test_it_listens_on_this_machine_only_and_serves_the_vault_that_is_named(
     co: Co, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -462,7 +462,7 @@ def test_a_client_uses_a_server_behind_tls_if_it_trusts_the_certificate(
         server.close()
 
 
-@pytest.mark.slow
+@pytest.mark.medium
 @pytest.mark.skipif(sys.platform == "win32", reason="a Windows process gets no SIGINT")
 def test_a_project_s_vault_is_served_until_ctrl_c_without_what_is_yours_alone(
     home: Path, monkeypatch: pytest.MonkeyPatch

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from co_cli.entrance.knowledge_base import KnowledgeBase
 from co_cli.server.access_tokens import AccessTokens
 from tests.server.browser import axe, inspect, wait_for
@@ -42,6 +44,7 @@ def test_an_admin_creates_rotates_and_revokes_a_token(sample: KnowledgeBase, ope
         page.close()
 
 
+@pytest.mark.slow
 def test_others_do_not_see_it(sample: KnowledgeBase, open_page: Callable[[str], Any]) -> None:
     tokens = AccessTokens.of(sample.vault)
     secret, _ = tokens.create("write", "mara")

@@ -27,13 +27,14 @@ from tests.soak.checks import Ledger, differences, files_of, open_vault, sealed_
 from tests.soak.disk import listening
 from tests.soak.runner import Trial, processes
 
+pytestmark = pytest.mark.slow
+
 posix_only = pytest.mark.skipif(os.name == "nt", reason="Windows has other calls for files and folders")
 
 
 # -- kill -9 -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 def test_kills_lose_nothing_and_the_next_process_repairs_the_index(tmp_path: Path) -> None:
     trial = Trial("kill", tmp_path, seed=9, rounds=16)
     scenarios.kill(trial)
@@ -202,7 +203,6 @@ def test_temporary_files_are_swept_when_they_are_old_ours_and_nobody_s(
     assert all(file.exists() for file in notes)
 
 
-@pytest.mark.slow
 def test_kills_in_the_middle_of_an_extraction_lose_and_double_no_facet(tmp_path: Path) -> None:
     trial = Trial("extract", tmp_path, seed=4, rounds=6)
     extract.kill(trial)
@@ -215,7 +215,6 @@ def test_kills_in_the_middle_of_an_extraction_lose_and_double_no_facet(tmp_path:
 # -- power cuts --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 @posix_only
 def test_power_cuts_corrupt_no_index_and_lose_no_acknowledged_row(tmp_path: Path) -> None:
     trial = Trial("power", tmp_path, seed=3, rounds=60)
@@ -291,7 +290,6 @@ def test_the_old_log_is_gone_for_good_before_a_new_search_db_takes_its_place(tmp
 # -- many processes ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 def test_eight_processes_write_and_search_two_vaults_in_one_search_db(tmp_path: Path) -> None:
     trial = Trial("crowd", tmp_path, seed=2, rounds=1)
     scenarios.crowd(trial, steps=12)

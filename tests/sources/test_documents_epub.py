@@ -46,6 +46,7 @@ def test_a_book_with_drm_is_refused_and_one_with_hidden_fonts_is_read() -> None:
     assert read_document("a.epub", fonts).text == "# Mooring\n\nTie to the ring.\n"
 
 
+@pytest.mark.medium
 def test_a_small_bomb_is_unpacked_in_the_worker_only_and_refused() -> None:
     bomb = book("<p>" + " " * 34_000_000 + "</p>")
 

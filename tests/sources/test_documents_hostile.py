@@ -133,7 +133,6 @@ def test_any_bytes_under_any_name_are_a_document_or_refused(ending: str, data: b
     answer(f"a.{ending}", data)
 
 
-@pytest.mark.slow
 @given(
     st.sampled_from((*ARCHIVES, "pdf", "eml", "ipynb", "html")),
     st.lists(st.tuples(st.floats(0, 1), st.binary(max_size=4)), min_size=1, max_size=6),
@@ -147,6 +146,7 @@ def test_a_damaged_document_is_read_or_refused(ending: str, damage: list[tuple[f
     answer(f"a.{ending}", bytes(data))
 
 
+@pytest.mark.medium
 @given(st.sampled_from(ARCHIVES), st.data())
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_a_document_with_damaged_parts_is_read_or_refused(ending: str, data: st.DataObject) -> None:
@@ -217,6 +217,7 @@ def test_xml_in_other_encodings_than_utf_8_and_utf_16_is_refused() -> None:
         assert found == "broken: its XML is neither UTF-8 nor UTF-16; open it and save it again", encoding
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
     ("name", "start", "repeated", "times", "end"),
     [
@@ -237,7 +238,7 @@ def test_every_format_is_read_within_the_limits_of_the_worker(
     assert answer(name, data) == "it takes too long"
 
 
-@pytest.mark.slow
+@pytest.mark.medium
 def test_a_body_that_takes_too_long_is_reported_and_the_rest_of_the_mail_is_read(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -283,7 +284,7 @@ def test_paths_inside_a_file_cannot_leave_it(tmp_path: Path) -> None:
         assert sorted(os.listdir(tmp_path)) == before
 
 
-@pytest.mark.slow
+@pytest.mark.medium
 def test_a_pdf_that_holds_a_bomb_is_read_in_bounded_memory() -> None:
     data = pdf([(10, 10, "x" * 50)] * 20_000)
 

@@ -30,6 +30,7 @@ def refusal(data: bytes) -> str:
     return str(refused.value)
 
 
+@pytest.mark.medium
 def test_each_page_has_a_heading() -> None:
     pages = [lines_of("The ferry leaves at seven.\n# no heading"), lines_of("Lanterns (green) are lit at dusk: 5 €.")]
 
@@ -83,7 +84,7 @@ def test_text_that_cannot_be_decoded_is_reported_and_not_indexed() -> None:
         )
 
 
-@pytest.mark.slow
+@pytest.mark.medium
 def test_a_page_that_never_ends_costs_only_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     read(pdf(lines_of("The reader is started and imported.")))
     started = time.monotonic()

@@ -216,7 +216,6 @@ def test_markdown_stays_as_it_is_except_for_what_would_mean_something_here() -> 
 # -- hostile pages --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 def test_a_hostile_page_is_read_or_refused_and_soon() -> None:
     for name, markup in HOSTILE.items():
         started = time.process_time()
@@ -248,7 +247,7 @@ def test_a_page_of_very_many_elements_is_read_in_a_simpler_way_and_as_harmlessly
         assert "Accept" not in page.text
 
 
-@pytest.mark.slow
+@pytest.mark.medium
 def test_a_page_that_stalls_the_parser_is_left_when_the_time_is_up() -> None:
     started = time.monotonic()
 
@@ -258,7 +257,7 @@ def test_a_page_that_stalls_the_parser_is_left_when_the_time_is_up() -> None:
     assert time.monotonic() - started < 60
 
 
-@pytest.mark.slow
+@pytest.mark.medium
 def test_a_page_that_is_small_enough_to_be_read_at_once_takes_little_time() -> None:
     assert [name for name, markup in SMALL.items() if len(markup) >= LARGE] == []
     for name, markup in SMALL.items():
@@ -279,7 +278,7 @@ def test_what_is_nested_too_deep_for_the_parser_is_read_as_paragraphs() -> None:
     assert found.text.endswith("Ship 999 came in.\n\nNone is missing.\n")
 
 
-@pytest.mark.slow
+@pytest.mark.medium
 def test_lists_and_quotes_deep_inside_of_each_other_do_not_multiply_a_page() -> None:
     for tag in ("<ul><li>", "<blockquote>"):
         markup = tag * 120 + "<pre>" + "word\n" * 3_000 + "</pre>"

@@ -177,7 +177,7 @@ def test_an_endless_body_is_read_up_to_the_limit_and_no_further(server: WebServe
     assert sum(sent) < 20_000_000  # what the system's buffers hold
 
 
-@pytest.mark.slow
+@pytest.mark.medium
 def test_a_bomb_costs_no_more_than_the_limit(server: WebServer) -> None:
     for encoding, bits in (("gzip", 31), ("x-gzip", 31)):
         squeeze = zlib.compressobj(9, zlib.DEFLATED, bits)

@@ -133,7 +133,7 @@ def test_a_passage_is_searched_with_the_nearest_sentences_of_its_neighbours() ->
     ]
 
 
-@pytest.mark.slow
+@pytest.mark.medium
 def test_huge_documents_are_cut_in_one_pass() -> None:
     """Not timed: more passes over the text would take minutes."""
     for text in (

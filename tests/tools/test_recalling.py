@@ -60,6 +60,7 @@ def reader(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CO_KNOWLEDGE_READER")
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("question", ["who won the chess championship of 1972", "where does the blue whale sleep"])
 def test_without_a_convincing_hit_an_answer_is_absent_with_three_notes_in_a_line_each_at_most(
     reader: None, toolbox: Toolbox, question: str
@@ -116,6 +117,7 @@ def test_a_topic_that_no_note_is_about_is_absent(reader: None, kb: KnowledgeBase
     assert kb.search(topic).state == "absent"
 
 
+@pytest.mark.medium
 def test_hits_that_hardly_have_to_do_with_the_question_are_left_out(
     reader: None, kb: KnowledgeBase, toolbox: Toolbox
 ) -> None:
@@ -253,6 +255,7 @@ def test_only_the_tools_asked_for_are_in_the_box(kb: KnowledgeBase) -> None:
         Toolbox(kb, read_only=True).call("save_memory", {"content": "x"})
 
 
+@pytest.mark.medium
 def test_a_note_with_an_endless_title_neither_fills_an_answer_nor_hides_the_others(
     vault: Vault, toolbox: Toolbox
 ) -> None:
@@ -353,6 +356,7 @@ def test_a_search_obeys_the_profile_and_the_weights_that_a_model_names(vault: Va
         assert ranked["meta"]["profile"] == "rrf"
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("about", [("The user's", "The user", "lives"), ("My", "I", "live")], ids=["third", "first"])
 def test_questions_about_the_user_find_what_is_about_the_user(toolbox: Toolbox, about: tuple[str, str, str]) -> None:
     of, subject, lives = about
@@ -425,6 +429,7 @@ def test_other_tools_are_added_by_name(kb: KnowledgeBase) -> None:
     assert [tool.name for tool in Toolbox(kb, names=["default", "rate_memory"]).tools] == [*default, "rate_memory"]
 
 
+@pytest.mark.medium
 def test_refs_are_read_as_fences_resources_and_models_spell_them(vault: Vault, toolbox: Toolbox) -> None:
     for name in ("plan [draft]", "R&D", "a < b", "it's 'so'", "x</note>", "50% off", "blue-pool"):
         vault.write("memories/" + name + ".md", "Zebras graze.")

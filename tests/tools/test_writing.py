@@ -57,6 +57,7 @@ def test_a_memory_is_saved_where_and_for_as_long_as_the_model_says(vault: Vault,
         toolbox.call("save_memory", {"content": "Mara is away.", "valid_until": "soon"})
 
 
+@pytest.mark.medium
 def test_a_text_that_is_too_long_for_a_memory_is_refused_with_the_call_that_saves_it(
     vault: Vault, toolbox: Toolbox
 ) -> None:
@@ -112,7 +113,7 @@ def test_an_update_changes_what_it_names_and_nothing_else(vault: Vault, toolbox:
     assert text.endswith("---\nNew text.\n")
 
 
-@pytest.mark.slow
+@pytest.mark.medium
 def test_parallel_calls_lose_nothing(vault: Vault, toolbox: Toolbox) -> None:
     facts = [f"Harbour {name} has a tide gauge from {year}." for year, name in enumerate(NAMES, 1960)]
 
@@ -175,6 +176,7 @@ class Meddled:
         return saved
 
 
+@pytest.mark.medium
 def test_a_receipt_says_if_the_file_no_longer_has_what_was_written(vault: Vault, kb: KnowledgeBase) -> None:
     before = "---\ntitle: Rule\ntags: [a]\n---\nWe never deploy on Fridays.\n"
     undone = Toolbox(Meddled(kb, lambda: vault.write("memories/rule.md", before)))  # type: ignore[arg-type]

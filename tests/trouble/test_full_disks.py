@@ -29,7 +29,6 @@ def one_line(ran_err: str) -> bool:
     return ran_err.count("\n") == 1 and "Traceback" not in ran_err
 
 
-@pytest.mark.slow
 def test_a_full_vault_is_one_line_and_everything_is_as_before(
     co: Co, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -60,7 +59,6 @@ def test_a_full_vault_is_one_line_and_everything_is_as_before(
         assert "memory:oaks-live-long" in co("search", "oaks").out
 
 
-@pytest.mark.slow
 def test_a_full_place_for_search_db_costs_no_note_and_search_answers(co: Co, vault: Vault, tmp_path: Path) -> None:
     with small_disk(tmp_path / "data", "1500k") as disk:
         assert co("remember", OAK).code == 0
@@ -151,7 +149,6 @@ def test_whatever_the_system_refuses_is_named_with_a_cure(vault: Vault, monkeypa
         assert vault.read("memories/oak.md") == OAK
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not can_obey(), reason="this root cannot give up its right to ignore permissions")
 def test_what_may_not_be_read_or_written_is_one_line_and_the_rest_is_found(
     co: Co, vault: Vault, kb: KnowledgeBase, tmp_path: Path

@@ -72,7 +72,6 @@ def test_a_note_of_a_hundred_megabytes_costs_nothing_and_is_reported(co: Co, oak
         assert "knowledge_max_note_bytes" in ran.err
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     ["a\n" * 200_000, "---\ntags: [" + ", ".join(f"tag{n}" for n in range(10_000)) + "]\n---\nText.\n"],
@@ -89,7 +88,6 @@ def test_a_note_with_too_much_of_something_is_indexed_in_bounds(oaks: Vault, dat
     assert took["seconds"] < 60
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
@@ -114,7 +112,6 @@ def test_a_note_with_too_many_passages_or_cells_is_reported_and_all_of_it_search
     assert "article:much" in co("search", "zebra").out
 
 
-@pytest.mark.slow
 def test_a_text_with_too_many_names_of_passwords_is_refused_and_reported_in_a_second_or_two(
     co: Co, oaks: Vault
 ) -> None:
@@ -132,7 +129,6 @@ def test_a_text_with_too_many_names_of_passwords_is_refused_and_reported_in_a_se
     assert "a part with too many names of secrets to be checked" in checked.out
 
 
-@pytest.mark.slow
 def test_broken_notes_of_every_kind_are_reported_and_the_others_indexed(oaks: Vault, data_dir: Path) -> None:
     text = "---\ntitle: Gr\u00fc\u00dfe \u5b57 \U0001f333\n---\nThe ash of Stra\u00dfe.\n"
     broken = {

@@ -190,7 +190,6 @@ def test_an_edit_as_root_and_a_restore_keep_owner_permissions_and_extended_attri
         assert os.getxattr(file, "user.mood") == b"calm"
 
 
-@pytest.mark.slow
 def test_a_review_does_not_forget_a_note_that_changed_since_it_was_shown(co: Co, vault: Vault) -> None:
     vault.write("memories/visa.md", "---\nvalid_until: 2025-06-30\n---\nThe visa holds.\n")
     with terminal(co.folder, "note", "review") as child:

@@ -12,6 +12,8 @@ from co_cli.entrance.knowledge_base import KnowledgeBase
 from tests.command import run_together
 from tests.folder import Vault
 
+pytestmark = pytest.mark.slow
+
 SUBJECTS = ("harbour", "kettle", "invoice", "lantern", "orchard", "compass", "violin", "glacier")
 
 
@@ -33,7 +35,6 @@ def run_all(*works: Callable[[], None]) -> list[BaseException]:
     return errors
 
 
-@pytest.mark.slow
 def test_threads_save_search_sync_and_list_at_once(kb: KnowledgeBase, vault: Vault) -> None:
     vault.write("memories/oak.md", "Oaks live long.")
     kb.sync()
@@ -67,7 +68,6 @@ def test_threads_save_search_sync_and_list_at_once(kb: KnowledgeBase, vault: Vau
     assert [finding for finding in kb.doctor() if finding.level != "ok"] == []
 
 
-@pytest.mark.slow
 def test_threads_go_on_searching_through_rebuilds(kb: KnowledgeBase, vault: Vault) -> None:
     for number in range(50):
         vault.write(f"memories/{number}.md", f"Oak number {number}.")
@@ -89,7 +89,6 @@ def test_threads_go_on_searching_through_rebuilds(kb: KnowledgeBase, vault: Vaul
     assert run_all(look, look, rebuild) == []
 
 
-@pytest.mark.slow
 def test_a_note_saved_during_a_rebuild_is_found_from_then_on(kb: KnowledgeBase, vault: Vault, data_dir: Path) -> None:
     for number in range(200):
         vault.write(f"memories/{number}.md", f"Oak number {number}.")
@@ -133,7 +132,6 @@ with KnowledgeBase.open(vault, data) as kb:
 """
 
 
-@pytest.mark.slow
 def test_processes_save_forget_and_search_in_one_vault(kb: KnowledgeBase, vault: Vault, data_dir: Path) -> None:
     run_together(WORK, *((vault.root, data_dir, subject) for subject in SUBJECTS[:3]))
 

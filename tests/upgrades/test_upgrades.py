@@ -37,6 +37,8 @@ from tests.hooks.test_hook_capture import Session, said
 from tests.server.browser import wait_for
 from tests.server.processes import web_process
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 MIGRATIONS = ROOT / "co_cli" / "team" / "migrations"
 CREATED = re.compile(r"^create table (\w+)", re.MULTILINE)

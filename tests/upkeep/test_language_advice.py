@@ -53,6 +53,7 @@ def german(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.medium
 def test_adding_notes_and_the_doctor_recommend_the_extra(
     co: Co, vault: Vault, german: Path, without_languages: str
 ) -> None:
@@ -66,6 +67,7 @@ def test_adding_notes_and_the_doctor_recommend_the_extra(
     assert EXTRA not in co.process("add", str(german), "--json", env=missing).out
 
 
+@pytest.mark.medium
 def test_a_new_vault_over_notes_in_another_language_recommends_the_extra(
     co: Co, german: Path, without_languages: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -133,5 +133,5 @@ class Files(RuleBasedStateMachine):
         assert paths == {f"memories/{name if name.endswith('.md') else name + '.md'}" for name in self.model}
 
 
-TestFiles = pytest.mark.slow(Files.TestCase)
+TestFiles = pytest.mark.medium(Files.TestCase)
 TestFiles.settings = settings(max_examples=15, stateful_step_count=15, deadline=None)

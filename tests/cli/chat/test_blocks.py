@@ -22,6 +22,7 @@ def block(vault: Vault) -> Vault:
     return vault
 
 
+@pytest.mark.medium
 def test_a_model_edits_a_block_which_the_next_prompt_has(co: Co, server: ChatServer, block: Vault) -> None:
     edit = {"ref": "memory:task", "old": "Order the steel.", "new": "Steel: 3 May."}
     server.play(calls(("update_memory", edit)), text("Noted."), text("Steel comes on 3 May."))

@@ -113,6 +113,7 @@ def test_no_search_and_no_prompt_has_a_checkpoint(co: Co, kb: KnowledgeBase, vau
     assert "checkpoint" not in Toolbox(kb).call("search_knowledge", {"query": "plan the deploy blue pool"}).text
 
 
+@pytest.mark.medium
 @pytest.mark.usefixtures("saved")
 def test_a_run_continues_with_the_messages_of_a_checkpoint(knowledge: Knowledge, server: ChatServer) -> None:
     server.play(text("Green goes second."))
@@ -127,6 +128,7 @@ def test_a_run_continues_with_the_messages_of_a_checkpoint(knowledge: Knowledge,
     assert server.said("user").endswith("And then?")
 
 
+@pytest.mark.medium
 @pytest.mark.usefixtures("saved")
 def test_a_chat_continues_from_a_checkpoint_and_saves_another(
     co: Co, server: ChatServer, kb: KnowledgeBase, capsys: pytest.CaptureFixture[str]
@@ -150,6 +152,7 @@ def test_a_chat_continues_from_a_checkpoint_and_saves_another(
     assert (unknown.code, "the checkpoints are plan-the-deploy, waiting" in unknown.err) == (2, True)
 
 
+@pytest.mark.medium
 def test_a_model_finds_where_to_continue_and_ratings_count(co: Co, knowledge: Knowledge, server: ChatServer) -> None:
     for title in ("Plan the deploy", "Plan the deploy"):
         server.play(text("Blue goes first."))
@@ -168,6 +171,7 @@ def test_a_model_finds_where_to_continue_and_ratings_count(co: Co, knowledge: Kn
     assert co("checkpoint", "list", "soup", "--json").json[0]["ref"] == "checkpoint:when-is-the-soup-served"
 
 
+@pytest.mark.medium
 @pytest.mark.usefixtures("saved")
 def test_no_checkpoint_of_an_untrusted_vault_is_loaded(
     co: Co, server: ChatServer, vault: Vault, data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -60,7 +60,6 @@ def talking(a_chat: Talking) -> Talking:
     return a_chat
 
 
-@pytest.mark.slow
 def test_an_answer_is_shown_while_it_comes_with_what_tools_did_and_why(talking: Talking) -> None:
     chat, server, _ = talking
     server.play(
@@ -87,7 +86,6 @@ def test_an_answer_is_shown_while_it_comes_with_what_tools_did_and_why(talking: 
     assert "\x1b[1mblue first\x1b[0m" in chat.raw
 
 
-@pytest.mark.slow
 def test_ctrl_c_stops_the_answer_and_not_the_chat(talking: Talking) -> None:
     chat, server, _ = talking
     server.play(text("First this,\n\nthen ", HOLD, "that."), text("Short."))
@@ -137,6 +135,7 @@ def test_the_person_is_asked_before_a_note_is_forgotten(talking: Talking) -> Non
     chat.prompt()
 
 
+@pytest.mark.medium
 @pytest.mark.usefixtures("co")
 def test_a_terminal_without_colours_gets_none(server: ChatServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")

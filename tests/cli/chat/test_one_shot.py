@@ -59,6 +59,7 @@ def test_json_is_one_object(co: Co) -> None:
     assert {"question", "injected", "stopped"} <= set(said)
 
 
+@pytest.mark.medium
 def test_its_searches_are_read_by_default(
     co: Co, server: ChatServer, vault: Vault, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -73,6 +74,7 @@ def test_its_searches_are_read_by_default(
     assert call["result"]["hits"][0]["ref"] == ANSWER
 
 
+@pytest.mark.medium
 def test_the_last_conversation_is_continued_unless_it_was_not_kept(co: Co, server: ChatServer, data_dir: Path) -> None:
     refused = co("chat", "--continue", "and why?")
     assert (refused.code, refused.err.count("\n")) == (2, 1)
@@ -106,6 +108,7 @@ def test_what_is_piped_in_goes_with_the_question_as_data(co: Co, server: ChatSer
     assert server.said("user") == "which pool?"
 
 
+@pytest.mark.medium
 @pytest.mark.usefixtures("notes")
 def test_nobody_is_there_to_allow_forgetting_unless_yes_was_said(co: Co, server: ChatServer, vault: Vault) -> None:
     for options, stays in (([], True), (["--yes"], False)):
@@ -117,7 +120,7 @@ def test_nobody_is_there_to_allow_forgetting_unless_yes_was_said(co: Co, server:
         assert ("memories/tea.md" in vault.notes(), "did not allow" in ran.err) == (stays, stays)
 
 
-@pytest.mark.slow
+@pytest.mark.medium
 def test_without_a_model_one_line_names_the_fix_and_no_agent_library_is_imported(co: Co) -> None:
     ran = co.process("chat", "hello", python=("-X", "importtime"))
 
@@ -129,7 +132,7 @@ def test_without_a_model_one_line_names_the_fix_and_no_agent_library_is_imported
     assert [name for name in ("pydantic_ai", "openai", "rich", "prompt_toolkit") if f"| {name}\n" in ran.err] == []
 
 
-@pytest.mark.slow
+@pytest.mark.medium
 def test_ctrl_c_keeps_the_words_that_a_pipe_got(co: Co, server: ChatServer) -> None:
     server.turns = [text("One word, ", HOLD, "and another.")]
     process = subprocess.Popen(
@@ -150,6 +153,7 @@ def test_ctrl_c_keeps_the_words_that_a_pipe_got(co: Co, server: ChatServer) -> N
         assert process.stderr.read().decode() == "· stopped\n"
 
 
+@pytest.mark.medium
 def test_a_model_that_does_not_answer_is_one_line_with_the_fix(
     co: Co, server: ChatServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -175,7 +179,7 @@ def test_a_model_that_does_not_answer_is_one_line_with_the_fix(
     assert "`OPENAI_API_KEY`" in ran.err
 
 
-@pytest.mark.slow
+@pytest.mark.medium
 def test_a_misspelled_provider_and_a_dead_server_are_named_as_such(
     co: Co, server: ChatServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -210,6 +214,7 @@ def test_a_compatible_server_that_lacks_the_model_or_openais_newer_protocol_is_n
     assert (ran.code, ran.err) == (3, f"co: {server.url} does not have smollm2: {fix}\n")
 
 
+@pytest.mark.medium
 def test_of_several_keys_the_next_is_used_if_one_is_refused(
     co: Co, server: ChatServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -91,6 +91,7 @@ def orders(vault: Vault) -> Vault:
     return vault
 
 
+@pytest.mark.medium
 def test_a_server_that_dies_midway_leaves_what_it_did(
     open_kb: Open, orders: Vault, ollama: TurnedOllama, inside: Inside, model: str
 ) -> None:
@@ -150,7 +151,7 @@ def test_a_process_that_is_killed_while_it_embeds_leaves_what_it_did(
     assert [finding for finding in kb.doctor() if finding.level != "ok"] == []
 
 
-@pytest.mark.slow
+@pytest.mark.medium
 def test_a_sync_with_little_time_goes_on_where_the_last_one_stopped(
     open_kb: Open, orders: Vault, ollama: TurnedOllama, inside: Inside, model: str
 ) -> None:

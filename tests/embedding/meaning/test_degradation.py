@@ -261,6 +261,7 @@ def test_doctor_names_the_address_of_another_provider_that_is_dead(
     assert finding.text.startswith(f"openai's text-embedding-3-small at {ollama.url} cannot be reached")
 
 
+@pytest.mark.medium
 def test_a_dead_ollama_does_not_switch_off_the_vectors_of_openai(
     open_kb: Open, vault: Vault, ollama: TurnedOllama, model: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

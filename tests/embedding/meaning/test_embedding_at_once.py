@@ -21,6 +21,8 @@ from tests.embedding.meaning.inside import Inside
 from tests.folder import Vault
 from tests.trouble.test_parallel import run_all
 
+pytestmark = pytest.mark.slow
+
 QUESTION = "who approved the late refund"
 
 
@@ -32,7 +34,6 @@ def assert_one_vector_per_passage(kb: KnowledgeBase, inside: Inside) -> None:
     assert [finding for finding in kb.doctor() if finding.level != "ok"] == []
 
 
-@pytest.mark.slow
 def test_threads_sync_save_and_search_with_vectors_at_once(open_kb: Open, vault: Vault, inside: Inside) -> None:
     write_corpus(str(vault.root), 30)
     kb = open_kb()
@@ -73,7 +74,6 @@ with KnowledgeBase.open(*sys.argv[1:]) as kb:
 """
 
 
-@pytest.mark.slow
 def test_processes_embed_the_same_passages_at_once(open_kb: Open, vault: Vault, data_dir: Path, inside: Inside) -> None:
     write_corpus(str(vault.root), 60)
     kb = open_kb()

@@ -11,9 +11,10 @@ from tests.command import Co, Ran
 from tests.embedding.meaning.inside import Inside
 from tests.folder import Vault
 
-pytestmark = pytest.mark.skipif(
-    not is_installed(), reason='the extra is not installed: pip install "co-cli[languages]"'
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not is_installed(), reason='the extra is not installed: pip install "co-cli[languages]"'),
+]
 STATIC, LANGUAGES = "static:co-static-256", "languages:use-multilingual-3"
 
 

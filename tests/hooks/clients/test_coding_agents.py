@@ -14,7 +14,7 @@ from tests.hooks.clients.agents import Agent
 from tests.hooks.clients.conftest import HARBOUR
 from tests.hooks.clients.model_server import ModelServer
 
-pytestmark = pytest.mark.clients
+pytestmark = [pytest.mark.slow, pytest.mark.clients]
 
 QUESTION = "Where does our boat sleep in winter?"
 GEMINI_OWN = {".gemini/gemini-credentials.json", ".gemini/installation_id"}

@@ -42,7 +42,7 @@ with KnowledgeBase.open(vault, data) as kb, Watcher(kb, news.append) as watcher:
 """
 
 
-@pytest.mark.slow
+@pytest.mark.medium
 def test_beyond_the_system_s_limit_of_watched_folders_files_are_polled(tmp_path: Path) -> None:
     if sys.platform != "linux" or not shutil.which("unshare"):
         pytest.skip("only Linux has namespaces, and `unshare` to make them")

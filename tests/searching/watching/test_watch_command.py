@@ -58,7 +58,7 @@ def running(folder: Path, *arguments: str) -> Generator[Running]:
         process.wait()
 
 
-@pytest.mark.slow
+@pytest.mark.medium
 def test_a_line_is_printed_for_each_batch_and_ctrl_c_ends_it(co: Co, vault: Vault) -> None:
     vault.write("memories/oak.md", "Oaks live long.")
     with running(co.folder) as watch:
@@ -71,7 +71,7 @@ def test_a_line_is_printed_for_each_batch_and_ctrl_c_ends_it(co: Co, vault: Vaul
         assert watch.end() == (0, "", "")
 
 
-@pytest.mark.slow
+@pytest.mark.medium
 def test_json_is_one_object_a_line(co: Co, vault: Vault) -> None:
     with running(co.folder, "--json", "--poll") as watch:
         told = json.loads(watch.line())

@@ -110,7 +110,7 @@ def with_a_visible_temporary_file(path: Path, text: str) -> None:
     new.replace(path)
 
 
-@pytest.mark.slow
+@pytest.mark.medium
 def test_whatever_way_an_editor_saves_one_note_changes_and_no_other_appears(
     vault: Vault, kb: KnowledgeBase, watch: Watch, heard: Heard
 ) -> None:
@@ -154,7 +154,6 @@ def test_a_file_that_is_written_slowly_is_indexed_when_it_is_complete(
     assert len(heard.touched()) < 4 + pauses, "it was written eight times, slowly only on a busy machine"
 
 
-@pytest.mark.slow
 def test_folders_that_come_and_move_are_followed(vault: Vault, watch: Watch, heard: Heard) -> None:
     watch()
 
@@ -185,7 +184,6 @@ def test_changes_of_hidden_and_excluded_files_cause_no_sync(vault: Vault, watch:
     heard.until(lambda: sorted(heard.touched("added")) == ["drafts/elm.md", "drafts/oak.md"])
 
 
-@pytest.mark.slow
 def test_a_vault_that_went_away_is_reported_once_and_synced_when_it_is_back(
     vault: Vault, kb: KnowledgeBase, watch: Watch, heard: Heard
 ) -> None:
@@ -222,7 +220,6 @@ def test_a_folder_that_another_process_adds_or_removes_is_noticed(
     assert kb.search("green", backend="fts5").hits == []
 
 
-@pytest.mark.slow
 def test_changes_are_found_by_polling_or_by_the_regular_sync_if_they_are_not_reported(
     vault: Vault, watch: Watch, heard: Heard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -240,7 +237,7 @@ def test_changes_are_found_by_polling_or_by_the_regular_sync_if_they_are_not_rep
     heard.until(lambda: "memories/yew.md" in heard.touched("added"))
 
 
-@pytest.mark.slow
+@pytest.mark.medium
 def test_nothing_is_left_behind_when_it_is_closed_even_during_a_sync(vault: Vault, kb: KnowledgeBase) -> None:
     for number in range(600):
         vault.path(f"memories/oak-{number}.md").write_text(f"Oak {number}.")

@@ -28,7 +28,7 @@ def learned(co: Co, vault: Vault, data_dir: Path) -> dict[str, float]:
     return WEIGHTS
 
 
-@pytest.mark.slow
+@pytest.mark.medium
 def test_learned_weights_are_shown_first_and_applying_them_can_be_undone(
     co: Co, judge_answers: Judge, data_dir: Path
 ) -> None:
@@ -60,7 +60,7 @@ def test_learned_weights_are_shown_first_and_applying_them_can_be_undone(
     assert co("feedback", "tune", "--json").json["learned"] is None
 
 
-@pytest.mark.slow
+@pytest.mark.medium
 def test_weights_are_learned_automatically_only_if_the_setting_is_on(
     co: Co, judge_answers: Judge, data_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -54,7 +54,7 @@ def test_a_skill_is_opened_by_its_ref_and_is_not_written_here(co: Co, mine: Skil
     assert file.read_bytes() == before
 
 
-@pytest.mark.slow
+@pytest.mark.medium
 def test_the_skill_for_a_task_is_mostly_among_the_first_three(tmp_path: Path, home: Path) -> None:
     """The written skills and an eighth of the tasks; `python -m benchmarks skills` measures all of them."""
     put_skills(tmp_path / "skills", len(written_skills()))

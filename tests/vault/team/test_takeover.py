@@ -264,6 +264,7 @@ def test_each_commit_of_a_push_is_attributed_to_its_author(team: Team) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_a_file_that_many_commits_changed_is_taken_over_in_little_memory(team: Team) -> None:
     one = team.server("one")
     for number in range(20):

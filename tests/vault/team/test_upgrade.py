@@ -23,7 +23,7 @@ from tests.vault.team.conftest import team as team
 from tests.vault.team.servers import Team, git, keep
 from tests.vault.team.test_takeover import push_many
 
-pytestmark = pytest.mark.postgres
+pytestmark = [pytest.mark.slow, pytest.mark.postgres]
 FILES = sorted(MIGRATIONS.glob("*.sql"))
 SECRET = "a secret of the first version"
 ROWS = f"""
