@@ -13,8 +13,10 @@ from collections.abc import Callable, Generator, Sequence
 
 import apsw
 
-from co_cli.activity.event_writer import write_events, write_spool
-from co_cli.activity.events import SPOOL, Event
+from co_cli.activity.events import SPOOL, AgentTurn, Cited, Event, Indexed, Opened, SearchEvent, read_lines
+from co_cli.activity.judgements import infer_judgements
+from co_cli.activity.query_log import count_uses, log_searches, log_turns
+from co_cli.activity.versions import put_heads
 from co_cli.ground.errors import ActivityUnavailableError, IndexDamagedError, IndexUnavailableError, KnowledgeError
 from co_cli.index.sqlite.connection import Database, FileConnection
 from co_cli.index.sqlite.database_files import (
@@ -36,6 +38,8 @@ MIGRATIONS = os.path.join(os.path.dirname(__file__), "migrations")
 CACHE_KB = 16_000
 SPOOL_SECONDS = 1.0
 """How long a save may wait for a process that reads the spool."""
+WAS_READ = "select 1 from spool where name = :name"
+SET_READ = "insert or replace into spool (id, name) values (1, :name)"
 
 
 class SpoolHeldError(ActivityUnavailableError):
@@ -69,7 +73,7 @@ class ActivityDatabase(Database):
                     self.read_spool()
                 if events:
                     with self.writing() as connection:
-                        write_events(connection, events)
+                        _write_events(connection, events)
                 break
             except (KnowledgeError, apsw.Error, OSError) as error:
                 if last or not isinstance(error.__cause__, IndexDamagedError):
@@ -99,7 +103,7 @@ class ActivityDatabase(Database):
                 if name.startswith(f"{SPOOL}.") and not name.endswith(".lock"):
                     file = os.path.join(data_dir, name)
                     with open(file, "rb") as stream, self.writing() as connection:
-                        write_spool(connection, name, stream.read())
+                        _write_spool(connection, name, stream.read())
                     patiently(os.unlink, file)
 
     def check(self, fix: bool = False) -> str | None:
@@ -228,3 +232,33 @@ def explained(path: str, fix: str = "check its folder, or move it away to start 
         else:
             text = f"{path} cannot be used ({getattr(cause, 'strerror', None) or cause or error}): {fix}"
         raise ActivityUnavailableError(text) from error
+
+
+def _write_spool(connection: apsw.Connection, name: str, data: bytes) -> None:
+    """Write the events of a spool file, unless that was done before a crash."""
+    if not connection.execute(WAS_READ, {"name": name}).get:
+        _write_spooled(connection, read_lines(data))
+        connection.execute(SET_READ, {"name": name})
+
+
+def _write_spooled(connection: apsw.Connection, events: Sequence[Event]) -> None:
+    """Write these, and skip unknown kinds of events: another version of this program may share the spool."""
+    try:
+        with connection:  # a savepoint
+            _write_events(connection, events)
+    except (TypeError, ValueError, apsw.ConstraintError, apsw.MismatchError):
+        for event in events if len(events) > 1 else ():
+            _write_spooled(connection, [event])
+
+
+def _write_events(connection: apsw.Connection, events: Sequence[Event]) -> None:
+    """Inside the caller's transaction."""
+    searches = [event for event in events if isinstance(event, SearchEvent)]
+    opened = [event for event in events if isinstance(event, Opened)]
+    log_searches(connection, searches)
+    log_turns(connection, [event for event in events if isinstance(event, AgentTurn)])
+    count_uses(connection, searches, opened)
+    infer_judgements(connection, [event for event in events if isinstance(event, (Opened, Cited))])
+    for event in events:
+        if isinstance(event, Indexed):
+            put_heads(connection, event)

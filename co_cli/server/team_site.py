@@ -42,8 +42,7 @@ from co_cli.mcp.client_configs import PATH
 from co_cli.mcp.transports import http_app
 from co_cli.notes.logbook import logger
 from co_cli.server.access_tokens import AccessTokens, team_of
-from co_cli.server.gauges import gauges
-from co_cli.server.metrics import Metrics
+from co_cli.server.metrics import Metrics, gauges
 from co_cli.server.readiness import not_ready
 from co_cli.server.server_log import LoggedRequest
 from co_cli.server.sign_in import RESOURCE, SIGN_IN, SignInRoutes

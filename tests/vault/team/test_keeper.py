@@ -17,7 +17,7 @@ import pytest
 from co_cli.activity import acting
 from co_cli.ground.errors import GitError, IndexUnavailableError
 from co_cli.searching.note_details import note_history
-from co_cli.server.gauges import gauges
+from co_cli.server.metrics import gauges
 from co_cli.upkeep.doctor import examine
 from co_cli.upkeep.review import review
 from co_cli.upkeep.verification import verify

@@ -14,7 +14,7 @@ import pytest
 from co_cli.entrance.knowledge_base import KnowledgeBase
 from co_cli.notes.git import Repository
 from co_cli.searching.note_details import note_history
-from co_cli.server.gauges import gauges
+from co_cli.server.metrics import gauges
 from co_cli.upkeep.verification import verify
 from co_cli.vault.team import takeover
 from co_cli.vault.team.keeper import Keeper
