@@ -28,7 +28,7 @@ from co_cli.ground.values import OWN_SOURCES
 from co_cli.importers.export import export_notes, skipped_files
 from co_cli.importers.items import ImportReceipt
 from co_cli.importers.note_importer import ImportRequest, import_export
-from co_cli.importers.reading import READERS
+from co_cli.importers.reading import IMPORTERS
 
 OUTCOMES = ("created", "updated", "unchanged", "skipped", "forgotten", "failed")
 PLANNED = {"created": "new", "updated": "changed"}
@@ -39,7 +39,7 @@ LONGEST_SHOWN = 80
 
 
 def add_import(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("format", choices=tuple(READERS), metavar="FORMAT", help=", ".join(READERS))
+    parser.add_argument("format", choices=tuple(IMPORTERS), metavar="FORMAT", help=", ".join(IMPORTERS))
     parser.add_argument("path", nargs="+", metavar="FILE|DIR", help="the zip as downloaded, the folder, or one file")
     parser.add_argument("-y", "--yes", action="store_true", help="write; without it you only see what would be done")
     parser.add_argument(

@@ -86,9 +86,8 @@ def add_search(parser: argparse.ArgumentParser) -> None:
     _add_source(parser)
     parser.add_argument("--lines", action="store_true", help="print every matching line with its number, file by file")
     parser.add_argument("--vimgrep", action="store_true", help="the same as path:line:column:text, for editors")
-    parser.add_argument(
-        "-C", "--context", type=at_least_1, metavar="N", help="--lines with N lines before and after each"
-    )
+    around = "--lines with N lines before and after each"
+    parser.add_argument("-C", "--context", dest="around", type=at_least_1, metavar="N", help=around)
     _add_common(parser)
 
 
@@ -116,7 +115,7 @@ def run_search(options: argparse.Namespace) -> int:
 
     `co show 2`, `co open 2` and `co edit 2` take the second result.
     """
-    if options.lines or options.vimgrep or options.context is not None:
+    if options.lines or options.vimgrep or options.around is not None:
         return show_lines(options, query_of(options.query), _ranking_of(options))
     return _answer(options, options.kind)
 

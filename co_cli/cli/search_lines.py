@@ -25,8 +25,8 @@ def show_lines(options: argparse.Namespace, query: str, ranking: Mapping[str, An
     if options.paths or options.null:
         raise InvalidInputError("--lines and --paths: choose one, the lines or only the files that have them")
     with open_anywhere_synced(options, options.backend) as kb:
-        limit, context = options.limit or LARGEST_LIMIT, options.context or 0
-        chosen = {"limit": limit, "context": context, "sources": options.kind}
+        limit, around = options.limit or LARGEST_LIMIT, options.around or 0
+        chosen = {"limit": limit, "around": around, "sources": options.kind}
         found = kb.local.lines(query, **chosen, track=True, **ranking, **filters_of(options))
     screen = Screen()
     if options.json:
@@ -46,19 +46,19 @@ def show_lines(options: argparse.Namespace, query: str, ranking: Mapping[str, An
 
 def _print_lines(screen: Screen, found: MatchingLines) -> None:
     """On a terminal each file once above its lines; in a pipe its path in each of them."""
-    has_context = any(not line.marks for file in found.files for line in file.lines)
+    has_others = any(not line.marks for file in found.files for line in file.lines)
     for place, file in enumerate(found.files):
         if screen.interactive:
             screen.line() if place else None
             screen.line(screen.paint(printable(file.path), "cyan"))
-        elif place and has_context:
+        elif place and has_others:
             screen.line("--")
-        _print_file(screen, file, has_context)
+        _print_file(screen, file, has_others)
 
 
-def _print_file(screen: Screen, file: MatchingFile, has_context: bool) -> None:
+def _print_file(screen: Screen, file: MatchingFile, has_others: bool) -> None:
     for place, line in enumerate(file.lines):
-        if has_context and place and file.lines[place - 1].number + 1 < line.number:
+        if has_others and place and file.lines[place - 1].number + 1 < line.number:
             screen.line("--")
         sign = ":" if line.marks else "-"
         path = "" if screen.interactive else f"{file.path}{sign}"

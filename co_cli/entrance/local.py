@@ -159,17 +159,17 @@ class LocalKnowledgeBase(AbstractContextManager["LocalKnowledgeBase"]):
         query: str,
         limit: int = LARGEST_LIMIT,
         *,
-        context: int = 0,
+        around: int = 0,
         track: bool = False,
         **options: Unpack[SearchOptions],
     ) -> MatchingLines:
-        """Every line with words of a query, in so many notes, with `context` lines before and after each.
+        """Every line with words of a query, in so many notes, with `around` lines before and after each.
 
         Options and `track` are those of `search`. Meaning does not count.
         """
         from co_cli.searching.matching_lines import find_lines  # the lookup of notes, which a search does without
 
-        lines, found = find_lines(self.vault, query, options_of(limit, options), context)
+        lines, found = find_lines(self.vault, query, options_of(limit, options), around)
         if track:
             self.track(found)
         return lines

@@ -195,8 +195,8 @@ def _decode(stream: IO[bytes]) -> Iterator[object]:
     """The values of JSON or JSON Lines, or the members of a list. One that is not valid is Broken, and costs no other
     if they begin on lines of their own.
     """
-    reader = io.TextIOWrapper(stream, "utf-8-sig", "replace")
-    start = reader.read(CHUNK)
+    decoded = io.TextIOWrapper(stream, "utf-8-sig", "replace")
+    start = decoded.read(CHUNK)
     text, whole = start.lstrip(), len(start) < CHUNK
     listed = text.startswith("[")
     at, next_item = int(listed), _next_item(text, listed)
@@ -209,7 +209,7 @@ def _decode(stream: IO[bytes]) -> Iterator[object]:
             value, at = DECODER.raw_decode(text, at)
         except (ValueError, RecursionError) as error:
             if isinstance(error, ValueError) and not whole and len(text) - at < MAX_VALUE:
-                more = reader.read(max(CHUNK, len(text) - at))  # doubles, so a long value is not parsed too often
+                more = decoded.read(max(CHUNK, len(text) - at))  # doubles, so a long value is not parsed too often
                 text, at, whole = text[at:] + more, 0, not more
                 continue
             if not text[at:].strip() and not listed:

@@ -1,6 +1,6 @@
-"""The values between readers and the importer: items, receipts, and tolerant access to JSON values.
+"""The values between those who read exports and the importer: items, receipts, and tolerant access to JSON values.
 
-A reader turns an export into these and knows nothing about the vault; the importer knows nothing about formats.
+Whoever reads an export turns it into these and knows nothing about the vault; the importer knows nothing about formats.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class ImportReceipt(NamedTuple):
     """The file claims to be the person's own words, or to belong in every prompt, and is not trusted."""
 
 
-Entry = Item | ImportReceipt  # a receipt for what a reader leaves out on purpose or cannot read
+Entry = Item | ImportReceipt  # a receipt for what is left out on purpose or cannot read
 
 
 def skipped(place: str, noun: str, title: str, why: str) -> ImportReceipt:

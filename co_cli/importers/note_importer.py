@@ -26,7 +26,7 @@ from co_cli.ground.reports import Progress
 from co_cli.ground.saves import ON_CONFLICT, Draft
 from co_cli.importers.archive import reason
 from co_cli.importers.items import ImportOutcome, ImportReceipt, Item, failed
-from co_cli.importers.reading import READERS, ExportReader
+from co_cli.importers.reading import IMPORTERS, ExportStream
 from co_cli.notes.editing import set_fields
 from co_cli.notes.encoding import UTF_16
 from co_cli.notes.files import create_exclusively, locked, make_folders
@@ -65,8 +65,8 @@ def import_export(
     vault: Vault, request: ImportRequest, stages: Callable[[str], Progress] | None = None
 ) -> list[ImportReceipt]:
     """Import exports, or say what would be done. `stages` returns the progress bar of a stage, given its verb."""
-    if request.origin not in READERS:
-        raise InvalidInputError(f"the format must be one of {', '.join(READERS)}, not {request.origin!r}")
+    if request.origin not in IMPORTERS:
+        raise InvalidInputError(f"the format must be one of {', '.join(IMPORTERS)}, not {request.origin!r}")
     if request.on_conflict not in ON_CONFLICT:
         raise InvalidInputError(f"on_conflict must be one of {', '.join(ON_CONFLICT)}, not {request.on_conflict!r}")
     if request.trust and request.origin not in TRUSTABLE:
@@ -94,15 +94,15 @@ def import_export(
 
 
 def _run(vault: Vault, request: ImportRequest, progress: Progress | None) -> list[ImportReceipt]:
-    importer, reader = (
+    importer, stream = (
         NoteImporter(vault, request),
-        ExportReader(request.origin, vault.settings.knowledge_max_note_bytes),
+        ExportStream(request.origin, vault.settings.knowledge_max_note_bytes),
     )
     receipts: list[ImportReceipt] = []
     for path in request.paths:
         before = len(receipts)
         try:
-            with contextlib.closing(reader.read(path)) as parts:
+            with contextlib.closing(stream.read(path)) as parts:
                 for part in parts:
                     receipts += [importer.put(part.item)] if part.item else []
                     receipts += [part.receipt] if part.receipt else []

@@ -24,7 +24,7 @@ from co_cli.importers.sessions import CLIENTS, read_jsonl, read_sessions
 from co_cli.sources.documents import SMALL
 from co_cli.sources.worker import ParserLimits, stream_parser
 
-READERS: dict[str, Callable[[Export], Iterator[Entry]]] = {
+IMPORTERS: dict[str, Callable[[Export], Iterator[Entry]]] = {
     "obsidian": read_obsidian,
     "basic-memory": read_basic_memory,
     "mem0": read_mem0,
@@ -63,7 +63,7 @@ class Part(NamedTuple):
         return self.item.text if self.item else ""
 
 
-class ExportReader:
+class ExportStream:
     """Reads the exports of one import, one after the other, until its budget is used up."""
 
     def __init__(self, origin: str, largest: int, budget: Budget | None = None) -> None:
@@ -125,9 +125,9 @@ def read_parts(_: bytes, origin: str, path: str, largest: int, most_items: int, 
 
 
 def _entries(export: Export, origin: str) -> Iterator[Entry]:
-    """What the reader yields, and what it reports meanwhile."""
+    """What an importer yields, and what it reports meanwhile."""
     reported = 0
-    for entry in READERS[origin](export):
+    for entry in IMPORTERS[origin](export):
         yield from export.receipts[reported:]
         reported = len(export.receipts)
         yield entry

@@ -54,7 +54,7 @@ MOST_BYTES = 4_000_000
 """The largest body of a request; the SDK's own limit is 4 MiB."""
 
 
-class RequestReader(io.BufferedReader):
+class RequestLines(io.BufferedReader):
     """Standard input without empty lines, and with half emoji marked, so that they can be refused."""
 
     def read1(self, size: int = -1, /) -> bytes:
@@ -69,7 +69,7 @@ def serve_stdio(toolbox: Toolbox, structured: bool) -> None:
     requests = os.dup(0)
     with open(os.devnull, "rb") as nothing:
         os.dup2(nothing.fileno(), 0)  # a child process must not read requests
-    sys.stdin = io.TextIOWrapper(cast("Any", RequestReader(io.FileIO(requests))), encoding="utf-8")
+    sys.stdin = io.TextIOWrapper(cast("Any", RequestLines(io.FileIO(requests))), encoding="utf-8")
     server = VaultServer(toolbox, structured)
 
     def finish() -> None:

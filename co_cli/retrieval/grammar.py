@@ -122,7 +122,7 @@ NOT_OPERATORS = frozenset((*KINDS, *SOURCES, "mailto"))
 
 def parse_terms(text: str) -> Parsed:
     """The terms of a query."""
-    reading = _TermReader(text)
+    reading = _TermParser(text)
     terms = tuple(piece.node for piece in reading.terms(0, len(text)))
     return Parsed(terms, tuple(dict.fromkeys(reading.remarks)), reading.broken)
 
@@ -151,7 +151,7 @@ class _Piece(NamedTuple):
     end: int
 
 
-class _TermReader:
+class _TermParser:
     """One text that is being read."""
 
     def __init__(self, text: str) -> None:

@@ -58,7 +58,7 @@ class MatchingLines:
     understood: tuple[str, ...] = ()
 
 
-def find_lines(vault: Vault, query: str, options: Options, context: int = 0) -> tuple[MatchingLines, SearchResult]:
+def find_lines(vault: Vault, query: str, options: Options, around: int = 0) -> tuple[MatchingLines, SearchResult]:
     """The lines with words of a query, and so many before and after each; and the search by words that found them."""
     found = search(vault, query, replace(options, meaning=False, read=False))
     asked, substrings = parse(query, options.prefix, options.case), found.backend == "grep"
@@ -76,7 +76,7 @@ def find_lines(vault: Vault, query: str, options: Options, context: int = 0) -> 
             continue
         inside = [hit.lines for hit in hits] if hits[0].source == "conversation" else []
         matches = _of_lines(text, asked, _matches(text, asked.in_languages([language]), hits, substrings, language))
-        lines = _lines(text, first, matches, inside, context)
+        lines = _lines(text, first, matches, inside, around)
         if lines:
             files.append(MatchingFile(without_lines(hits[0].ref), hits[0].title, path, lines))
     if asked.condition and not deadline.left:
@@ -138,7 +138,7 @@ def _starts(lines: Sequence[str]) -> list[int]:
 
 
 def _lines(
-    text: str, first: int, matches: Sequence[Span], inside: Sequence[Span], context: int
+    text: str, first: int, matches: Sequence[Span], inside: Sequence[Span], around: int
 ) -> tuple[MatchingLine, ...]:
     """The lines with matches and those around them. `inside`: only these lines, if there are any."""
     lines = text.split("\n")
@@ -151,7 +151,7 @@ def _lines(
                 if own[0] < own[1]:
                     marks.setdefault(place, []).append(own)
     last = len(lines) - 1 - (lines[-1] == "")
-    shown = {near for place in marks for near in range(max(place - context, 0), min(place + context, last) + 1)}
+    shown = {near for place in marks for near in range(max(place - around, 0), min(place + around, last) + 1)}
     return tuple(MatchingLine(place + first, lines[place], _joined(marks.get(place, ()))) for place in sorted(shown))
 
 

@@ -18,7 +18,7 @@ from co_cli.tools.budget import estimate_tokens, whole_lines
 from co_cli.tools.fencing import fence_note, one_line, plain_ref
 from co_cli.tools.knowledge import DOCUMENTS, MIN_TOKENS, Found, FoundNote, Limit, Narrowing, Ranking, fitting, recall
 from co_cli.tools.memory import Receipt, Ref, saved_receipt, says_title, short
-from co_cli.tools.tool import ToolContext, ToolResult, tool
+from co_cli.tools.tool import ToolCall, ToolResult, tool
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +45,14 @@ class OpenedNote:
 
 
 @tool("Recall articles", read_only=True)
-def recall_article(ctx: ToolContext, query: str, limit: Limit = 5, **narrowing: Unpack[Narrowing]) -> ToolResult[Found]:
+def recall_article(call: ToolCall, query: str, limit: Limit = 5, **narrowing: Unpack[Narrowing]) -> ToolResult[Found]:
     """Like recall_memory, in longer documents: guides, web pages, meeting notes, added folders."""
-    return recall(ctx, query, limit, DOCUMENTS, Ranking(**narrowing))
+    return recall(call, query, limit, DOCUMENTS, Ranking(**narrowing))
 
 
 @tool("Save an article")
 def save_article(
-    ctx: ToolContext,
+    call: ToolCall,
     content: str,
     title: str,
     tags: list[str] | None = None,
@@ -61,33 +61,33 @@ def save_article(
 ) -> ToolResult[Receipt]:
     """Save a longer document, in Markdown with headings: a summary, a guide, a page. For one fact use save_memory."""
     fields: dict[str, object] = {} if source_url is None else {"source_url": source_url}
-    saved = ctx.kb.remember(
-        content, title, tags=tags, category=category, provenance=ctx.provenance, source="article", fields=fields
+    saved = call.kb.remember(
+        content, title, tags=tags, category=category, provenance=call.provenance, source="article", fields=fields
     )
-    return saved_receipt(ctx, saved, content)
+    return saved_receipt(call, saved, content)
 
 
 @tool("Read a note", read_only=True)
 def read_note(
-    ctx: ToolContext,
+    call: ToolCall,
     ref: Ref,
     around: Annotated[bool, Field(description="Also links, backlinks, entities, folder")] = False,
 ) -> ToolResult[OpenedNote]:
     """Read a note, or the lines that its ref names, after a search and before update_memory. A long note comes in
     parts."""
     ref = plain_ref(ref)
-    note = ctx.kb.note(ref, track=True)
+    note = call.kb.note(ref, track=True)
     found = excerpt(ref, note)
-    nearby, near = _around(ctx, ref, note) if around else (None, "")
+    nearby, near = _around(call, ref, note) if around else (None, "")
     first, whole = found.first, "\n".join(found.lines)
-    kept, torn = whole_lines(whole, max(ctx.budget - estimate_tokens(near), MIN_TOKENS))
+    kept, torn = whole_lines(whole, max(call.budget - estimate_tokens(near), MIN_TOKENS))
     last = first + kept.count("\n")
     rest = _rest(note.ref, found, last)
     cut = f"\n({one_line(found.remark)}.)" if found.remark else ""
     if rest or torn:
         cut += f"\nAbout {estimate_tokens(whole) - estimate_tokens(kept)} tokens left out"
         cut += f"; the end of line {last} cannot be shown: the line is longer than an answer may be" if torn else ""
-        cut += f"; go on with {ctx.prefix}read_note {one_line(rest)}." if rest else "."
+        cut += f"; go on with {call.prefix}read_note {one_line(rest)}." if rest else "."
     created, updated = (moment_text(when) if when is not None else None for when in (note.created, note.updated))
     text = fence_note(
         note.ref,
@@ -102,24 +102,24 @@ def read_note(
         created=(created or "")[:10],
         updated=(updated or "")[:10],
         importance=note.metadata.get("importance"),
-        outdated=ctx.kb.outdated(note),
+        outdated=call.kb.outdated(note),
         version=note.version,
         lines=f"{first}-{last}" if lines_of(ref) or rest or torn else None,
     )
     about = (note.ref, note.title, note.source, kept, list(note.tags), note.category, created, updated)
     fields = json_fields(note.metadata)
-    room = ctx.budget - estimate_tokens(text) - estimate_tokens(near)
-    mentions, said, _ = fitting(ctx, mentions_of(ctx.kb.local.vault, note), 0, room)
+    room = call.budget - estimate_tokens(text) - estimate_tokens(near)
+    mentions, said, _ = fitting(call, mentions_of(call.kb.local.vault, note), 0, room)
     state = (note.provenance, note.version, fields, [first, last], rest, note.problem, found.remark or None)
     data = OpenedNote(*about, *state, mentions, nearby)
     known = "\n".join(("\nNamed in other notes:", *said)) if said else ""
     return ToolResult(text + cut + known + near, data)
 
 
-def _around(ctx: ToolContext, ref: str, note: Note) -> tuple[Surroundings | None, str]:
+def _around(call: ToolCall, ref: str, note: Note) -> tuple[Surroundings | None, str]:
     """The notes around one, and the same as text for a model: a line for each that links to it, one for each group."""
     try:
-        found = notes_around(ctx.kb.local.vault, ref, note)
+        found = notes_around(call.kb.local.vault, ref, note)
     except IndexUnavailableError as error:
         return None, f"\n(What is around it is not known: {one_line(str(error))}.)"
     folder = note.path.rpartition("/")[0]
@@ -127,7 +127,7 @@ def _around(ctx: ToolContext, ref: str, note: Note) -> tuple[Surroundings | None
     groups[f"In {one_line(folder)}" if folder else "In its folder"] = found.folder
     lines = [f"{name}: {_listed(group)}" for name, group in groups.items() if group.notes]
     whole = "\n".join(lines)
-    text, _ = whole_lines(whole, ctx.budget // 2)
+    text, _ = whole_lines(whole, call.budget // 2)
     text += "\n…" if len(text) < len(whole) else ""
     return found, f"\n<notes>\n{text}\n</notes>" if text else "\nNo links, entities or other notes are around it."
 

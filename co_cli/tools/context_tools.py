@@ -12,7 +12,7 @@ from co_cli.ground.errors import InvalidInputError
 from co_cli.notes.refs import path_of, without_lines
 from co_cli.tools.budget import whole_lines
 from co_cli.tools.fencing import clean, one_line, plain_ref
-from co_cli.tools.tool import ToolContext, ToolResult, tool
+from co_cli.tools.tool import ToolCall, ToolResult, tool
 from co_cli.vault.origins import Tree, is_glob
 
 MOST_AROUND = 8
@@ -21,23 +21,23 @@ MOST_AROUND = 8
 
 @tool("Show files as a tree", read_only=True)
 def context_tree(
-    ctx: ToolContext,
+    call: ToolCall,
     path: Annotated[str, Field(description="A folder such as memories/people, or a source such as folder:docs")] = "",
     depth: Annotated[int, Field(ge=1, le=20)] = 3,
 ) -> ToolResult[dict[str, Any]]:
     """Show the files of the vault and of added sources as a tree, or one folder of it."""
-    trees = trees_in(ctx.kb.local, path)
+    trees = trees_in(call.kb.local, path)
     if not trees:
         raise InvalidInputError(f"context_tree: there are no files in {path!r}; leave out path to see all")
     lines = [line for tree in trees for line in (tree.source, *tree.lines(depth))]
-    text, _ = whole_lines("\n".join(map(clean, lines)), ctx.budget)
+    text, _ = whole_lines("\n".join(map(clean, lines)), call.budget)
     more = "\n(There is more: name a folder, or a smaller depth.)" if text.count("\n") + 1 < len(lines) else ""
     return ToolResult(f"<notes>\n{text}\n</notes>{more}", {"sources": {tree.source: tree.files for tree in trees}})
 
 
 @tool("Refresh files and pages")
 def context_refresh(
-    ctx: ToolContext,
+    call: ToolCall,
     target: Annotated[str, Field(description="A ref, a path, a glob, a web address, or `all`")] = "",
     ref: Annotated[str, Field(exclude=True)] = "",
     all: Annotated[bool, Field(exclude=True)] = False,
@@ -47,7 +47,7 @@ def context_refresh(
     target = "all" if all else target or ref
     if not target:
         raise InvalidInputError("context_refresh needs target: a ref, a path, a glob, a web address, or `all`")
-    kb, target = ctx.kb.local, without_lines(plain_ref(target)).replace("\0", "")
+    kb, target = call.kb.local, without_lines(plain_ref(target)).replace("\0", "")
     named = None if target == "all" else [target]
     origins = kb.sources.all() if named is None else list(kb.sources.matching(target))
     read = [kb.sources.refresh(origin.label) for origin in origins]
@@ -59,16 +59,16 @@ def context_refresh(
     if not rows and named:
         raise InvalidInputError(f"context_refresh: nothing that can be refreshed is called {target!r}")
     lines = [one_line(f"{ref}: {outcome}" + (f" ({detail})" if detail else "")) for ref, outcome, detail in rows]
-    text, _ = whole_lines("\n".join(lines) or "There are no added sources and no saved pages.", ctx.budget)
+    text, _ = whole_lines("\n".join(lines) or "There are no added sources and no saved pages.", call.budget)
     return ToolResult(text, {"refreshed": [dict(zip(("ref", "outcome", "detail"), row, strict=True)) for row in rows]})
 
 
 @tool("Find a checkpoint", read_only=True)
 def find_checkpoint(
-    ctx: ToolContext, query: str, limit: Annotated[int, Field(ge=1, le=10)] = 3
+    call: ToolCall, query: str, limit: Annotated[int, Field(ge=1, le=10)] = 3
 ) -> ToolResult[dict[str, Any]]:
     """Find saved conversations from which a task can be continued without building up its context again."""
-    found = ctx.kb.local.checkpoints.find(query, limit)
+    found = call.kb.local.checkpoints.find(query, limit)
     lines = [
         one_line(
             f"{checkpoint.ref} · {checkpoint.title}: {checkpoint.description} · {checkpoint.messages} messages"
@@ -77,7 +77,7 @@ def find_checkpoint(
         )
         for checkpoint in found
     ]
-    text, _ = whole_lines("\n".join(lines), ctx.budget)
+    text, _ = whole_lines("\n".join(lines), call.budget)
     shown = (
         f"{len(found)} found, the best first:\n<notes>\n{text}\n</notes>" if found else "absent: no checkpoint fits."
     )

@@ -12,12 +12,12 @@ from co_cli.notes.dates import read_moment
 from co_cli.notes.transcripts import SpokenTurn, speaker_of, user_name
 from co_cli.saving.turns import KeptSession, keep_turns
 from co_cli.tools.fencing import one_line, plain_ref
-from co_cli.tools.tool import ToolContext, ToolResult, tool
+from co_cli.tools.tool import ToolCall, ToolResult, tool
 
 
 @tool("Keep a conversation")
 def save_conversation(
-    ctx: ToolContext,
+    call: ToolCall,
     turns: Annotated[
         list[dict[str, Any]],
         WithJsonSchema(
@@ -37,7 +37,7 @@ def save_conversation(
 ) -> ToolResult[dict[str, Any]]:
     """Keep what was said in this conversation, word for word, at its end or now and then. Turns that were kept before
     may be sent again. Not if the user wants it to be private."""
-    if not ctx.kb.captures:
+    if not call.kb.captures:
         raise InvalidInputError("save_conversation: the user keeps no conversations (setting capture)")
     speakers = [(_word(turn, "role", "speaker"), _word(turn, "name")) for turn in turns]
     now = time.time()
@@ -45,8 +45,8 @@ def save_conversation(
         SpokenTurn(speaker_of(*speaker), text_of(turn), read_moment(turn.get("time")) or now)
         for speaker, turn in zip(speakers, turns, strict=True)
     ]
-    about = KeptSession(plain_ref(session), ctx.kb.local.activity.actor.partition(":")[0], title, user_name(speakers))
-    kept = keep_turns(ctx.kb.local.vault, about, said, repeated=True)
+    about = KeptSession(plain_ref(session), call.kb.local.activity.actor.partition(":")[0], title, user_name(speakers))
+    kept = keep_turns(call.kb.local.vault, about, said, repeated=True)
     turns_kept = "1 turn" if kept.added == 1 else f"{kept.added} turns"
     ref = one_line(kept.ref)
     text = f"kept {turns_kept} in {ref}; for more of this conversation pass session={ref}"

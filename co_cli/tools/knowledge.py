@@ -25,7 +25,7 @@ from co_cli.searching.note_details import mentions_of
 from co_cli.searching.requests import SearchOptions
 from co_cli.tools.budget import estimate_tokens, within
 from co_cli.tools.fencing import fence_note, one_line
-from co_cli.tools.tool import ToolContext, ToolResult, tool
+from co_cli.tools.tool import ToolCall, ToolResult, tool
 from co_cli.vault.lookup import Lookup
 
 SHORT = 150
@@ -134,7 +134,7 @@ class Found:
 
 @tool("Search everything", read_only=True)
 def search_knowledge(
-    ctx: ToolContext,
+    call: ToolCall,
     query: str,
     kind: list[SearchedSource] | None = None,
     detail: Literal["scan", "full"] = "scan",
@@ -144,58 +144,58 @@ def search_knowledge(
 ) -> ToolResult[Found]:
     """Like recall_memory, in notes of every kind together, also conversations and added folders. detail=scan gives
     snippets: open the notes that matter with read_note. detail=full gives whole passages."""
-    return _search_kinds(ctx, query, limit, {"sources": [*(kind or ()), *(source or ())], **narrowing}, detail)
+    return _search_kinds(call, query, limit, {"sources": [*(kind or ()), *(source or ())], **narrowing}, detail)
 
 
 @tool("Search for text", read_only=True)
 def search_grep(
-    ctx: ToolContext,
+    call: ToolCall,
     query: str,
     kind: list[SearchedSource] | None = None,
     limit: Limit = 8,
     **narrowing: Unpack[Narrowing],
 ) -> ToolResult[Found]:
     """Find an exact text, such as an identifier or a part of a word, or a /regular expression/, in the files."""
-    return _search_kinds(ctx, query, limit, {"sources": kind, "backend": "grep", **narrowing})
+    return _search_kinds(call, query, limit, {"sources": kind, "backend": "grep", **narrowing})
 
 
 @tool("Search by meaning", read_only=True)
 def search_semantic(
-    ctx: ToolContext,
+    call: ToolCall,
     query: str,
     kind: list[SearchedSource] | None = None,
     limit: Limit = 8,
     **narrowing: Unpack[Narrowing],
 ) -> ToolResult[Found]:
     """Find notes by meaning alone, whatever words they use."""
-    return _search_kinds(ctx, query, limit, {"sources": kind, "words": False, **narrowing})
+    return _search_kinds(call, query, limit, {"sources": kind, "words": False, **narrowing})
 
 
 def _search_kinds(
-    ctx: ToolContext, query: str, limit: int, options: SearchOptions, detail: str = "scan"
+    call: ToolCall, query: str, limit: int, options: SearchOptions, detail: str = "scan"
 ) -> ToolResult[Found]:
-    found, dropped = search(ctx, query, limit, options)
+    found, dropped = search(call, query, limit, options)
     kinds, notes = options.get("sources"), found.searched.notes
     searched = f"notes of {', '.join(kinds)}" if kinds else f"{notes:,} note{'s' * (notes != 1)}"
-    return render(ctx, found, dropped, ctx.budget if detail == "full" else 0, searched, _time_advice(found, options))
+    return render(call, found, dropped, call.budget if detail == "full" else 0, searched, _time_advice(found, options))
 
 
-def recall(ctx: ToolContext, query: str, limit: int, sources: Sequence[str], narrowing: Ranking) -> ToolResult[Found]:
+def recall(call: ToolCall, query: str, limit: int, sources: Sequence[str], narrowing: Ranking) -> ToolResult[Found]:
     """Search some sources and show short notes whole. If nothing clearly matches, say where else to look."""
-    found, dropped = search(ctx, query, limit, {"sources": sources, **narrowing})
+    found, dropped = search(call, query, limit, {"sources": sources, **narrowing})
     asked = ASKS_ABOUT.search(query) if "entity" in sources else None
     name = asked[1] if asked else query if any(map(_is_named_entity, found.hits)) else ""
-    known = _about_an_entity(ctx, name, limit) if name and not narrowing else []
+    known = _about_an_entity(call, name, limit) if name and not narrowing else []
     if known:
         found = replace(found, state="found", confidence=1.0, hits=known)
     elif "memory" in sources and PROFILE.search(query):
-        found = _about_the_user(ctx, found, limit, narrowing)
+        found = _about_the_user(call, found, limit, narrowing)
     searched, others = ("memories", DOCUMENTS) if "memory" in sources else ("longer documents", ABOUT)
     advice = _time_advice(found, narrowing)
     unclear = found.state != "found" or confidence_word(found) == "low"
-    if unclear and any(ctx.kb.notes(source, limit=1) for source in (*others, "conversation")):
-        advice += f" Only {searched} were searched: {ctx.prefix}search_knowledge searches the rest, too."
-    return render(ctx, found, dropped, SHORT, searched, advice)
+    if unclear and any(call.kb.notes(source, limit=1) for source in (*others, "conversation")):
+        advice += f" Only {searched} were searched: {call.prefix}search_knowledge searches the rest, too."
+    return render(call, found, dropped, SHORT, searched, advice)
 
 
 def _time_advice(found: SearchResult, narrowing: FilterOptions) -> str:
@@ -206,46 +206,46 @@ def _time_advice(found: SearchResult, narrowing: FilterOptions) -> str:
     return f" Only notes with {' and '.join(given)} count: leave that out to search all."
 
 
-def _about_an_entity(ctx: ToolContext, name: str, limit: int) -> list[Hit]:
+def _about_an_entity(call: ToolCall, name: str, limit: int) -> list[Hit]:
     """The entities of this name, then what memories and other entities say about them."""
-    named = list(filter(_is_named_entity, ctx.kb.search(name, limit=limit, sources=["entity"]).hits))
-    said = [hit for entity in named for hit in mentions_of(ctx.kb.local.vault, ctx.kb.note(entity.ref), ABOUT)]
+    named = list(filter(_is_named_entity, call.kb.search(name, limit=limit, sources=["entity"]).hits))
+    said = [hit for entity in named for hit in mentions_of(call.kb.local.vault, call.kb.note(entity.ref), ABOUT)]
     hits = [*(replace(hit, score=min(hit.score, 1.0)) for hit in named), *said]
     once = list({without_lines(hit.ref): hit for hit in reversed(hits)}.values())[::-1]
-    return mark_older(ctx.kb.local.vault, once[:limit])
+    return mark_older(call.kb.local.vault, once[:limit])
 
 
 def _is_named_entity(hit: Hit) -> bool:
     return hit.source == "entity" and "name" in hit.signals
 
 
-def _about_the_user(ctx: ToolContext, found: SearchResult, limit: int, narrowing: Ranking) -> SearchResult:
+def _about_the_user(call: ToolCall, found: SearchResult, limit: int, narrowing: Ranking) -> SearchResult:
     """Search also as an agent words what it saves, "the user lives in", and put what is about the user first."""
     options: SearchOptions = {"sources": ["memory"], **narrowing}
-    first = search(ctx, "I my me", limit, options)[0] if WHO_AM_I.search(found.query) else found
-    third = search(ctx, FIRST_PERSON.sub("the user", found.query), limit, options)[0]
+    first = search(call, "I my me", limit, options)[0] if WHO_AM_I.search(found.query) else found
+    third = search(call, FIRST_PERSON.sub("the user", found.query), limit, options)[0]
     best = {hit.ref: hit for hit in sorted((*first.hits, *third.hits), key=lambda hit: hit.score)}
     told = [replace(hit, weak=hit.weak and not OF_THE_USER.search(hit.snippet)) for hit in best.values()]
     ranked = sorted(told, key=lambda hit: (bool(OF_THE_USER.search(hit.snippet)), hit.score), reverse=True)
     surer = max(first, third, key=lambda result: (result.state == "found", result.confidence or 0.0))
-    return replace(surer, query=found.query, hits=mark_older(ctx.kb.local.vault, ranked[:limit]))
+    return replace(surer, query=found.query, hits=mark_older(call.kb.local.vault, ranked[:limit]))
 
 
-def search(ctx: ToolContext, query: str, limit: int, options: SearchOptions) -> tuple[SearchResult, dict[str, Any]]:
+def search(call: ToolCall, query: str, limit: int, options: SearchOptions) -> tuple[SearchResult, dict[str, Any]]:
     """The result, and the filters that were dropped because nothing matched them.
 
     A model guesses tags and categories. That no note has them does not mean that nothing is known.
     """
-    found = ctx.kb.search(query, limit=limit, **options)
+    found = call.kb.search(query, limit=limit, **options)
     guessed = {name: value for name, value in options.items() if name in GUESSED and value}
     if guessed and found.state == "absent":
         rest = {name: value for name, value in options.items() if name not in guessed}
-        return ctx.kb.search(query, limit=limit, **cast("SearchOptions", rest)), guessed
+        return call.kb.search(query, limit=limit, **cast("SearchOptions", rest)), guessed
     return found, {}
 
 
 def render(
-    ctx: ToolContext, found: SearchResult, dropped: dict[str, Any], most: int, searched: str, advice: str = ""
+    call: ToolCall, found: SearchResult, dropped: dict[str, Any], most: int, searched: str, advice: str = ""
 ) -> ToolResult[Found]:
     """Hits that are not weak, within the budget: notes of at most `most` tokens whole, of others a snippet.
 
@@ -253,20 +253,20 @@ def render(
     """
     hits = [hit for hit in without_weak(found.hits) if not hit.weak]
     found = replace(found, hits=hits) if found.state == "found" and hits else _nearest(found)
-    ctx.kb.track(found)
-    degraded = [*ctx.degraded, *found.degraded]
+    call.kb.track(found)
+    degraded = [*call.degraded, *found.degraded]
     state = "inconclusive" if found.state != "found" and degraded else found.state
     shown = ((name, value if isinstance(value, str) else ", ".join(value)) for name, value in dropped.items())
     without = " and ".join(f"{name}={one_line(value)}" for name, value in shown)
     head = _headline(found, state, searched, degraded, without) + advice
-    hits, lines, cut = fitting(ctx, worth_showing(found), most, ctx.budget - estimate_tokens(head) - CUT_TOKENS)
+    hits, lines, cut = fitting(call, worth_showing(found), most, call.budget - estimate_tokens(head) - CUT_TOKENS)
     if found.state != "found":
         hits = [replace(hit, text=" ".join(hit.text.split())[:NEAREST_TEXT], whole=False) for hit in hits]
         lines = [_nearest_line(hit) for hit in hits]
     if cut:
         refs, left_out = within(", ".join(map(one_line, cut)), CUT_TOKENS - PART_TOKENS)
         refs += " …" if left_out else ""
-        lines.append(f"Also found, left out to keep this short: {refs} {ctx.prefix}read_note opens them.")
+        lines.append(f"Also found, left out to keep this short: {refs} {call.prefix}read_note opens them.")
     meta = found.meta | {"returned": len(hits)}
     return ToolResult(
         "\n".join((head, *lines)),
@@ -284,14 +284,12 @@ def _nearest_line(note: FoundNote) -> str:
     return " ".join(fence_note(note.ref, note.title, note.provenance, note.text, match=UNLIKELY).split("\n"))
 
 
-def fitting(
-    ctx: ToolContext, found: Sequence[Hit], most: int, left: int
-) -> tuple[list[FoundNote], list[str], list[str]]:
+def fitting(call: ToolCall, found: Sequence[Hit], most: int, left: int) -> tuple[list[FoundNote], list[str], list[str]]:
     """The hits that fit into this many tokens, at least one; their fenced texts; and the refs of the others."""
     hits: list[FoundNote] = []
     lines: list[str] = []
     cut: list[str] = []
-    for hit, (opened, outdated) in zip(found, _open(ctx, found), strict=True):
+    for hit, (opened, outdated) in zip(found, _open(call, found), strict=True):
         note, fenced = _fit(_shown(hit, opened, outdated, most), hit.missing, left)
         if hits and (left < MIN_TOKENS or estimate_tokens(fenced) > left):
             cut.append(note.ref)
@@ -302,9 +300,9 @@ def fitting(
     return hits, lines, cut
 
 
-def _open(ctx: ToolContext, hits: Sequence[Hit]) -> list[tuple[Note | None, str | None]]:
+def _open(call: ToolCall, hits: Sequence[Hit]) -> list[tuple[Note | None, str | None]]:
     """The note of each hit, None if its file is gone since it was indexed, and why it is not valid."""
-    vault, notes = ctx.kb.local.vault, dict[int, Note]()
+    vault, notes = call.kb.local.vault, dict[int, Note]()
     lookup = Lookup(vault)
     for number, hit in enumerate(hits):
         with suppress(KnowledgeError, OSError):

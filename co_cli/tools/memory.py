@@ -29,7 +29,7 @@ from co_cli.searching.requests import Options, close_tags, parse_filters, unused
 from co_cli.tools.budget import estimate_tokens
 from co_cli.tools.fencing import one_line, plain_ref
 from co_cli.tools.knowledge import ABOUT, Found, Limit, Ranking, recall
-from co_cli.tools.tool import ToolContext, ToolResult, tool
+from co_cli.tools.tool import ToolCall, ToolResult, tool
 from co_cli.upkeep.feedback import judge
 from co_cli.vault.history import ChangedNote, changed_notes
 
@@ -93,15 +93,15 @@ class TextChange(NamedTuple):
 
 
 @tool("Recall memories", read_only=True)
-def recall_memory(ctx: ToolContext, query: str, limit: Limit = 5, **narrowing: Unpack[Ranking]) -> ToolResult[Found]:
+def recall_memory(call: ToolCall, query: str, limit: Limit = 5, **narrowing: Unpack[Ranking]) -> ToolResult[Found]:
     """Look up what is known about the user: preferences, decisions, corrections, people, projects, how things are done
     here. Call it before you answer anything that may depend on that, and before you save."""
-    return recall(ctx, query, limit, ABOUT, narrowing)
+    return recall(call, query, limit, ABOUT, narrowing)
 
 
 @tool("Save a memory")
 def save_memory(
-    ctx: ToolContext,
+    call: ToolCall,
     content: str,
     title: str | None = None,
     kind: SavedKind = "memory",
@@ -116,18 +116,18 @@ def save_memory(
     `supersedes`."""
     size = len(to_utf8(content).encode())
     if size > LONGEST_MEMORY:
-        call = f"{ctx.prefix}save_article(content=..., title={short(title or title_from(content))!r})"
-        raise InvalidInputError(f"{size:,} bytes are too long for a memory ({LONGEST_MEMORY:,}): call {call}")
+        instead = f"{call.prefix}save_article(content=..., title={short(title or title_from(content))!r})"
+        raise InvalidInputError(f"{size:,} bytes are too long for a memory ({LONGEST_MEMORY:,}): call {instead}")
     replaced = [without_lines(plain_ref(ref)) for ref in supersedes or ()]
-    saved = ctx.kb.remember(
-        content, title, source=kind, provenance=ctx.provenance, supersedes=replaced, path=path, **fields
+    saved = call.kb.remember(
+        content, title, source=kind, provenance=call.provenance, supersedes=replaced, path=path, **fields
     )
-    return saved_receipt(ctx, saved, content)
+    return saved_receipt(call, saved, content)
 
 
 @tool("Update a memory", destructive=True)
 def update_memory(
-    ctx: ToolContext,
+    call: ToolCall,
     ref: Ref,
     content: Annotated[str | None, Field(description="The whole new text, or that of section.")] = None,
     old: Annotated[str | None, Field(description="Instead: a text that it has exactly once.")] = None,
@@ -146,7 +146,7 @@ def update_memory(
         known = ", ".join(name for name in update_memory.parameters["properties"] if name not in ("ref", "version"))
         clearing = f"an empty value changes nothing, and `co edit {ref}` removes a field"
         raise InvalidInputError(f"update_memory: say what changes of {ref}: {known}; {clearing}")
-    before = ctx.kb.note(ref)
+    before = call.kb.note(ref)
     if old is not None or append is not None or section is not None:
         content, version = (
             _edited(before, TextChange(content, old, new or "", append, section)),
@@ -157,31 +157,31 @@ def update_memory(
             f"update_memory: content replaces the whole text, and {ref} names some lines of it: read {before.ref}, "
             "then give that ref and all of the text"
         )
-    update = partial(ctx.kb.update, before.ref, content, title=title, version=version, path=path, **fields)
+    update = partial(call.kb.update, before.ref, content, title=title, version=version, path=path, **fields)
     try:
-        saved = update(fields=_new_author(before, content, ctx.provenance))
+        saved = update(fields=_new_author(before, content, call.provenance))
     except FrontmatterError:  # then the text can still be changed
         saved = update()
-    after = ctx.kb.note(saved.ref)
+    after = call.kb.note(saved.ref)
     undone = saved.outcome == "updated" and after.version == before.version and after.path == before.path
-    return receipt(ctx, saved, after, not undone and (content is None or _says(after, _as_written(content, saved))))
+    return receipt(call, saved, after, not undone and (content is None or _says(after, _as_written(content, saved))))
 
 
 @tool("Forget a memory", destructive=True, idempotent=False)
-def forget_memory(ctx: ToolContext, ref: str) -> ToolResult[dict[str, Any]]:
+def forget_memory(call: ToolCall, ref: str) -> ToolResult[dict[str, Any]]:
     """Move a note to the trash, because it is wrong or the user wants it forgotten."""
-    gone = ctx.kb.forget(without_lines(plain_ref(ref)))
+    gone = call.kb.forget(without_lines(plain_ref(ref)))
     shown = one_line(gone.ref)
     text = f"forgotten {shown}: it is in the vault's trash, and `co note restore {shown}` restores it."
     if gone.valid_again:
         text += f" Valid again, because it superseded them: {', '.join(map(one_line, gone.valid_again))}."
-        text += f" If the user wants that forgotten as well, call {ctx.prefix}forget_memory with each."
+        text += f" If the user wants that forgotten as well, call {call.prefix}forget_memory with each."
     return ToolResult(text, {**fields_of(gone), "valid_again": list(gone.valid_again)})
 
 
 @tool("List memories", read_only=True)
 def list_memories(
-    ctx: ToolContext,
+    call: ToolCall,
     tags: list[str] | None = None,
     limit: Annotated[int, Field(ge=1, le=200)] = 20,
     kind: OwnSource | None = None,
@@ -190,11 +190,11 @@ def list_memories(
 ) -> ToolResult[dict[str, Any]]:
     """List memories, or notes of another kind, by title, newest first. since=7d: those of any kind that were created,
     updated, moved or forgotten."""
-    changed, problems = _changed(ctx.kb.local, kind, tags, since) if since else ([], [])
-    notes = [change.note for change in changed] if since else ctx.kb.notes(kind or "memory", tags=tags)
+    changed, problems = _changed(call.kb.local, kind, tags, since) if since else ([], [])
+    notes = [change.note for change in changed] if since else call.kb.notes(kind or "memory", tags=tags)
     news = {change.note.ref: change for change in changed}
     lines: list[str] = []
-    room = ctx.budget
+    room = call.budget
     for note in notes[offset : offset + limit]:
         line = _line(note, news.get(note.ref))
         room -= estimate_tokens(line)
@@ -205,8 +205,8 @@ def list_memories(
     following = shown if shown < len(notes) else None
     head = _list_head(kind, (offset, shown, len(notes)), since)
     if tags and not notes and not since:
-        head = _none_tagged(FOLDERS[kind or "memory"], tags, list(ctx.kb.tags(kind or "memory")))
-    text = [*(f"({one_line(problem)})" for problem in (*ctx.degraded, *problems)), f"{head}."]
+        head = _none_tagged(FOLDERS[kind or "memory"], tags, list(call.kb.tags(kind or "memory")))
+    text = [*(f"({one_line(problem)})" for problem in (*call.degraded, *problems)), f"{head}."]
     text += ["<notes>", *lines, "</notes>"] if lines else []
     listed = [_listed(note, news.get(note.ref)) for note in notes[offset:shown]]
     more = following is not None
@@ -215,7 +215,7 @@ def list_memories(
 
 @tool("Rate a memory")
 def rate_memory(
-    ctx: ToolContext,
+    call: ToolCall,
     ref: Ref,
     verdict: Annotated[Literal["good", "bad"], Field(description="good or bad.")],
     query: Annotated[str | None, Field(description="What you searched for. Default: the last search.")] = None,
@@ -223,21 +223,21 @@ def rate_memory(
     """Say whether a note that a search found was what you needed (good) or unrelated (bad); later searches rank better
     for it. Call it when you have used a note, or when the first hits were wrong. It does not change the note: to
     correct it use update_memory."""
-    rated = judge(ctx.kb.local.vault, without_lines(plain_ref(ref)), verdict == "good", query)
+    rated = judge(call.kb.local.vault, without_lines(plain_ref(ref)), verdict == "good", query)
     about = f" for {one_line(rated.query)!r}" if rated.query else ", about the note alone: no search was named or found"
     return ToolResult(f"rated {verdict}: {one_line(rated.ref)}{about}.", rated._asdict())
 
 
-def saved_receipt(ctx: ToolContext, saved: Saved, content: str) -> ToolResult[Receipt]:
-    note, content = ctx.kb.note(saved.ref), _as_written(content, saved)
+def saved_receipt(call: ToolCall, saved: Saved, content: str) -> ToolResult[Receipt]:
+    note, content = call.kb.note(saved.ref), _as_written(content, saved)
     repeated = saved.outcome != "created"  # then case and punctuation may differ
     same = words_of(note.body) == words_of(to_utf8(content)) if repeated else _says(note, content)
-    return receipt(ctx, saved, note, same)
+    return receipt(call, saved, note, same)
 
 
-def receipt(ctx: ToolContext, saved: Saved, note: Note, read_back: bool) -> ToolResult[Receipt]:
-    found_again = _found_again(ctx.kb, note)
-    outdated = None if found_again else ctx.kb.outdated(note)
+def receipt(call: ToolCall, saved: Saved, note: Note, read_back: bool) -> ToolResult[Receipt]:
+    found_again = _found_again(call.kb, note)
+    outdated = None if found_again else call.kb.outdated(note)
     done = "known already, nothing written:" if saved.outcome == "duplicate" else saved.outcome
     proofs = [
         *([] if says_title(saved.ref, note.title) else [short(note.title)]),
@@ -259,7 +259,7 @@ def receipt(ctx: ToolContext, saved: Saved, note: Note, read_back: bool) -> Tool
         named = f" ({'; '.join(titles)})" if titles else ""
         text += f" About the same subject{named}: if this replaces "
         text += "it" if len(saved.related) == 1 else "any of them"
-        text += f", {ctx.prefix}save_memory again, the same content, supersedes=[{refs}]; if all are true, do nothing."
+        text += f", {call.prefix}save_memory again, the same content, supersedes=[{refs}]; if all are true, do nothing."
     related = [{"ref": other.ref, "title": other.title, "why": other.why} for other in saved.related]
     about = (saved.ref, note.title, note.path, saved.outcome, note.version, saved.detail)
     return ToolResult(text, Receipt(*about, read_back, found_again, related, saved.masked))

@@ -33,9 +33,9 @@ MAY_MATTER = "that may matter here; nobody asked for them."
 FENCED = Frame(f"{OPENING}Notes from the vault {MAY_MATTER} {GUIDE}", "</knowledge>", fence_note)
 
 
-def named_frame(vault: str, reader: str) -> Frame:
+def named_frame(vault: str, opener: str) -> Frame:
     """For one of several vaults: which it is, and the tool that opens its notes."""
-    head = f"{OPENING}Notes from the vault {vault!r}, which {reader} opens, {MAY_MATTER} {GUIDE}"
+    head = f"{OPENING}Notes from the vault {vault!r}, which {opener} opens, {MAY_MATTER} {GUIDE}"
     return FENCED._replace(head=head)
 
 
@@ -50,7 +50,7 @@ CROWDED = 0.8
 """The share of the budget above which notes that are always added cause a warning."""
 MIN_TOKENS = 40
 """Worth showing of a note; with less room it is reported as cut."""
-READER = "read_note"
+OPENER = "read_note"
 NAMED = re.compile(rf"{OPENING}Notes from the vault [^\n]*?, which (\w+) opens, ")
 NOTE = re.compile(r'^<note ref="([^"]+)"[^>]*>\n(.*?)\n</note>$', re.MULTILINE | re.DOTALL)
 
@@ -111,13 +111,13 @@ def _fence(frame: Frame, note: ContextNote, text: str, part: str | None = None) 
     return frame.fence(note.ref, note.title, note.provenance, text, why=note.why, remark=remark, size=size, part=part)
 
 
-def rendered_notes(text: str, reader: str = READER) -> dict[str, str]:
+def rendered_notes(text: str, opener: str = OPENER) -> dict[str, str]:
     """The notes of one vault in a text of `render_notes`: each ref, as fences spell it, with what was shown.
 
-    `reader` is the tool that opens its notes.
+    `opener` is the tool that opens its notes.
     """
     named = NAMED.match(text)
-    ours = text.startswith(OPENING) and reader == (named[1] if named else READER)
+    ours = text.startswith(OPENING) and opener == (named[1] if named else OPENER)
     return {unescape(ref): shown for ref, shown in NOTE.findall(text)} if ours else {}
 
 

@@ -14,7 +14,7 @@ from pydantic import Field
 from co_cli.notes.note import Note
 from co_cli.tools.budget import whole_lines
 from co_cli.tools.fencing import HIDDEN, clean, one_line
-from co_cli.tools.tool import ToolContext, ToolResult, tool
+from co_cli.tools.tool import ToolCall, ToolResult, tool
 from co_cli.vault.skills import Skill
 
 FOUND, ALSO = 3, 7
@@ -33,17 +33,17 @@ FROM_PROJECT = (
 
 @tool("Find skills", read_only=True)
 def find_skills(
-    ctx: ToolContext,
+    call: ToolCall,
     query: Annotated[str, Field(description="The task, with its file types and tools: fill form fields in a PDF.")],
 ) -> ToolResult[dict[str, Any]]:
     """Find skills: installed instructions for doing a kind of task well. Call it before you begin a task that somebody
     may have written a procedure for: a document format, a tool, a recurring job. Then open the one that fits with
     load_skill; if none fits, go on without."""
-    found, result = ctx.kb.local.search_skills(query, FOUND + ALSO)
-    ctx.kb.track(result)
+    found, result = call.kb.local.search_skills(query, FOUND + ALSO)
+    call.kb.track(result)
     count, shown, also = result.searched.notes, found[:FOUND], [skill.name for skill, _ in found[FOUND:]]
     fit = "" if result.state == "found" else "None clearly fits; the nearest "
-    summary = f"{fit}{len(shown)} of {count:,} skills, best first. {ctx.prefix}load_skill opens one."
+    summary = f"{fit}{len(shown)} of {count:,} skills, best first. {call.prefix}load_skill opens one."
     lines = [summary if found else f"None of {count:,} skills is about that."]
     lines += [f"(But: {one_line(problem)}.)" for problem in result.degraded]
     for skill, _ in shown:
@@ -58,12 +58,12 @@ def find_skills(
 
 @tool("Load a skill", read_only=True)
 def load_skill(
-    ctx: ToolContext, name: Annotated[str, Field(description="Name of the skill.")]
+    call: ToolCall, name: Annotated[str, Field(description="Name of the skill.")]
 ) -> ToolResult[dict[str, Any]]:
     """Read a skill that find_skills named: its instructions, and where its scripts and references are."""
-    skill = ctx.kb.local.skills.find(name, offered=True)
-    note, files = ctx.kb.local.skills.open(skill)
-    text, cut = fence_skill(skill, note, files, max(ctx.budget, SKILL_TOKENS))
+    skill = call.kb.local.skills.find(name, offered=True)
+    note, files = call.kb.local.skills.open(skill)
+    text, cut = fence_skill(skill, note, files, max(call.budget, SKILL_TOKENS))
     row = {key: getattr(skill, key) for key in ("name", "description", "level", "path")}
     return ToolResult(text, {**row, "text": note.body.strip(), "files": files, "cut": cut})
 

@@ -40,7 +40,7 @@ class ToolResult(NamedTuple, Generic[Data]):
 
 
 @dataclass(frozen=True, slots=True)
-class ToolContext:
+class ToolCall:
     """What every tool works with besides its arguments."""
 
     kb: KnowledgeBase
@@ -58,7 +58,7 @@ class ToolContext:
 class Tool:
     """One thing an agent can do with a vault, independent of any agent library.
 
-    The function's docstring is the description that models read. Its first parameter is a ToolContext; the others are
+    The function's docstring is the description that models read. Its first parameter is a ToolCall; the others are
     the arguments, and those of `**shared: Unpack[SomeTypedDict]` are optional ones.
     """
 

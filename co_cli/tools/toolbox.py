@@ -18,7 +18,7 @@ from co_cli.tools.guidance import describe_vault
 from co_cli.tools.knowledge import search_grep, search_knowledge, search_semantic
 from co_cli.tools.memory import forget_memory, list_memories, rate_memory, recall_memory, save_memory, update_memory
 from co_cli.tools.skill_tools import SKILL_TOOLS
-from co_cli.tools.tool import Tool, ToolContext, ToolResult
+from co_cli.tools.tool import Tool, ToolCall, ToolResult
 
 TOOLS: tuple[Tool, ...] = (
     *(recall_memory, save_memory, update_memory, forget_memory, list_memories),
@@ -104,8 +104,8 @@ class Toolbox:
         unknown = f"Not arguments of {name}, ignored: {', '.join(map(one_line, ignored[:MAX_IGNORED]))}"
         try:
             degraded = [] if tool in (*SKILL_TOOLS, context_refresh) else self.freshener.ensure(self.patience)
-            ctx = ToolContext(self.kb, tokens or self.result_tokens, degraded, prefix=self.prefix)
-            text, data = tool.function(ctx, **values)
+            call = ToolCall(self.kb, tokens or self.result_tokens, degraded, prefix=self.prefix)
+            text, data = tool.function(call, **values)
         except NoteMissingError:
             raise
         except NoteConflictError as error:

@@ -26,7 +26,7 @@ from co_cli.index.sync import Unreadable, read_file
 from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.notes.files import sweep_temporary
 from co_cli.notes.secrets import find_secrets
-from co_cli.sources.documents.formats import INSTALL_READERS, NEEDS_EXTRA
+from co_cli.sources.documents.formats import INSTALL_PARSERS, NEEDS_EXTRA
 from co_cli.sources.origin import Origin
 from co_cli.upkeep.language_advice import advise, indexed_texts
 from co_cli.upkeep.verification import compare
@@ -265,7 +265,7 @@ def _index(vault: Vault, origin: Origin, fix: bool) -> Iterator[Finding]:
     skipped = [(path, reason) for path, reason in skipped if reason != BINARY or own]
     for path, reason in skipped:
         advice = f"change or remove {path}" if own else f"change {full(path)}, or exclude it in a .coignore"
-        advice = INSTALL_READERS if reason == NEEDS_EXTRA else advice
+        advice = INSTALL_PARSERS if reason == NEEDS_EXTRA else advice
         yield finding("note", "warning", f"{path} is not indexed: {reason}", advice)
     for path, problem in problems:
         advice = f"co edit {shell_line(path)}" if own else f"edit {full(path)}"

@@ -121,7 +121,7 @@ def test_case_counts_where_it_is_asked_for(kb: KnowledgeBase) -> None:
 def test_python_gets_lines_with_marks(kb: KnowledgeBase) -> None:
     kb.sync()
 
-    (file,) = kb.local.lines("deploy", context=1, sources="article").files
+    (file,) = kb.local.lines("deploy", around=1, sources="article").files
 
     assert file.ref == "article:pools"
     assert file.lines[-1] == MatchingLine(14, "Deploying ä deploy.", ((0, 9), (12, 18)))

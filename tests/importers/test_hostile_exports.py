@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from co_cli.entrance.knowledge_base import KnowledgeBase
 from co_cli.importers.note_importer import ImportRequest, import_export
-from co_cli.importers.reading import Budget, ExportReader
+from co_cli.importers.reading import Budget, ExportStream
 from tests.command import Co
 from tests.folder import Vault
 from tests.importers.conftest import ImportData
@@ -141,8 +141,8 @@ def test_an_import_has_a_budget_for_all_of_its_exports(tmp_path: Path) -> None:
     one.write_text('{"memory": "x", "y": ' + large.read_text("utf-8") + "}", "utf-8")
 
     def outcomes(budget: Budget, *paths: str) -> list[str]:
-        reader = ExportReader("mem0", 1_000_000, budget)
-        parts = [part for path in paths for part in reader.read(path)]
+        stream = ExportStream("mem0", 1_000_000, budget)
+        parts = [part for path in paths for part in stream.read(path)]
         return [part.receipt.detail if part.receipt else part.text for part in parts]
 
     assert outcomes(Budget(items=7), small, small)[-3:] == [

@@ -20,7 +20,7 @@ from co_cli.searching.note_details import note_history
 from co_cli.server.access_tokens import AccessTokens
 from co_cli.tools import Toolbox
 from co_cli.tools.memory import forget_memory, rate_memory, save_memory
-from co_cli.tools.tool import ToolContext
+from co_cli.tools.tool import ToolCall
 from tests.command import Co
 from tests.folder import Vault
 from tests.server.conftest import Server, serving
@@ -247,14 +247,14 @@ def test_what_needs_the_files_says_so(remote: KnowledgeBase) -> None:
 
 
 def test_a_tool_works_with_a_server_or_says_that_it_needs_the_files(remote: KnowledgeBase) -> None:
-    assert get_type_hints(ToolContext)["kb"] is KnowledgeBase
+    assert get_type_hints(ToolCall)["kb"] is KnowledgeBase
     assert type(KnowledgeBase) is type(Protocol)
-    ctx = ToolContext(remote, 500, [])
+    call = ToolCall(remote, 500, [])
 
-    assert save_memory.function(ctx, content="Ashes burn well.").data.found_again
-    assert forget_memory.function(ctx, ref="memory:ashes-burn-well").data["ref"] == "memory:ashes-burn-well"
+    assert save_memory.function(call, content="Ashes burn well.").data.found_again
+    assert forget_memory.function(call, ref="memory:ashes-burn-well").data["ref"] == "memory:ashes-burn-well"
     with pytest.raises(InvalidInputError, match="run it where the vault is"):
-        rate_memory.function(ctx, ref="memory:oak", verdict="good")
+        rate_memory.function(call, ref="memory:oak", verdict="good")
 
 
 @pytest.mark.medium

@@ -1,6 +1,6 @@
 """Which files are read, and how: one table of formats, by the ending of a file's name.
 
-A format needs an entry here and, if it is read, a reader. Whatever is not in the table is read as plain text.
+A format needs an entry here and, if it is read, a parser. Whatever is not in the table is read as plain text.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ GENERATED = frozenset(
     """.split()
 )
 GENERATED_ENDINGS = tuple(".min.js .min.css .min.mjs .js.map .css.map .bundle.js .chunk.js .tsbuildinfo".split())
-INSTALL_READERS = install_line("documents")
-NEEDS_EXTRA = f'needs the extra "documents": {INSTALL_READERS}'
+INSTALL_PARSERS = install_line("documents")
+NEEDS_EXTRA = f'needs the extra "documents": {INSTALL_PARSERS}'
 MB = 1_000_000
 LARGEST_TEXT = 10 * MB
 
@@ -47,10 +47,10 @@ class Format(NamedTuple):
     """What messages call it, with its article."""
     endings: str
     """Of file names, in lower case. The first is the usual one."""
-    reader: str = ""
+    parser: str = ""
     """`module:function` in this folder; empty if such files are not supported."""
     library: str = ""
-    """The package of the extra `documents` that the reader needs."""
+    """The package of the extra `documents` that the parser needs."""
     largest: int = 100 * MB
     """In bytes. Documents may contain pictures, which are skipped."""
     is_plain: bool = False

@@ -1,4 +1,4 @@
-"""Pieces of Markdown that the readers of documents write: escaped text, tables, fences, titles."""
+"""Pieces of Markdown that the parsers of documents write: escaped text, tables, fences, titles."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NO_TITLE = re.compile(
 
 
 def plain(text: str) -> str:
-    """Escape whatever would start a heading or a code block: only the readers' own marks do."""
+    """Escape whatever would start a heading or a code block: only the parsers' own marks do."""
     return STARTS.sub(r"\1\\\2", text)
 
 

@@ -201,7 +201,7 @@ def _shape(shape: Any) -> Iterator[str]:
 
 
 def _clean_copy(data: bytes, ending: str) -> tuple[BytesIO, str | None, dict[str, object]]:
-    """The file without what could harm its reader, its title, and what else it says about itself."""
+    """The file without what could harm its parser, its title, and what else it says about itself."""
     if data.startswith(OLD_OFFICE):
         raise NotTextError("protected by a password, or an old Office file: save it without one, in the new format")
     copy = BytesIO()

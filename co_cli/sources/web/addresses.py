@@ -26,7 +26,7 @@ FORBIDDEN = re.compile(r"[\x00-\x20\x7f\\]")
 
 OWN, PRIVATE = "this machine's own address", "a private address"
 """An exception for a host name covers these two kinds. The other kinds need an exception for the address itself."""
-SOURCE_READERS = {
+KINDS = {
     "a cloud's metadata address": "168.63.129.16 100.100.100.200 192.0.0.192 fd00:ec2::254 fd20:ce::254",
     OWN: "127.0.0.0/8 ::1",
     PRIVATE: "10.0.0.0/8 172.16.0.0/12 192.168.0.0/16 100.64.0.0/10 fc00::/7 fec0::/10",
@@ -34,9 +34,7 @@ SOURCE_READERS = {
     "a reserved address": "0.0.0.0/8 192.0.0.0/24 192.0.2.0/24 192.88.99.0/24 198.18.0.0/15 198.51.100.0/24 "
     "203.0.113.0/24 224.0.0.0/3 2001::/23 2001:db8::/32 2002::/16 3ffe::/16 3fff::/20",
 }
-NETWORKS = [
-    (ipaddress.ip_network(network), kind) for kind, listed in SOURCE_READERS.items() for network in listed.split()
-]
+NETWORKS = [(ipaddress.ip_network(network), kind) for kind, listed in KINDS.items() for network in listed.split()]
 PUBLIC_IPV6 = ipaddress.IPv6Network("2000::/3")
 IPV4_IN_IPV6 = tuple(map(ipaddress.IPv6Network, ("::ffff:0:0/96", "64:ff9b::/96")))
 """IPv4-mapped addresses, and NAT64, through which networks without IPv4 reach every IPv4 site."""
