@@ -144,8 +144,8 @@ class KnowledgeIndex:
     def _sync_files(self, source: str | None, progress: Progress | None) -> SyncReport:
         started = time.time()
         with self.engine.reading():
-            stored, unlisted = self.notes.read(lambda reader, vault: reader.listings(vault), ({}, []))
-            files = self.notes.read(lambda reader, vault: reader.files(vault, reported=True), {})
+            stored, unlisted = self.notes.read(lambda snapshot, vault: snapshot.listings(vault), ({}, []))
+            files = self.notes.read(lambda snapshot, vault: snapshot.files(vault, reported=True), {})
             synced = self.notes.state().synced_at is not None
         scan = scan_origin(self.origin, self.exclude)
         if self.origin.source == VAULT and not self.origin.tier:
@@ -395,12 +395,12 @@ class KnowledgeIndex:
     def waits(self, more_than: int = 0) -> bool:
         """Whether `embed_waiting` has something to do, or more than so many passages. Costs the same, however many."""
         target = self.embedders.space
-        with self.engine.reading() as reader:
-            known = reader.vault(self.origin)
+        with self.engine.reading() as snapshot:
+            known = snapshot.vault(self.origin)
             if target is None or known is None or not known.notes:
                 return False
             every = not known.has_space(target) and known.notes > more_than
-            return every or reader.is_waiting(known.id, more_than)
+            return every or snapshot.is_waiting(known.id, more_than)
 
     def embed_saved(self) -> None:
         """Give what was just saved its vectors, if that does not take long; else the next sync does."""
@@ -421,7 +421,7 @@ class KnowledgeIndex:
 
     def listed(self) -> list[tuple[str, str]]:
         """Every file with a remark: why it is not indexed, `missing`, or nothing. Folders are those left out."""
-        files = self.notes.read(lambda reader, vault: reader.files(vault), {})
+        files = self.notes.read(lambda snapshot, vault: snapshot.files(vault), {})
         missing = set(self.notes.missing())
         said = [(path, file.skipped or ("missing" if path in missing else "")) for path, file in files.items()]
         with suppress(VaultError):
@@ -432,7 +432,7 @@ class KnowledgeIndex:
         """How many files were changed, added or removed since they were indexed."""
         if self.context.authority:
             return len(self.context.authority.differences())
-        stored, unlisted = self.notes.read(lambda reader, vault: reader.listings(vault), ({}, []))
+        stored, unlisted = self.notes.read(lambda snapshot, vault: snapshot.listings(vault), ({}, []))
         changes = compare(stored, scan_origin(self.origin, self.exclude).listings, unlisted, recheck=False)
         look, gone = changes.look, changes.gone
         known = self.notes.hashes() if look or gone else {}
@@ -458,7 +458,7 @@ class KnowledgeIndex:
         """What is there and cannot be read at all, such as links, and files without permission."""
         with suppress(VaultError):
             scan = scan_origin(self.origin, self.exclude)
-            known = self.notes.read(lambda reader, vault: reader.files(vault), {})
+            known = self.notes.read(lambda snapshot, vault: snapshot.files(vault), {})
             new = [path for path in scan.paths if path not in known]
             unread = [path for path in new if not os.access(os.path.join(self.root, path), os.R_OK)]
             return [*scan.odd, *((path, "cannot be read: no permission") for path in unread)]
@@ -505,7 +505,7 @@ class KnowledgeIndex:
         return inside
 
     def _is_readable_now(self, path: str, skipped: str | None) -> bool:
-        """Whether a file was skipped for a limit that changed since, or for a reader that is installed now."""
+        """Whether a file was skipped for a limit that changed since, or for a parser that is installed now."""
         if skipped is None:
             return False
         source_reader, name = reader_of(self.origin), place_of(path)[1]

@@ -43,10 +43,10 @@ class Desk:
 
     @contextmanager
     def _reading(self) -> Generator[tuple[ReadTransaction, Scope, StoredSpace | None]]:
-        with self.vault.engine.reading() as reader:
+        with self.vault.engine.reading() as snapshot:
             state = self.vault.index.notes.state()
             sources = reader_of(state.origin).sources
-            yield reader, Scope(tuple((state.id, source) for source in sources)), state.active
+            yield snapshot, Scope(tuple((state.id, source) for source in sources)), state.active
 
     def keywords(self, text: str) -> list[str]:
         """The words of a question, without stop words if that leaves any."""
@@ -56,25 +56,25 @@ class Desk:
         """bm25 by passage; more is better."""
         query = self._query(text).words
         query = query if any_term else WordQuery(phrases=tuple((term,) for term in query.terms))
-        with self._reading() as (reader, scope, _):
-            return {match.passage: match.score for match in reader.words(scope, query, limit)}
+        with self._reading() as (snapshot, scope, _):
+            return {match.passage: match.score for match in snapshot.words(scope, query, limit)}
 
     def nearest(self, text: str, limit: int = DEPTH) -> Scored:
         """The cosine of the nearest passages."""
         vector = self._embedded(text)
-        with self._reading() as (reader, scope, space):
-            found = reader.nearest(scope, space, vector, limit) if space and vector else []
+        with self._reading() as (snapshot, scope, space):
+            found = snapshot.nearest(scope, space, vector, limit) if space and vector else []
             return {match.passage: match.score for match in found}
 
     def cosines(self, text: str, passages: Iterable[int]) -> Scored:
         vector = self._embedded(text)
-        with self._reading() as (reader, _, space):
-            return reader.cosines(space, vector, list(passages)) if space and vector else {}
+        with self._reading() as (snapshot, _, space):
+            return snapshot.cosines(space, vector, list(passages)) if space and vector else {}
 
     def notes_of(self, passages: Iterable[int]) -> dict[int, str]:
         """The ref of each passage's note."""
-        with self._reading() as (reader, _, _):
-            return {number: passage.ref for number, passage in reader.passages(list(passages)).items()}
+        with self._reading() as (snapshot, _, _):
+            return {number: passage.ref for number, passage in snapshot.passages(list(passages)).items()}
 
     def texts(self) -> dict[str, str]:
         """Every note's text in lower case by its ref, newest first."""

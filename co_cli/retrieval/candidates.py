@@ -95,31 +95,31 @@ class Candidates:
         return max(map(len, self.having.values()), default=0)
 
 
-def gather(reader: ReadTransaction, ask: Ask, space: StoredSpace | None, vector: Vector | None) -> Candidates:
+def gather(snapshot: ReadTransaction, ask: Ask, space: StoredSpace | None, vector: Vector | None) -> Candidates:
     """Everything that is proposed, each with its cosine if there are vectors."""
     query, scope = ask.query, ask.scope
     terms = _counted(query.words)
     variants = {term: query.words.variants(term) for term in terms}
     stems = list(dict.fromkeys(stem for found in variants.values() for stem in found))
-    matches = _find_words(reader, ask, query.words, stems) if ask.words else []
+    matches = _find_words(snapshot, ask, query.words, stems) if ask.words else []
     near: list[Match] = []
     if space is not None and vector is not None:
-        near = reader.nearest(scope, space, vector, ask.depth)
+        near = snapshot.nearest(scope, space, vector, ask.depth)
     elif query.plain and matches and len(terms) > 1:  # words answer alone: no match with all of them may be missing
-        proposed = {match.passage: match for match in _with_every_word(reader, ask, terms)}
+        proposed = {match.passage: match for match in _with_every_word(snapshot, ask, terms)}
         matches += [proposed[passage] for passage in proposed.keys() - {match.passage for match in matches}]
-    having = terms_having(reader, query.words, terms, [match.passage for match in matches])
+    having = terms_having(snapshot, query.words, terms, [match.passage for match in matches])
     named: list[Named] = []
     if query.plain:
         with_all = [match for match in matches if having[match.passage].issuperset(terms)]
-        named = _named(reader, ask) or _partly_named(reader, ask, with_all)
+        named = _named(snapshot, ask) or _partly_named(snapshot, ask, with_all)
     notes = {match.passage: match.note for match in matches} | {neighbour.passage: neighbour.note for neighbour in near}
     proposed = set(notes.values())
     notes |= {match.passage: match.note for match in named if match.note not in proposed}
     cosines = {neighbour.passage: neighbour.score for neighbour in near}
     if space is not None and vector is not None:
-        cosines |= reader.cosines(space, vector, [passage for passage in notes if passage not in cosines])
-    total, counted = reader.term_counts(scope.vaults, stems)
+        cosines |= snapshot.cosines(space, vector, [passage for passage in notes if passage not in cosines])
+    total, counted = snapshot.term_counts(scope.vaults, stems)
     # a passage has words in one language
     counts = {term: min(total, sum(counted[stem] for stem in found)) for term, found in variants.items()}
     idf = {term: log(1 + (total - count + 0.5) / (count + 0.5)) for term, count in counts.items()}
@@ -128,14 +128,14 @@ def gather(reader: ReadTransaction, ask: Ask, space: StoredSpace | None, vector:
 
 
 def terms_having(
-    reader: ReadTransaction, words: WordQuery, terms: Sequence[Term], passages: Sequence[int]
+    snapshot: ReadTransaction, words: WordQuery, terms: Sequence[Term], passages: Sequence[int]
 ) -> dict[int, set[Term]]:
     """Which of these terms of a question each passage has, in its language."""
     variants = {term: words.variants(term) for term in terms}
-    found = reader.terms_in(passages, {stem for stems in variants.values() for stem in stems})
+    found = snapshot.terms_in(passages, {stem for stems in variants.values() for stem in stems})
     if not words.stems:  # all of them are English
         return found
-    stored = reader.passages(passages)
+    stored = snapshot.passages(passages)
     spoken = {passage: kept.language for passage, kept in stored.items()}
     return {
         passage: {term for term in terms if words.stem(term, spoken.get(passage, "")) in had}
@@ -143,18 +143,18 @@ def terms_having(
     }
 
 
-def _with_every_word(reader: ReadTransaction, ask: Ask, terms: Sequence[Term]) -> list[Match]:
+def _with_every_word(snapshot: ReadTransaction, ask: Ask, terms: Sequence[Term]) -> list[Match]:
     """Passages with all of these terms, in one language or another."""
     words = ask.query.words
     readings = [{term: term for term in terms}, *words.stems.values()]
     every = dict.fromkeys(tuple((stems.get(term, term),) for term in terms) for stems in readings)
     found: list[Match] = []
     for phrases in every:
-        found += _find_words(reader, ask, WordQuery(phrases=phrases), [stem for (stem,) in phrases])
+        found += _find_words(snapshot, ask, WordQuery(phrases=phrases), [stem for (stem,) in phrases])
     return found
 
 
-def _find_words(reader: ReadTransaction, ask: Ask, words: WordQuery, terms: Sequence[Term]) -> list[Match]:
+def _find_words(snapshot: ReadTransaction, ask: Ask, words: WordQuery, terms: Sequence[Term]) -> list[Match]:
     """Passages with these words, best first.
 
     bm25 takes each vault for itself, and in one of three notes no word is rare. Of several vaults, scores are corrected
@@ -162,15 +162,15 @@ def _find_words(reader: ReadTransaction, ask: Ask, words: WordQuery, terms: Sequ
     """
     scope = ask.scope
     if len(scope.vaults) < 2:
-        return reader.words(scope, words, ask.depth)
-    counts = {vault: reader.term_counts((vault,), terms) for vault in scope.vaults}
+        return snapshot.words(scope, words, ask.depth)
+    counts = {vault: snapshot.term_counts((vault,), terms) for vault in scope.vaults}
     total = sum(passages for passages, _ in counts.values())
     everywhere = {term: _rarity(total, sum(had[term] for _, had in counts.values())) for term in terms}
     found: list[Match] = []
     for vault, (passages, had) in counts.items():
         parts = tuple(part for part in scope.parts if part[0] == vault)
-        matches = reader.words(replace(scope, parts=parts), words, ask.depth)
-        having = reader.terms_in([match.passage for match in matches], terms)
+        matches = snapshot.words(replace(scope, parts=parts), words, ask.depth)
+        having = snapshot.terms_in([match.passage for match in matches], terms)
         for match in matches:
             here = fsum(_rarity(passages, had[term]) for term in having[match.passage])
             share = fsum(everywhere[term] for term in having[match.passage]) / here if here else 1.0
@@ -183,22 +183,22 @@ def _rarity(passages: int, having: int) -> float:
     return max(log((passages - having + 0.5) / (having + 0.5)), 1e-6)
 
 
-def _named(reader: ReadTransaction, ask: Ask) -> list[Named]:
+def _named(snapshot: ReadTransaction, ask: Ask) -> list[Named]:
     """Notes that are called what was asked for; else those whose name begins with the number that was asked for."""
     name = fold_name(ask.query.text)
-    found = reader.named(ask.scope, name) or _with_file(reader, ask)
+    found = snapshot.named(ask.scope, name) or _with_file(snapshot, ask)
     if found:
         return found
-    numbered = [match for number in numbers_of(name) for match in reader.named(ask.scope, number, longer=True)]
+    numbered = [match for number in numbers_of(name) for match in snapshot.named(ask.scope, number, longer=True)]
     return [match._replace(kind="number") for match in numbered]
 
 
-def _partly_named(reader: ReadTransaction, ask: Ask, matches: Sequence[Match]) -> list[Named]:
+def _partly_named(snapshot: ReadTransaction, ask: Ask, matches: Sequence[Match]) -> list[Named]:
     """Those of the matches that have a name with every word that was asked for: `tomasz` is Tomasz Wójcik."""
     asked = {*fold_name(ask.query.text).split()}
     first = {match.note: match.passage for match in reversed(matches)}
     found: dict[int, Named] = {}
-    for note, name, kind in reader.names_of(list(first)) if asked else ():
+    for note, name, kind in snapshot.names_of(list(first)) if asked else ():
         words = name.split()
         share = len(asked) / len(words) if asked.issubset(words) else 0.0
         if share > (found[note].share if note in found else 0.0):
@@ -206,13 +206,13 @@ def _partly_named(reader: ReadTransaction, ask: Ask, matches: Sequence[Match]) -
     return list(found.values()) if len(found) <= MOST_NAMED else []
 
 
-def _with_file(reader: ReadTransaction, ask: Ask) -> list[Named]:
+def _with_file(snapshot: ReadTransaction, ask: Ask) -> list[Named]:
     """Notes whose file name, with its ending, was asked for."""
     text = fold(ask.query.text.strip())
-    found = reader.named(ask.scope, fold_name(re.sub(ENDING, "", text))) if re.search(ENDING, text) else []
+    found = snapshot.named(ask.scope, fold_name(re.sub(ENDING, "", text))) if re.search(ENDING, text) else []
     if not found:
         return []
-    stored = reader.find_notes(None, "id", [named.note for named in found])
+    stored = snapshot.find_notes(None, "id", [named.note for named in found])
     files = {note.id for note in stored if f"/{fold(note.path)}".endswith(f"/{text}")}
     return [named for named in found if named.note in files]
 

@@ -84,22 +84,22 @@ def explain_note(index: IndexedNotes, request: SearchRequest, ref: str, title: s
 
 
 def _subject(index: IndexedNotes, trace: Trace, ref: str) -> Subject | None:
-    with index.engine.reading() as reader:
+    with index.engine.reading() as snapshot:
         prepared, query = trace.prepared, trace.prepared.attempt.query
-        view = index.view(reader, prepared.attempt.filters)
-        everywhere = index.view(reader, Filters())
+        view = index.view(snapshot, prepared.attempt.filters)
+        everywhere = index.view(snapshot, Filters())
         for vault in everywhere.scope.vaults:
             prefix = everywhere.prefixes.get(vault, "")
-            notes = [stored.id for stored in reader.find_notes(vault, "ref", [ref.removeprefix(prefix)])]
-            ids = list(reader.passages(notes=notes)) if ref.startswith(prefix) else []
+            notes = [stored.id for stored in snapshot.find_notes(vault, "ref", [ref.removeprefix(prefix)])]
+            ids = list(snapshot.passages(notes=notes)) if ref.startswith(prefix) else []
             if not ids:
                 continue
-            having = terms_having(reader, query.words, query.words.terms, ids)
+            having = terms_having(snapshot, query.words, query.words.terms, ids)
             found = {term for terms in having.values() for term in terms}
             spelled = {word for word in query.spelled if set(tokens(word)) & found}
-            near = reader.cosines(view.space, prepared.vector, ids) if view.space and prepared.vector else {}
-            scope = select(reader, view.scope, query.condition).scope if query.condition else view.scope
-            inside = any(stored.id == notes[0] for stored in reader.list_notes(scope))
+            near = snapshot.cosines(view.space, prepared.vector, ids) if view.space and prepared.vector else {}
+            scope = select(snapshot, view.scope, query.condition).scope if query.condition else view.scope
+            inside = any(stored.id == notes[0] for stored in snapshot.list_notes(scope))
             return Subject(notes[0], frozenset(spelled), max(near.values(), default=None), inside)
     return None
 

@@ -79,9 +79,9 @@ def _respelled(index: IndexedNotes, trace: Trace) -> Attempt | None:
     query = attempt.query
     if not candidates.unknown or candidates.named or query.words.prefixes or not query.plain:
         return None
-    with index.engine.reading() as reader:
-        scope = index.view(reader, attempt.filters).scope
-        found = respell(reader, scope, query.text, candidates.unknown)
+    with index.engine.reading() as snapshot:
+        scope = index.view(snapshot, attempt.filters).scope
+        found = respell(snapshot, scope, query.text, candidates.unknown)
     text = query.text
     for typed, meant in found.items():
         text = re.sub(rf"\b{re.escape(typed)}\b", meant, text)
@@ -99,8 +99,8 @@ def _parts_of_words(index: IndexedNotes, trace: Trace) -> Attempt | None:
         return None
     if trace.ranking.ranked and answers(trace) and not candidates.is_one_odd_word:
         return None
-    with index.engine.reading() as reader:
-        found = find_parts(reader, index.view(reader, attempt.filters).scope, query.text)
+    with index.engine.reading() as snapshot:
+        found = find_parts(snapshot, index.view(snapshot, attempt.filters).scope, query.text)
     words = tuple(dict.fromkeys(word for around in found.values() for word in around))
     understood = tuple(part_text(part, around) for part, around in found.items())
     parts = replace(query, text=" ".join(words), words=parse(" ".join(words), operators=False).words, spelled=words)
@@ -117,9 +117,9 @@ def _trace(index: IndexedNotes, request: SearchRequest, attempt: Attempt, sugges
     space = index.seen.space
     while True:
         embedded = _query_vector(index, request, attempt, space)
-        with index.engine.reading() as reader:
-            view = index.view(reader, attempt.filters)
-            languages = reader.languages(view.scope.vaults)
+        with index.engine.reading() as snapshot:
+            view = index.view(snapshot, attempt.filters)
+            languages = snapshot.languages(view.scope.vaults)
             attempt = replace(attempt, query=attempt.query.in_languages(languages))
             condition, unchecked = attempt.query.condition, None
             answering = view.space.space if view.space else None
@@ -129,29 +129,29 @@ def _trace(index: IndexedNotes, request: SearchRequest, attempt: Attempt, sugges
             if (
                 answering
                 and not all(map(answering.knows, languages))
-                and not answering.knows(_asked_in(reader, view, attempt.query))
+                and not answering.knows(_asked_in(snapshot, view, attempt.query))
             ):
                 embedded = None, None  # only words compare English notes with those in other languages
             if condition is not None:
-                selected = select(reader, view.scope, condition)
+                selected = select(snapshot, view.scope, condition)
                 view, unchecked = view._replace(scope=selected.scope), selected.problem
             prepared = _prepare(index, request, attempt, view, embedded)._replace(unchecked=unchecked)
             if attempt.listing:
-                trace = _list_notes(reader, prepared)
+                trace = _list_notes(snapshot, prepared)
             else:
                 ask = _look_for(prepared, _depth(request))
-                trace = _rank_candidates(index, reader, prepared, gather(reader, ask, view.space, prepared.vector))
+                trace = _rank_candidates(index, snapshot, prepared, gather(snapshot, ask, view.space, prepared.vector))
                 if suggests and not (trace.ranking.ranked and answers(trace)):
-                    trace = trace._replace(suggestions=suggest(reader, view.scope, attempt.query))
+                    trace = trace._replace(suggestions=suggest(snapshot, view.scope, attempt.query))
         return _read_first(trace) if trace.is_read and trace.scores.scored else trace
 
 
-def _asked_in(reader: ReadTransaction, view: View, query: Query) -> str:
+def _asked_in(snapshot: ReadTransaction, view: View, query: Query) -> str:
     """The language of a query. One too short to tell, with words that are not English, is in that of its best match."""
     language = guess_language(query.text)
     told = language or is_english(query.text)
-    best = [] if told else [match.passage for match in reader.words(view.scope, query.words, 1)]
-    return reader.passages(best)[best[0]].language if best else language
+    best = [] if told else [match.passage for match in snapshot.words(view.scope, query.words, 1)]
+    return snapshot.passages(best)[best[0]].language if best else language
 
 
 def _query_vector(
@@ -202,30 +202,30 @@ def _look_for(prepared: PreparedQuery, depth: int) -> Ask:
 
 
 def _rank_candidates(
-    index: IndexedNotes, reader: ReadTransaction, prepared: PreparedQuery, candidates: Candidates
+    index: IndexedNotes, snapshot: ReadTransaction, prepared: PreparedQuery, candidates: Candidates
 ) -> Trace:
     """Score and rank them, and read the texts of those that are shown or read."""
     request, matches = prepared.request, len(candidates.matches)
     few = request.profile.overfetch and matches < FEW_MATCHES and request.limit < matches / 2
     limit = len(candidates.notes) if few else request.limit
     scores = score(prepared, candidates, prepared.weights)
-    facts = read_facts(index, reader, prepared, candidates, scores)
+    facts = read_facts(index, snapshot, prepared, candidates, scores)
     ranking = RankedPassages(limit, rank(prepared, scores.weights, scores.scored, facts))
     trace = Trace(prepared, candidates, scores, facts, ranking)
     notes = best_of_each_note(ranking.ranked, facts.conversations)
     if limit > len(notes) and _depth(request) in (matches, len(candidates.near)):
-        trace = _look_deeper(index, reader, trace)
+        trace = _look_deeper(index, snapshot, trace)
         notes = best_of_each_note(trace.ranking.ranked, trace.facts.conversations)
-    return trace._replace(texts=_read_texts(reader, trace, notes[:limit]))
+    return trace._replace(texts=_read_texts(snapshot, trace, notes[:limit]))
 
 
-def _look_deeper(index: IndexedNotes, reader: ReadTransaction, trace: Trace) -> Trace:
+def _look_deeper(index: IndexedNotes, snapshot: ReadTransaction, trace: Trace) -> Trace:
     """More candidates for a large limit. They come after the others: a limit only truncates."""
     prepared, first = trace.prepared, trace.ranking.ranked
     ask = _look_for(prepared, trace.ranking.limit * PASSAGES_PER_NOTE)
-    candidates = gather(reader, ask, prepared.view.space, prepared.vector)
+    candidates = gather(snapshot, ask, prepared.view.space, prepared.vector)
     scores = score(prepared, candidates, trace.scores.weights)
-    facts = read_facts(index, reader, prepared, candidates, scores)
+    facts = read_facts(index, snapshot, prepared, candidates, scores)
     facts = facts._replace(
         left={**trace.facts.left, **facts.left},
         conversations={*trace.facts.conversations, *facts.conversations},
@@ -251,13 +251,13 @@ def _capped(candidate: Scored, ceiling: float) -> Scored:
     )
 
 
-def _read_texts(reader: ReadTransaction, trace: Trace, hits: list[Scored]) -> Texts:
+def _read_texts(snapshot: ReadTransaction, trace: Trace, hits: list[Scored]) -> Texts:
     """The passages that these hits, the reader and a remark about an expired note need."""
     first = _first(trace)
     now = trace.prepared.attempt.filters.as_of is None
     expired = next((candidate for candidate in first if now and trace.facts.left.get(candidate.note) == EXPIRED), None)
     wanted = (*hits, *(first if trace.is_read else ()), *([expired] if expired else ()))
-    return Texts(reader.passages([candidate.passage for candidate in wanted]), expired)
+    return Texts(snapshot.passages([candidate.passage for candidate in wanted]), expired)
 
 
 def _first(trace: Trace) -> list[Scored]:
@@ -265,13 +265,13 @@ def _first(trace: Trace) -> list[Scored]:
     return best_of_each_note(trace.scores.scored, trace.facts.conversations)[:READ]
 
 
-def _list_notes(reader: ReadTransaction, prepared: PreparedQuery) -> Trace:
+def _list_notes(snapshot: ReadTransaction, prepared: PreparedQuery) -> Trace:
     """The newest notes that pass the filters and are valid, each by its first passage."""
     attempt, view = prepared.attempt, prepared.view
     scope = view.scope
-    daily = {found.note for found in reader.named(scope, attempt.day, longer=True)}
-    notes = sorted(reader.list_notes(scope), key=lambda note: note.id not in daily)
-    left = invalid_notes(reader, prepared, [note.id for note in notes])
+    daily = {found.note for found in snapshot.named(scope, attempt.day, longer=True)}
+    notes = sorted(snapshot.list_notes(scope), key=lambda note: note.id not in daily)
+    left = invalid_notes(snapshot, prepared, [note.id for note in notes])
     material = material_of(prepared, {note.id: note for note in notes})
     listed = [Scored(0, note.id, {}) for note in notes if note.id not in left]
     if len(view.tiers) > 1:
@@ -279,7 +279,7 @@ def _list_notes(reader: ReadTransaction, prepared: PreparedQuery) -> Trace:
     limit = prepared.request.limit
     chosen = [entry.note for entry in listed][:limit]
     first: dict[int, StoredPassage] = {}
-    for passage in reader.passages(notes=chosen).values():
+    for passage in snapshot.passages(notes=chosen).values():
         if scope.only is None or passage.id in scope.only:
             first.setdefault(passage.note, passage)
     ranked = [Scored(first[note].id, note, {}) for note in chosen if note in first]

@@ -26,15 +26,15 @@ class Selection(NamedTuple):
     problem: str | None = None
 
 
-def select(reader: ReadTransaction, scope: Scope, condition: Condition) -> Selection:
+def select(snapshot: ReadTransaction, scope: Scope, condition: Condition) -> Selection:
     """The passages of notes that meet a condition."""
-    return _Selecting(reader, scope, condition).run()
+    return _Selecting(snapshot, scope, condition).run()
 
 
 class _Selecting:
-    def __init__(self, reader: ReadTransaction, scope: Scope, condition: Condition) -> None:
-        self.reader, self.scope, self.condition = reader, scope, condition
-        self.languages = reader.languages(scope.vaults)
+    def __init__(self, snapshot: ReadTransaction, scope: Scope, condition: Condition) -> None:
+        self.snapshot, self.scope, self.condition = snapshot, scope, condition
+        self.languages = snapshot.languages(scope.vaults)
         self.members: dict[Node, frozenset[int]] = {}
         """The notes that have each tag, path, file name or property of the condition."""
 
@@ -45,7 +45,7 @@ class _Selecting:
         if notes is None:
             notes = self._proposed(node, False)
         if notes is None:  # nothing that the index knows is asked for: compare every note, the newest first
-            refusing, every = False, self.reader.list_notes(self.scope)
+            refusing, every = False, self.snapshot.list_notes(self.scope)
             notes = frozenset(note.id for note in every)
         condition = self.condition._replace(node=Node("not", nodes=(node,))) if refusing else self.condition
         order = [note.id for note in every] or sorted(notes, reverse=True)
@@ -68,9 +68,9 @@ class _Selecting:
         deadline = self.condition.deadline
         for start in range(0, len(notes), AT_ONCE):
             ids = notes[start : start + AT_ONCE]
-            known = {note.id: note for note in self.reader.find_notes(None, "id", ids)}
+            known = {note.id: note for note in self.snapshot.find_notes(None, "id", ids)}
             texts: dict[int, list[StoredPassage]] = {note: [] for note in ids}
-            for passage in self.reader.passages(notes=ids).values():
+            for passage in self.snapshot.passages(notes=ids).values():
                 texts[passage.note].append(passage)
             for number, passages in texts.items():
                 if deadline and not deadline.left:
@@ -112,7 +112,7 @@ class _Selecting:
     def _having(self, leaf: Node) -> frozenset[int]:
         if leaf not in self.members:
             filters = filters_for(Node("key", name=leaf.name) if leaf.kind == "compared" else leaf)
-            notes = self.reader.list_notes(replace(self.scope, filters=filters))
+            notes = self.snapshot.list_notes(replace(self.scope, filters=filters))
             self.members[leaf] = frozenset(
                 note.id for note in notes if leaf.kind != "compared" or has_compared(note.frontmatter, leaf)
             )
@@ -122,6 +122,6 @@ class _Selecting:
         needles = needles_in(leaf, self.languages)
         if not needles:
             return None
-        most = self.reader.term_counts(self.scope.vaults, ())[0] + 1
-        found = [self.reader.words(self.scope, WordQuery(phrases=(needle,)), most) for needle in needles]
+        most = self.snapshot.term_counts(self.scope.vaults, ())[0] + 1
+        found = [self.snapshot.words(self.scope, WordQuery(phrases=(needle,)), most) for needle in needles]
         return frozenset(match.note for matches in found for match in matches)

@@ -32,33 +32,33 @@ WORD = re.compile(r"[\w-]+")
 NUMBER = re.compile(r"\b([^\W\d_]{1,10})[ -]?(\d{1,9})\b")
 
 
-def respell(reader: ReadTransaction, scope: Scope, text: str, unknown: frozenset[Term]) -> dict[str, str]:
+def respell(snapshot: ReadTransaction, scope: Scope, text: str, unknown: frozenset[Term]) -> dict[str, str]:
     """For words of a text with these unknown terms, as typed: what notes have instead."""
     found: dict[str, str] = {}
     if len(text) > LONGEST:
         return found
     for number in NUMBER.finditer(text):  # TP557 and TP 557
         other = number.expand(r"\1 \2" if number[0].isalnum() else r"\1\2")
-        if unknown & {*tokens(number[0])} and all(reader.term_counts(scope.vaults, tokens(other))[1].values()):
+        if unknown & {*tokens(number[0])} and all(snapshot.term_counts(scope.vaults, tokens(other))[1].values()):
             found[number[0]] = other
     for word in WORD.findall(text):  # a capital may begin a name, and another name is not what was meant
         terms = tokens(word)
         is_lone = len(terms) == 1 and terms[0] in unknown
         if is_lone and word.islower() and word.isalpha() and len(word) >= SHORTEST and not is_english_word(word):
-            other = _closest(reader, scope, word, terms[0])
-            if other and word not in other and (around := find_parts(reader, scope, word)):
+            other = _closest(snapshot, scope, word, terms[0])
+            if other and word not in other and (around := find_parts(snapshot, scope, word)):
                 other = around[word][0] if len(unknown) < len(tokens(text)) else None  # alone, all such words are found
             found |= {word: other} if other else {}
     return found
 
 
-def find_parts(reader: ReadTransaction, scope: Scope, text: str) -> dict[str, list[str]]:
+def find_parts(snapshot: ReadTransaction, scope: Scope, text: str) -> dict[str, list[str]]:
     """For each word of a text, as typed: the words that it is a part of, in passages that have all of these parts."""
     typed = dict.fromkeys(word.strip(EDGES) for word in text.split() if not is_stop_word(word.strip(EDGES)))
     if len(text) > LONGEST or not typed or min(map(len, typed)) < SHORTEST_PART:
         return {}
     counts = {part: Counter[str]() for part in typed}
-    for passage in reader.passages(reader.containing(scope, list(typed), MOST_CONTAINING)).values():
+    for passage in snapshot.passages(snapshot.containing(scope, list(typed), MOST_CONTAINING)).values():
         searched = searched_text(passage)
         words = spans(searched)
         for part, counted in counts.items():
@@ -83,29 +83,29 @@ def part_text(part: str, words: Sequence[str]) -> str:
     return f'no note has the word "{part}": searched for words with this part: {named}{more}'
 
 
-def suggest(reader: ReadTransaction, scope: Scope, query: Query) -> tuple[str, ...]:
+def suggest(snapshot: ReadTransaction, scope: Scope, query: Query) -> tuple[str, ...]:
     """Words of these vaults that are spelled nearly like those of the query."""
     if not query.words.terms:
         return ()
     from rapidfuzz import fuzz, process  # 40 ms, only for a query that found nothing
 
-    vocabulary = reader.term_counts(scope.vaults)[1]
+    vocabulary = snapshot.term_counts(scope.vaults)[1]
     found: dict[str, None] = {}
     for term in (term for term in query.words.terms if term not in vocabulary):
         close = process.extract(term, sorted(vocabulary), scorer=fuzz.ratio, limit=2, score_cutoff=SUGGESTED)
-        found |= dict.fromkeys(word.lower() for stem, _, _ in close for word in _spellings(reader, scope, stem)[:1])
+        found |= dict.fromkeys(word.lower() for stem, _, _ in close for word in _spellings(snapshot, scope, stem)[:1])
     return tuple(found)[:MOST_SUGGESTED]
 
 
-def _closest(reader: ReadTransaction, scope: Scope, word: str, term: Term) -> str | None:
+def _closest(snapshot: ReadTransaction, scope: Scope, word: str, term: Term) -> str | None:
     from difflib import get_close_matches  # only for a word that no note has
 
-    stems = reader.term_counts(scope.vaults, start=term[:SAME_START])[1]
+    stems = snapshot.term_counts(scope.vaults, start=term[:SAME_START])[1]
     # `acces` has a stem that is too short to compare
     close = dict.fromkeys(
         stem for text in (term, word) for stem in get_close_matches(text, sorted(stems), MOST_STEMS, CLOSE_STEMS)
     )
-    found = [(stem, spelled) for stem in close for spelled in _spellings(reader, scope, stem)]
+    found = [(stem, spelled) for stem in close for spelled in _spellings(snapshot, scope, stem)]
     kept = [(stem, spelled.lower()) for stem, spelled in found if len(word) >= LONG or spelled.islower()]
     words = {stem: spelled for stem, spelled in kept if spelled == f"{stem}s"}  # `tokn` where notes have only `tokens`
     words |= {spelled: spelled for _, spelled in kept}
@@ -114,10 +114,10 @@ def _closest(reader: ReadTransaction, scope: Scope, word: str, term: Term) -> st
     return words[meant[0]] if meant else None
 
 
-def _spellings(reader: ReadTransaction, scope: Scope, term: Term) -> list[str]:
+def _spellings(snapshot: ReadTransaction, scope: Scope, term: Term) -> list[str]:
     """How some passages spell the words of a token."""
-    matches = reader.words(scope, WordQuery(terms=(term,)), MOST_PASSAGES)
-    passages = reader.passages([match.passage for match in matches]).values()
+    matches = snapshot.words(scope, WordQuery(terms=(term,)), MOST_PASSAGES)
+    passages = snapshot.passages([match.passage for match in matches]).values()
     texts = ((searched_text(passage), passage.language) for passage in passages)
     spelled = (
         text[start:end] for text, language in texts for start, end, token in spans(text, language) if token == term

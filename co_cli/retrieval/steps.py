@@ -139,21 +139,21 @@ def _name_part(score: float, mentions: float, ceiling: float, share: float) -> f
 
 
 def read_facts(
-    index: IndexedNotes, reader: ReadTransaction, prepared: PreparedQuery, candidates: Candidates, scores: Scores
+    index: IndexedNotes, snapshot: ReadTransaction, prepared: PreparedQuery, candidates: Candidates, scores: Scores
 ) -> NoteFacts:
     """Read what the signals with weight are made from, and which notes are not valid."""
     notes = list(dict.fromkeys(candidates.notes.values()))
     asked = {name for name, weight in scores.weights.items() if weight}
     wanted = notes if len(prepared.view.tiers) > 1 or asked & VALUES.keys() else []
-    facts = {note.id: note for note in reader.find_notes(None, "id", wanted)} if wanted else {}
+    facts = {note.id: note for note in snapshot.find_notes(None, "id", wanted)} if wanted else {}
     material = material_of(prepared, facts)
     need_uses = {*NEED_USES, "recency"} if material.use_renews else NEED_USES
     material = replace(
         material,
-        links=links_around(reader, facts) if asked & NEED_LINKS else (),
+        links=links_around(snapshot, facts) if asked & NEED_LINKS else (),
         uses=index.uses(facts) if asked & need_uses else {},
     )
-    return NoteFacts(material, invalid_notes(reader, prepared, notes), reader.conversations(notes))
+    return NoteFacts(material, invalid_notes(snapshot, prepared, notes), snapshot.conversations(notes))
 
 
 def material_of(prepared: PreparedQuery, facts: Mapping[int, StoredNote]) -> Material:
@@ -169,11 +169,11 @@ def material_of(prepared: PreparedQuery, facts: Mapping[int, StoredNote]) -> Mat
     )
 
 
-def invalid_notes(reader: ReadTransaction, prepared: PreparedQuery, notes: Sequence[int]) -> dict[int, str]:
+def invalid_notes(snapshot: ReadTransaction, prepared: PreparedQuery, notes: Sequence[int]) -> dict[int, str]:
     """Those of the notes that are not valid, and why."""
     if prepared.attempt.filters.outdated:
         return {}
-    validities = reader.validities(notes, prepared.now, prepared.view.scope.vaults)
+    validities = snapshot.validities(notes, prepared.now, prepared.view.scope.vaults)
     problems = {note: validity.problem(prepared.now) for note, validity in validities.items()}
     return {note: problem for note, problem in problems.items() if problem}
 

@@ -40,8 +40,8 @@ def search_as_of(vault: Vault, request: SearchRequest) -> tuple[SearchResult | N
         return None, None
     with contextlib.closing(then):
         sync_vault(then)
-        with then.engine.reading() as reader:
-            indexed = [stored.origin for stored in reader.vaults() if stored.notes]
+        with then.engine.reading() as snapshot:
+            indexed = [stored.origin for stored in snapshot.vaults() if stored.notes]
         for origin in indexed:
             if not os.path.isdir(origin.root):
                 then.index.of(origin).drop_all()

@@ -146,10 +146,10 @@ def matching_notes(vault: Vault, prompt: str, seen: Collection[str]) -> Context:
     unmarked = trusted._replace(sources=("memory",), speakers=OWN_WORDS)
     try:
         comparison, degraded = _compare(vault, sentences)  # before the snapshot: embedding may be slow
-        with vault.engine.reading() as reader:  # so that a passage that was found can be opened
-            if comparison.space != vault.index.notes.view(reader, Filters()).space:
+        with vault.engine.reading() as snapshot:  # so that a passage that was found can be opened
+            if comparison.space != vault.index.notes.view(snapshot, Filters()).space:
                 comparison = replace(comparison, space=None)  # another model replaced it meanwhile: compare by words
-            matcher = _Matcher(vault, reader, comparison)
+            matcher = _Matcher(vault, snapshot, comparison)
             entities = trusted._replace(sources=("entity",), speakers=OWN_WORDS)
             found = matcher.named(sentences, entities, unmarked, seen)
             seen = {*seen, *(without_lines(note.ref) for note in found)}
@@ -232,8 +232,8 @@ def _compare(vault: Vault, sentences: list[str]) -> tuple[_Comparison, list[str]
 class _Matcher:
     """Finds the notes that a prompt is about, in one snapshot of the index."""
 
-    def __init__(self, vault: Vault, reader: ReadTransaction, comparison: _Comparison) -> None:
-        self._vault, self._reader, self._comparison = vault, reader, comparison
+    def __init__(self, vault: Vault, snapshot: ReadTransaction, comparison: _Comparison) -> None:
+        self._vault, self._snapshot, self._comparison = vault, snapshot, comparison
 
     def named(
         self, sentences: list[str], entities: Filters, memories: Filters, seen: Collection[str]
@@ -242,13 +242,13 @@ class _Matcher:
         found: dict[str, ContextNote] = {}
         names: list[str] = []
         for asked in filter(None, map(ASKS_ABOUT.search, sentences)):
-            scope = self._vault.index.notes.view(self._reader, entities).scope
-            named = self._reader.named(scope, fold_name(asked[1]))
+            scope = self._vault.index.notes.view(self._snapshot, entities).scope
+            named = self._snapshot.named(scope, fold_name(asked[1]))
             for note in self._add_named([entity.passage for entity in named], MAX_RECALLED, found, seen):
                 names += [note.title, *note.aliases]
-        scope = self._vault.index.notes.view(self._reader, memories).scope
-        for phrase in needles_of(names, self._reader.languages(scope.vaults)):
-            having = self._reader.words(scope, WordQuery(phrases=(phrase,)), CANDIDATES)
+        scope = self._vault.index.notes.view(self._snapshot, memories).scope
+        for phrase in needles_of(names, self._snapshot.languages(scope.vaults)):
+            having = self._snapshot.words(scope, WordQuery(phrases=(phrase,)), CANDIDATES)
             self._add_named([match.passage for match in having], 2 * MAX_RECALLED, found, seen)
         return list(found.values())
 
@@ -256,8 +256,8 @@ class _Matcher:
         self, passages: list[int], most: int, found: dict[str, ContextNote], seen: Collection[str]
     ) -> list[Note]:
         """Add notes to `found`, until there are `most`. Returns those that were added."""
-        prefixes = self._vault.index.notes.view(self._reader, Filters()).prefixes
-        stored = self._reader.passages(passages)
+        prefixes = self._vault.index.notes.view(self._snapshot, Filters()).prefixes
+        stored = self._snapshot.passages(passages)
         added: list[Note] = []
         for passage in (stored[number] for number in passages if number in stored):
             ref = prefixes.get(passage.vault, "") + passage.ref
@@ -275,7 +275,7 @@ class _Matcher:
         """The notes with the strongest evidence, each once, read from its file."""
         least, most = (RELATED, MAX_CONTEXTUAL) if why == "contextual" else (STRONG, MAX_RECALLED)
         evidence = self._evidence(filters)
-        stored = self._reader.passages(list(evidence))
+        stored = self._snapshot.passages(list(evidence))
         uses = self._vault.index.notes.uses({passage.note: passage for passage in stored.values()})
         for number, passage in stored.items():
             if why == "contextual" and self._shares_keywords(passage):
@@ -284,7 +284,7 @@ class _Matcher:
         enough = sorted(
             (number for number in evidence if evidence[number] >= least), key=lambda number: -evidence[number]
         )
-        prefixes = self._vault.index.notes.view(self._reader, Filters()).prefixes
+        prefixes = self._vault.index.notes.view(self._snapshot, Filters()).prefixes
         chosen: dict[str, ContextNote] = {}
         for passage in (stored[number] for number in enough if number in stored):
             ref = prefixes.get(passage.vault, "") + passage.ref
@@ -313,14 +313,14 @@ class _Matcher:
     def _evidence(self, filters: Filters) -> dict[int, float]:
         """Each passage that may be about the prompt, with the evidence of the sentence that fits it best."""
         strongest: dict[int, float] = {}
-        scope = self._vault.index.notes.view(self._reader, filters).scope
-        measured, languages = self._comparison.noise, self._reader.languages(scope.vaults)
+        scope = self._vault.index.notes.view(self._snapshot, filters).scope
+        measured, languages = self._comparison.noise, self._snapshot.languages(scope.vaults)
         for asked, vector in self._comparison.sentences:
             query = asked.in_languages(languages)
             depth = CANDIDATES if measured > -1 else NEIGHBOURS
-            found = gather(self._reader, Ask(query, scope, depth), self._comparison.space, vector)
+            found = gather(self._snapshot, Ask(query, scope, depth), self._comparison.space, vector)
             noise = measured if measured > -1 else median([neighbour.score for neighbour in found.near] or [1.0])
-            terms = terms_having(self._reader, query.words, query.words.terms, list(found.notes))
+            terms = terms_having(self._snapshot, query.words, query.words.terms, list(found.notes))
             total = sum(found.idf.values()) or 1.0
             for passage in found.notes:
                 above = max(0.0, found.cosines.get(passage, noise) - noise) / (1 - noise) if noise < 1 else 0.0

@@ -108,11 +108,11 @@ def browse(kb: LocalKnowledgeBase, asked: Browse) -> NotesPage:
     """Browse notes: one page of those that pass the filters, with counts of folders, kinds and tags."""
     options = Options(sources=asked.source or None, filters=filters_of(asked))
     filters = parse_filters(kb.vault.linked, options)
-    with kb.engine.reading() as reader:
-        view, names = kb.index.notes.view(reader, filters._replace(sources=())), _names(kb, reader)
-        shelf = _sort_out(kb, reader, asked, view, filters, names)
-        _sort(kb, reader, asked.sort, shelf.lines)
-        cards = _cards(reader, view, shelf.lines[asked.offset : asked.offset + asked.limit], names)
+    with kb.engine.reading() as snapshot:
+        view, names = kb.index.notes.view(snapshot, filters._replace(sources=())), _names(kb, snapshot)
+        shelf = _sort_out(kb, snapshot, asked, view, filters, names)
+        _sort(kb, snapshot, asked.sort, shelf.lines)
+        cards = _cards(snapshot, view, shelf.lines[asked.offset : asked.offset + asked.limit], names)
     if not asked.counts:
         return NotesPage(len(shelf.lines), cards, [], [], [])
     tags = Counter(chain.from_iterable([line.tags for line in shelf.lines]))
@@ -127,22 +127,22 @@ def browse(kb: LocalKnowledgeBase, asked: Browse) -> NotesPage:
 
 def _sort_out(
     kb: LocalKnowledgeBase,
-    reader: ReadTransaction,
+    snapshot: ReadTransaction,
     asked: Browse,
     view: View,
     filters: Filters,
     names: Mapping[int, str],
 ) -> Shelf:
     """Which notes pass; and how many there are of each kind and in each folder, were these two not chosen."""
-    lines = reader.outline(view.scope)
+    lines = snapshot.outline(view.scope)
     if asked.ref:
-        wanted = {*_ids(reader, view, asked.ref)}
+        wanted = {*_ids(snapshot, view, asked.ref)}
         lines = [line for line in lines if line.id in wanted]
     if words := fold(asked.title).split():
         lines = [line for line in lines if all(word in title for title in [fold(line.title)] for word in words)]
     of_sources, in_folder = lines, lines
     if filters.sources:
-        wanted = {*kb.index.notes.view(reader, filters).scope.parts}
+        wanted = {*kb.index.notes.view(snapshot, filters).scope.parts}
         of_sources = [line for line in lines if (line.vault, line.source) in wanted]
     if inside := asked.folder.strip("/"):
         in_folder = [line for line in lines if f"{_folder(line, names)}/".startswith(f"{inside}/")]
@@ -156,21 +156,21 @@ def _sort_out(
     )
 
 
-def _ids(reader: ReadTransaction, view: View, refs: Sequence[str]) -> Iterator[int]:
+def _ids(snapshot: ReadTransaction, view: View, refs: Sequence[str]) -> Iterator[int]:
     for vault in view.scope.vaults:
         prefix = view.prefixes.get(vault, "")
         here = [ref.removeprefix(prefix) for ref in refs if ref.startswith(prefix)]
-        yield from (note.id for note in reader.find_notes(vault, "ref", here))
+        yield from (note.id for note in snapshot.find_notes(vault, "ref", here))
 
 
 def _folder(line: NoteLine, names: Mapping[int, str]) -> str:
     return names[line.vault] + line.path.rpartition("/")[0]
 
 
-def _names(kb: LocalKnowledgeBase, reader: ReadTransaction) -> dict[int, str]:
+def _names(kb: LocalKnowledgeBase, snapshot: ReadTransaction) -> dict[int, str]:
     """What stands before the folders of each linked source; nothing before the vault's own."""
     own = kb.index.origin
-    stored = ((origin, reader.vault(origin)) for origin in (own, *kb.index.linked))
+    stored = ((origin, snapshot.vault(origin)) for origin in (own, *kb.index.linked))
     return {vault.id: name_in(origin, "-", own)[:-1] for origin, vault in stored if vault}
 
 
@@ -183,26 +183,28 @@ def _with_parents(folders: Mapping[str, int]) -> dict[str, int]:
     return found
 
 
-def _sort(kb: LocalKnowledgeBase, reader: ReadTransaction, sort: Sort, lines: list[NoteLine]) -> None:
+def _sort(kb: LocalKnowledgeBase, snapshot: ReadTransaction, sort: Sort, lines: list[NoteLine]) -> None:
     lines.sort(key=attrgetter("path"))
     if sort == "title":
         lines.sort(key=lambda line: fold(line.title))
         return
     lines.sort(key=attrgetter("created" if sort == "created" else "changed"), reverse=True)
     if sort == "opened":
-        stored = ((origin, reader.vault(origin)) for origin in (kb.index.origin, *kb.index.linked))
+        stored = ((origin, snapshot.vault(origin)) for origin in (kb.index.origin, *kb.index.linked))
         roots = {vault.id: origin.root for origin, vault in stored if vault}
         with kb.activity.written().reading() as connection:
             opens = count_opened(connection, [*roots.values()])
         lines.sort(key=lambda line: opens.get((roots[line.vault], line.path), 0), reverse=True)
 
 
-def _cards(reader: ReadTransaction, view: View, lines: Sequence[NoteLine], names: Mapping[int, str]) -> list[NoteCard]:
+def _cards(
+    snapshot: ReadTransaction, view: View, lines: Sequence[NoteLine], names: Mapping[int, str]
+) -> list[NoteCard]:
     if not lines:
         return []
     ids, now = [line.id for line in lines], time.time()
-    notes = {note.id: note for note in reader.find_notes(None, "id", ids)}
-    texts, validities = reader.beginnings(ids, PASSAGES), reader.validities(ids, now)
+    notes = {note.id: note for note in snapshot.find_notes(None, "id", ids)}
+    texts, validities = snapshot.beginnings(ids, PASSAGES), snapshot.validities(ids, now)
     return [
         _card(view, notes[line.id], line, _folder(line, names), texts.get(line.id, []))._replace(
             outdated=validities[line.id].problem(now) if line.id in validities else None

@@ -144,8 +144,8 @@ def mean_vectors(kb: LocalKnowledgeBase, notes: Sequence[StoredNote]) -> dict[in
     """The mean of the vectors of each note's passages, as a unit vector, by the note's id."""
     space = kb.index.notes.state().active
     sums: dict[int, Matrix] = {}
-    with kb.engine.reading() as reader:
-        for note, vector in reader.vectors(space, [note.id for note in notes]) if space else ():
+    with kb.engine.reading() as snapshot:
+        for note, vector in snapshot.vectors(space, [note.id for note in notes]) if space else ():
             sums[note] = sums.get(note, 0.0) + np.frombuffer(vector, "<f4")
     return {note: total / (np.linalg.norm(total) or 1.0) for note, total in sums.items()}
 

@@ -230,10 +230,10 @@ def show_note(kb: LocalKnowledgeBase, asked: ShowNote) -> NoteView:
 @route("GET", "/titles")
 def find_titles(kb: LocalKnowledgeBase, asked: Typed) -> list[Titled]:
     """Find notes by their titles, aliases and paths as they are typed, best first; the newest for an empty text."""
-    with kb.engine.reading() as reader:
-        notes, vault = kb.index.notes.titled(asked.q, asked.limit), reader.vault(kb.index.origin)
+    with kb.engine.reading() as snapshot:
+        notes, vault = kb.index.notes.titled(asked.q, asked.limit), snapshot.vault(kb.index.origin)
         own = [note for note in notes if vault and note.vault == vault.id]
-        links = _links_for(Targets(reader, vault.id, [note.title for note in own]), own) if vault else {}
+        links = _links_for(Targets(snapshot, vault.id, [note.title for note in own]), own) if vault else {}
     typed = fold_name(asked.q)
     return [
         Titled(note.title, note.ref, note.source, note.path, _alias_like(note, typed), links.get(note.id))

@@ -168,12 +168,12 @@ def _own_words(vault: Vault, notes: Iterable[Note], paths: Sequence[str]) -> fro
     said |= {word for note in notes for value in properties_of(note.metadata).values() for word in words_in(value)}
     said |= {word for path in paths for word in words_in(without_ending(path).rpartition("/")[2])}
     said = {word for word in said if len(word) >= SHORTEST and word not in STOP_WORDS}
-    with vault.engine.reading() as reader:
+    with vault.engine.reading() as snapshot:
         for origin in (vault.index.origin, *vault.linked):
             known = [note for note in vault.index.of(origin).notes.all() if note.source != "conversation"]
             for note in known:
                 said.difference_update(words_in(f"{note.title} {note.ref} {note.frontmatter_json}"))
-            for passage in reader.passages(notes=[note.id for note in known]).values():
+            for passage in snapshot.passages(notes=[note.id for note in known]).values():
                 said.difference_update(words_in(passage.body))
     return frozenset(said)
 

@@ -52,6 +52,6 @@ def advise(texts: Iterable[str], embedders: Embedders) -> Advice | None:
 
 def indexed_texts(vault: Vault) -> list[str]:
     """Passages of the newest notes, of linked sources, too."""
-    with vault.engine.reading() as reader:
-        notes = reader.list_notes(vault.index.notes.view(reader, Filters()).scope, MOST_NOTES)
-        return [passage.body for passage in reader.passages(notes=[note.id for note in notes]).values()]
+    with vault.engine.reading() as snapshot:
+        notes = snapshot.list_notes(vault.index.notes.view(snapshot, Filters()).scope, MOST_NOTES)
+        return [passage.body for passage in snapshot.passages(notes=[note.id for note in notes]).values()]

@@ -69,8 +69,8 @@ def move_history(settings: Settings, old: str, new: str) -> Moved:
     if not (result.folders or result.sources or result.left):
         raise InvalidInputError(f"nothing is known of a vault at {old}")
     engine = engine_of(settings, {old: old})  # PostgreSQL shows no vault that is not named
-    with engine.reading() as reader:
-        indexed = [vault.origin for vault in reader.vaults() if moved(vault.origin.root) != vault.origin.root]
+    with engine.reading() as snapshot:
+        indexed = [vault.origin for vault in snapshot.vaults() if moved(vault.origin.root) != vault.origin.root]
     for origin in indexed:  # the next sync reads the files at their new place
         KnowledgeIndex(engine, origin).drop_all()
     engine.close()

@@ -48,9 +48,9 @@ def review(
     progress: CheckProgress = lambda kind, done, total: None,
 ) -> Review:
     """The findings by kind, the most serious first. `tokens` counts what a text costs a model."""
-    with vault.engine.reading() as reader:
-        notes = _read_notes(vault, reader, now)
-        unknown = _unknown_names(vault, reader, notes)
+    with vault.engine.reading() as snapshot:
+        notes = _read_notes(vault, snapshot, now)
+        unknown = _unknown_names(vault, snapshot, notes)
     recalled, degraded = _recalled(vault) if not only or {"orphan", "never-recalled"} & set(only) else (None, [])
     waiting: list[FacetRow] = []
     try:
@@ -119,13 +119,13 @@ class Dismissals:
         change_json(self._file, change)
 
 
-def _read_notes(vault: Vault, reader: ReadTransaction, now: float) -> list[ReviewedNote]:
+def _read_notes(vault: Vault, snapshot: ReadTransaction, now: float) -> list[ReviewedNote]:
     stored = sorted(vault.index.notes.all(), key=lambda note: (note.created, note.path))
     ids = [note.id for note in stored]
     bodies: dict[int, list[str]] = {}
-    for passage in reader.passages(notes=ids).values():
+    for passage in snapshot.passages(notes=ids).values():
         bodies.setdefault(passage.note, []).append(passage.body)
-    validities = reader.validities(ids, now)
+    validities = snapshot.validities(ids, now)
     return [
         ReviewedNote(
             note.ref,
@@ -144,11 +144,11 @@ def _read_notes(vault: Vault, reader: ReadTransaction, now: float) -> list[Revie
     ]
 
 
-def _unknown_names(vault: Vault, reader: ReadTransaction, notes: Sequence[ReviewedNote]) -> set[str]:
-    stored = reader.vault(vault.index.origin)
+def _unknown_names(vault: Vault, snapshot: ReadTransaction, notes: Sequence[ReviewedNote]) -> set[str]:
+    stored = snapshot.vault(vault.index.origin)
     scope = Scope(tuple((stored.id, source) for source in OWN_SOURCES) if stored else ())
     named = {name for note in notes for key in ("supersedes", "superseded_by") for name in note.names(key)}
-    return {name for name in named if not (fold_name(name) and reader.named(scope, fold_name(name)))}
+    return {name for name in named if not (fold_name(name) and snapshot.named(scope, fold_name(name)))}
 
 
 def _recalled(vault: Vault) -> tuple[set[str] | None, list[str]]:

@@ -92,12 +92,12 @@ def compare(index: KnowledgeIndex, progress: Progress | None = None, cut_by_mode
         paths = index.files()
     except VaultError as error:
         return OriginCheck(origin.label, origin.path, str(error))
-    with index.engine.reading() as reader:
+    with index.engine.reading() as snapshot:
         notes = {note.path: note for note in index.notes.all()}
-        vault = reader.vault(origin)
-        known = reader.files(vault.id) if vault else {}
+        vault = snapshot.vault(origin)
+        known = snapshot.files(vault.id) if vault else {}
         stored: dict[str, list[StoredPassage]] = {}
-        for passage in reader.passages(notes=[note.id for note in notes.values()]).values():
+        for passage in snapshot.passages(notes=[note.id for note in notes.values()]).values():
             stored.setdefault(passage.path, []).append(passage)
     size = skipped = 0
     for done, path in enumerate(paths, 1):

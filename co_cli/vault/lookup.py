@@ -98,9 +98,9 @@ class Lookup:
     def summaries(self, filters: Filters, limit: int = -1) -> list[NoteSummary]:
         """Notes of the index, newest first."""
         now = time.time()
-        with self._vault.engine.reading() as reader:
+        with self._vault.engine.reading() as snapshot:
             rows = self._vault.index.notes.docs(filters, limit)
-            validities = reader.validities([row.id for row in rows], now)
+            validities = snapshot.validities([row.id for row in rows], now)
         outdated = {note: validity.problem(now) for note, validity in validities.items()}
         return [
             NoteSummary(
