@@ -205,8 +205,8 @@ def _convert(connection: FileConnection, path: str) -> None:
         connection.execute("commit")
     except (apsw.SQLError, apsw.ConstraintError) as error:
         raise ActivityUnavailableError(
-            f"{path} of version {version} cannot be converted to version {max(known)} ({error}): it is as it was; "
-            "use the co-cli that you had, and report this"
+            f"{path} of version {version} cannot be converted to version {max(known)} ({error}); it is unchanged: "
+            "go back to the co-cli that you had, and report this"
         ) from error
 
 

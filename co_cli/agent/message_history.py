@@ -39,7 +39,7 @@ def save_checkpoint(
     turns = [turn for turn in spoken_turns(messages) if turn.text.strip()]
     asked = [turn.text for turn in turns if turn.speaker == USER]
     if not asked:
-        raise InvalidInputError("there is nothing to save: nobody has asked anything yet")
+        raise InvalidInputError("there is nothing to save: no question was asked yet")
     values = ModelMessagesTypeAdapter.dump_python(list(messages), mode="json")
     typed = [word.casefold() for text in asked for word in parse(text, operators=False).spelled]
     words = Counter(word for word in typed if not word.isdigit())

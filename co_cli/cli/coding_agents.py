@@ -30,8 +30,8 @@ OTHERS = (
 
 def add_setup(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("client", nargs="?", help=", ".join(CLIENTS))
-    parser.add_argument("--dry-run", action="store_true", help="show what would be done, and do nothing")
-    parser.add_argument("--undo", action="store_true", help="remove co from the client; its files are as they were")
+    parser.add_argument("--dry-run", action="store_true", help="show what would be done, without doing it")
+    parser.add_argument("--undo", action="store_true", help="remove co from the client, and restore its files")
     parser.add_argument("--check", action="store_true", help="run the client's hook once, and say whether it works")
 
 

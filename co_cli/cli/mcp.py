@@ -31,7 +31,7 @@ AT_A_TERMINAL = (
 
 
 def add_mcp(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--read-only", action="store_true", help="offer no tool that writes")
+    parser.add_argument("--read-only", action="store_true", help="offer only tools that read")
     parser.add_argument("--tools", metavar="A,B", help="offer only these tools; `default` means the usual ones")
     parser.add_argument("--structured", action="store_true", help="send structured output besides the text")
     parser.add_argument("--print-config", choices=tuple(CLIENTS), metavar="CLIENT", help=", ".join(CLIENTS))
@@ -51,7 +51,7 @@ def run_mcp(options: argparse.Namespace) -> int:
     examples:
       co mcp --print-config claude-code       a command to run
       co mcp --print-config claude-desktop    JSON, and the file it goes into
-      co mcp --vault ~/handbook --read-only   offer no tool that writes
+      co mcp --vault ~/handbook --read-only   offer only tools that read
       co mcp --http --port 9000               several clients; a token is created
                                               unless CO_MCP_TOKEN is set
     """

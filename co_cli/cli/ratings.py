@@ -62,7 +62,7 @@ def run_give(options: argparse.Namespace) -> int:
 def add_tune(parser: argparse.ArgumentParser) -> None:
     action = parser.add_mutually_exclusive_group()
     action.add_argument("--apply", action="store_true", help="use the learned weights, if they pass the check")
-    action.add_argument("--reset", action="store_true", help="back to the default weights; ratings stay")
+    action.add_argument("--reset", action="store_true", help="go back to the default weights; ratings stay")
     action.add_argument("--clear", action="store_true", help="delete all ratings of this vault; asks first")
     parser.add_argument("-y", "--yes", action="store_true", help="do not ask")
 

@@ -142,7 +142,11 @@ def run_create(options: argparse.Namespace) -> int:
 def add_rotate(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", help="its name, as `co token list` shows it")
     parser.add_argument(
-        "--keep", type=at_least_1, default=0, metavar="HOURS", help="the old one works so long (default: not at all)"
+        "--keep",
+        type=at_least_1,
+        default=0,
+        metavar="HOURS",
+        help="how long the old one still works (default: not at all)",
     )
 
 

@@ -146,7 +146,7 @@ def run_refresh(options: argparse.Namespace) -> int:
                 paths = pages.paths(refs or None)
                 if not paths and not origins and refs:
                     raise InvalidInputError(
-                        f"nothing that can be refreshed is called {refs[0]!r}: `co source list` lists sources"
+                        f"no source or saved page is called {refs[0]!r}: `co source list` lists sources"
                     )
                 for number, path in enumerate(paths):
                     results.bar.unit = "pages"

@@ -17,8 +17,8 @@ PORT = 8766
 
 def add_web(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--port", type=int, metavar="N", help=f"default {PORT}, or a free one if it is in use")
-    parser.add_argument("--sign-out", action="store_true", help="sign out every browser that signed in before")
-    parser.add_argument("--no-open", action="store_true", help="print the address, and open no browser")
+    parser.add_argument("--sign-out", action="store_true", help="sign out all browsers")
+    parser.add_argument("--no-open", action="store_true", help="print the address without opening a browser")
 
 
 def run_web(options: argparse.Namespace) -> int:

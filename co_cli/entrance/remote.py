@@ -59,7 +59,7 @@ class RemoteKnowledgeBase(contextlib.AbstractContextManager["RemoteKnowledgeBase
             raise InvalidInputError(f"a server is an address such as https://notes.example, not {url!r}")
         token = (token or os.environ.get(TOKEN_VARIABLE, "")).strip()
         if not token or not token.isascii() or " " in token:
-            raise InvalidInputError(f"{url} needs a token, which its admin makes with `co token create`: set CO_TOKEN")
+            raise InvalidInputError(f"{url} needs a token in CO_TOKEN; its admin creates one with `co token create`")
         self.settings, self.root, self._token = load_settings(), url.rstrip("/").removesuffix("/api/v1"), token
         self._folder: str | None = None
         self._http = httpx2.Client(
@@ -134,7 +134,9 @@ class RemoteKnowledgeBase(contextlib.AbstractContextManager["RemoteKnowledgeBase
 
     def _error(self, found: httpx2.Response, path: str) -> KnowledgeError:
         if found.status_code == 401:
-            return InvalidInputError(f"{self.root} does not know this token: is it revoked, or of another vault?")
+            return InvalidInputError(
+                f"{self.root} does not know this token: was it revoked, or made for another vault?"
+            )
         try:
             told = found.json()["error"]
             message, kind = str(told["message"]), str(told["kind"])

@@ -64,7 +64,7 @@ class NoteDeletedError(UnknownRefError):
     """A note whose file was deleted without co. The trash has a text that a change had replaced."""
 
     def __init__(self, ref: str, kept: str) -> None:
-        problem = f"the file of {ref} was deleted, and not with co"
+        problem = f"the file of {ref} was deleted outside of co"
         super().__init__(ref, [], f"{problem}: `co note restore {ref}` restores a copy that was kept {kept}")
 
 
@@ -86,7 +86,7 @@ class KeyReusedError(InvalidInputError):
     """A key for one save that came with another one before."""
 
     def __init__(self) -> None:
-        super().__init__("this Idempotency-Key came with another save before: send a new one for each save")
+        super().__init__("this Idempotency-Key was used for another save: send a new one for each save")
 
 
 class SecretError(InvalidInputError):

@@ -111,7 +111,7 @@ class Settings:
     knowledge_agent_weights: str = _own(
         "weights", AGENT_WEIGHTS, "weights of the profile agent, as in --weights; those left out keep their default"
     )
-    half_life_days: float = _setting("number", 365.0, "days in which a note's recency signal falls by half")
+    half_life_days: float = _setting("number", 365.0, "days after which a note's recency signal is halved")
     knowledge_embedding_provider: str | None = _own(
         "text",
         None,
@@ -178,9 +178,7 @@ class Settings:
         "let feedback change the weights of words and meaning: ask (only by `co feedback tune --apply`), on or off",
         project="off",
     )
-    web_allow: tuple[str, ...] = _own(
-        "hosts", (), "hosts, addresses and networks that are private but may be fetched from"
-    )
+    web_allow: tuple[str, ...] = _own("hosts", (), "private hosts, addresses and networks that may be fetched from")
     web_max_bytes: int = _own("bytes", 10_000_000, "maximum size of a web page")
     web_seconds: float = _own("number", 30.0, "time limit for fetching a web page")
     boundaries_model: str | None = _own(
@@ -193,8 +191,8 @@ class Settings:
     )
     loading_servers: str | None = _own("path", None, "a JSON file that lists the MCP servers whose tools it may use")
     loading_seconds: float = _own("number", 120.0, "time limit for loading one address")
-    audit_days: int = _own("count", 0, "days that a team's audit log is kept; 0: for ever")
-    most_notes: int = _own("count", 0, "notes that the vault may have: more are refused; 0: any number")
+    audit_days: int = _own("count", 0, "days that a team's audit log is kept; 0: forever")
+    most_notes: int = _own("count", 0, "maximum number of notes in the vault; 0: no limit")
     oidc_issuer: str | None = _own("text", None, "the OpenID Connect provider that people sign in to `co serve` with")
     oidc_client: str | None = _own("text", None, "the client's id at that provider; its secret is in CO_OIDC_SECRET")
     oidc_claim: str = _own("text", "groups", "the claim with a person's groups")

@@ -134,7 +134,7 @@ def _steps(trace: Trace, subject: Subject) -> list[Step]:
             nearness += f"; the last one proposed has {candidates.near[-1].score:.2f}"
         steps.append(Step("meaning", *_place([neighbour.note for neighbour in candidates.near], note), nearness))
     proposed = note in candidates.notes.values()
-    lost = "its score is not above zero" if proposed else "neither words nor meaning nor its name proposed it"
+    lost = "its score is not above zero" if proposed else "neither its words, its meaning nor its name match"
     total = _sum(scored, note) or lost
     steps.append(Step("score", *_place([candidate.note for candidate in scored], note), total))
     if note in left:

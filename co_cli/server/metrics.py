@@ -119,9 +119,7 @@ def _team(kb: LocalKnowledgeBase) -> list[Gauge]:
         Gauge("co_files_behind", "Files of these commits that are not in the vault yet.", state.files_behind),
         Gauge("co_keeper", "Whether this server is the keeper.", state.keeper == server_name()),
         Gauge("co_keeper_age_seconds", "Time since a keeper finished a round.", quiet),
-        Gauge(
-            "co_keeper_failing", "Whether its last round failed, such as that the remote is away.", bool(state.problem)
-        ),
+        Gauge("co_keeper_failing", "Whether its last round failed, as when the remote is down.", bool(state.problem)),
         *(
             Gauge("co_database_connections", used, count, {"state": name})
             for name, count in team.engine.pool_use().items()

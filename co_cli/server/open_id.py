@@ -91,13 +91,13 @@ class OpenId:
             raise SignInError(f"The provider refused the sign-in: {answer.get('error', 'no reason was given')[:200]}")
         kept = self._read("sign-in", cookie)
         if kept is None or not hmac.compare_digest(answer.get("state", "").encode(), kept["state"].encode()):
-            raise SignInError("This sign-in was not begun in this browser, or took too long: begin again.")
+            raise SignInError("This sign-in was not started in this browser, or took too long: start again.")
         claims = await self._asked(self._exchange(answer["code"], kept, back))
         if claims is None:
             raise SignInError("The provider's answer is not valid: it is expired, or signed or made for somebody else.")
         token = self._caller(claims)
         if token is None:
-            log.warning("%s wanted to sign in, and is in no group that may", _name(claims))
+            log.warning("%s tried to sign in, but is in no group that may", _name(claims))
             raise SignInError(f"{_name(claims)} is in none of the groups that may use these notes.")
         log.info("%s signed in, with the role %s", token.name, token.role)
         return self._sign("code", CODE_SECONDS, jti=secrets.token_urlsafe(16), name=token.name, role=token.role)

@@ -37,7 +37,7 @@ def _team(kb: LocalKnowledgeBase) -> list[str]:
     """A remote that cannot be reached is no reason: saves are kept, and pushed when it is back."""
     team = team_of(kb.vault)
     if team is None:
-        return [] if kb.settings.engine == "sqlite" else ["git: the vault is no git repository"]
+        return [] if kb.settings.engine == "sqlite" else ["git: the vault is not a git repository"]
     from co_cli.vault.team.team_state import KEEPER_SECONDS  # PostgreSQL's packages are an extra
 
     try:

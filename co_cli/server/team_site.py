@@ -132,7 +132,7 @@ class TeamSite(Site):
         caller: Token | None = scope.get("state", {}).get("caller")
         most = (caller and caller.per_second) or PER_SECOND
         if caller and not self._requests.take(caller.name, most, most):
-            answer = too_many(f"this token has {most} requests a second: wait a second")
+            answer = too_many(f"this token may send {most} requests a second: wait a second")
             await answer(scope, receive, send)
             return
         await super().admit(scope, receive, send)

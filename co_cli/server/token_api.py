@@ -53,7 +53,7 @@ def create_token(kb: LocalKnowledgeBase, asked: CreateToken) -> NewToken:
 
 @route("POST", "/tokens/{name}/rotate", role="admin")
 def rotate_token(kb: LocalKnowledgeBase, asked: RotateToken) -> NewToken:
-    """Replace a token by a new one of the same name and role."""
+    """Replace a token with a new one of the same name and role."""
     return NewToken(*AccessTokens.of(kb.vault).rotate(asked.name, asked.keep_hours))
 
 

@@ -107,7 +107,7 @@ HEADERS = {
 }
 
 
-ELSEWHERE = PlainTextResponse("Only the page itself may ask for this", 403)
+ELSEWHERE = PlainTextResponse("Only the page itself may request this", 403)
 GONE = PlainTextResponse("The client has left", 499)
 
 
@@ -315,7 +315,7 @@ class Site:
     async def sign_in(self, request: Request) -> Response:
         token = await self.access.exchange(str((await read_body(request)).get("code", "")))
         if token is None:
-            message = "this code was used, or is not of this run: open the newest address that the server printed"
+            message = "this code was used, or is from an earlier run: open the newest address that the server printed"
             return json_answer(ErrorAnswer(ApiError("sign_in", message)), 403)
         return json_answer({"token": token})
 

@@ -117,7 +117,7 @@ def scan_origin(origin: str | Origin, exclude: Sequence[str] = ()) -> Scan:
             names, numbers = _list_folder(origin, folder, scan, waiting)
         except OSError as error:
             if not folder:
-                fix = "check its permissions" if isinstance(error, PermissionError) else "is it there, and mounted?"
+                fix = "check its permissions" if isinstance(error, PermissionError) else "is its drive mounted?"
                 raise VaultError(f"the {origin.source} {origin.root} cannot be read: {error.strerror}; {fix}") from None
             if not isinstance(error, FileNotFoundError):  # removed during the walk
                 scan.odd.append((folder, UNREAD_FOLDER + str(error.strerror)))

@@ -57,7 +57,7 @@ def context_refresh(
         fetched = [pages.refresh(path) for path in pages.paths(named)]
         rows += [(page.ref or page.url, page.outcome, page.detail) for page in fetched]
     if not rows and named:
-        raise InvalidInputError(f"context_refresh: nothing that can be refreshed is called {target!r}")
+        raise InvalidInputError(f"context_refresh: no source or saved page is called {target!r}")
     lines = [one_line(f"{ref}: {outcome}" + (f" ({detail})" if detail else "")) for ref, outcome, detail in rows]
     text, _ = whole_lines("\n".join(lines) or "There are no added sources and no saved pages.", call.budget)
     return ToolResult(text, {"refreshed": [dict(zip(("ref", "outcome", "detail"), row, strict=True)) for row in rows]})

@@ -81,7 +81,7 @@ def test_a_note_that_was_edited_and_deleted_by_hand_is_not_forgotten_and_its_tit
 
     shown = co("show", ref)
     assert shown.code == 2
-    assert "was deleted, and not with co: `co note restore memory:the-old-oak` restores a copy" in shown.err
+    assert "was deleted outside of co: `co note restore memory:the-old-oak` restores a copy" in shown.err
     for name in (ref, "The Old Oak", "the old oak", "the-old-oak", "the-old-oak.md"):
         history = co("note", "history", name, "--json").json
         assert (history["ref"], history["title"]) == (ref, "The Old Oak")

@@ -98,7 +98,7 @@ def test_a_conversion_that_fails_changes_nothing_and_is_one_line(
     with monkeypatch.context() as later:
         later.setattr(database, "MIGRATIONS", next_version(tmp_path / "next", PIN, "insert into nowhere values (1)"))
         with pytest.raises(
-            ActivityUnavailableError, match=f"cannot be converted to version {NEXT + 1}.*it is as it was"
+            ActivityUnavailableError, match=f"cannot be converted to version {NEXT + 1}.*it is unchanged"
         ):
             opened(data)
         assert co("search", "kettle").code == 0

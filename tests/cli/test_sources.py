@@ -163,7 +163,7 @@ def test_a_book_is_searched_and_opened_and_one_with_drm_is_skipped_with_one_line
     added = co("add", str(folder))
 
     assert [line for line in added.err.splitlines() if "bought" in line or "DRM" in line] == [
-        "  skipped bought.epub: protected by DRM: only the program of its shop can read it"
+        "  skipped bought.epub: protected by DRM: only the app of its shop can read it"
     ]
     hit = co("search", "when are lanterns lit", "--json").json["hits"][0]
     assert (hit["ref"], hit["title"]) == ("folder:books/quay.epub#L1-3", "The Quay")
@@ -263,7 +263,7 @@ def test_refresh_takes_a_ref_a_path_or_a_glob_of_a_source(co: Co, vault: Vault, 
         (handbook / "zebras.txt").write_text(f"Zebras have {number} stripes.\n")
         (row,) = co("source", "refresh", name, "--json").json
         assert (row["ref"], row["changed"]) == ("folder:handbook", ["zebras.txt"]), name
-    assert "nothing that can be refreshed is called '*.rst'" in co("source", "refresh", "*.rst").err
+    assert "no source or saved page is called '*.rst'" in co("source", "refresh", "*.rst").err
 
 
 @pytest.mark.parametrize("empty", [True, False], ids=["an empty mount point", "no folder"])

@@ -216,7 +216,7 @@ def test_a_sign_in_uses_pkce_and_belongs_to_one_browser(team: Server, provider: 
         assert "samesite=lax" in begun.headers["set-cookie"].lower()
         back = to_provider(team, one, "mara")
         for stranger in (other, client(team, "")):
-            assert stranger.get(back).text.startswith("This sign-in was not begun in this browser")
+            assert stranger.get(back).text.startswith("This sign-in was not started in this browser")
         other.get("/sign-in")
         assert other.get(back).status_code == 403, "it has a cookie of another sign-in"
         assert provider.verifiers == []

@@ -262,7 +262,7 @@ def test_an_empty_folder_that_is_no_git_repository_is_served_and_not_ready(team:
     kb = team.open(plain)
     with serving(kb, AccessTokens.of(kb.vault)) as server, server.client(Authorization="") as stranger:
         answer = stranger.get("/readyz")
-        assert (answer.status_code, answer.text) == (503, "git: the vault is no git repository\n")
+        assert (answer.status_code, answer.text) == (503, "git: the vault is not a git repository\n")
         assert stranger.get("/livez").status_code == 200
 
 

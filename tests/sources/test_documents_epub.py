@@ -42,7 +42,7 @@ def test_a_book_with_drm_is_refused_and_one_with_hidden_fonts_is_read() -> None:
     protected = book(PAGE, more={"META-INF/encryption.xml": ENCRYPTED.format(CIPHER)})
     fonts = book(PAGE, more={"META-INF/encryption.xml": ENCRYPTED.format(FONT)})
 
-    assert refusal(protected) == "protected by DRM: only the program of its shop can read it"
+    assert refusal(protected) == "protected by DRM: only the app of its shop can read it"
     assert read_document("a.epub", fonts).text == "# Mooring\n\nTie to the ring.\n"
 
 

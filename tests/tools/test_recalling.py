@@ -418,7 +418,7 @@ def test_the_files_are_shown_as_a_tree_and_read_again_by_ref_path_glob_or_all(
     for given in ({}, {"all": False}):
         with pytest.raises(InvalidInputError, match="context_refresh needs target"):
             toolbox.call("context_refresh", given)
-    with pytest.raises(InvalidInputError, match="nothing that can be refreshed is called"):
+    with pytest.raises(InvalidInputError, match="no source or saved page is called"):
         toolbox.call("context_refresh", {"target": "*.pdf"})
 
 

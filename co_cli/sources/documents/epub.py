@@ -35,7 +35,7 @@ def read_book(data: bytes) -> Iterator[Document]:
     if ENCRYPTION in parts.names:
         methods = _elements(_xml(parts, ENCRYPTION), "EncryptionMethod")
         if any(method.get("Algorithm") not in FONTS for method in methods):
-            raise NotTextError("protected by DRM: only the program of its shop can read it")
+            raise NotTextError("protected by DRM: only the app of its shop can read it")
     root = next((found.get("full-path") or "" for found in _elements(_xml(parts, CONTAINER), "rootfile")), "")
     package = _xml(parts, root)
     said = {

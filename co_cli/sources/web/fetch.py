@@ -137,7 +137,7 @@ class Fetcher:
         if thread.is_alive():
             raise PageError(f"looking up {host} took longer than {deadline.seconds:g} seconds; try again later")
         if not found:
-            raise PageError(f"no host is called {host}, or this machine is offline")
+            raise PageError(f"the host {host} was not found, or this machine is offline")
         return found
 
     def _step(self, url: str, known: Validators | None, deadline: Deadline) -> Fetched | str | None:
@@ -249,7 +249,7 @@ def _decompressed(chunks: Iterable[bytes], headers: dict[str, str], most: int) -
         if len(body) > most or received > most + 65_536:  # padding does not go on forever
             raise too_large
     if inflate and body and not inflate.eof:
-        raise PageError("it broke off in the middle; try again")
+        raise PageError("the download was cut off; try again")
     return bytes(body)
 
 
@@ -298,6 +298,6 @@ def _translated(deadline: Deadline) -> Generator[None]:
     except ssl.SSLError as error:
         raise PageError(f"no secure connection: {error.reason or error}") from None
     except httpcore2.RemoteProtocolError as error:
-        raise PageError(f"the server does not speak HTTP as it should: {error}") from None
+        raise PageError(f"the server sent invalid HTTP: {error}") from None
     except OSError as error:
         raise PageError(f"no connection: {error.strerror or error}") from None
