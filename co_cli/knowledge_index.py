@@ -365,7 +365,7 @@ class KnowledgeIndex:
         space = self.embedders.space
         embedder = self.embedders.of(space) if space else None
         if embedder is None:
-            raise InvalidInputError("there is no embedder: set knowledge_embedding_provider to another one than none")
+            raise InvalidInputError("there is no embedder: set knowledge_embedding_provider to a provider")
         vector = embed_text(self.engine, embedder, text)
         dimensions = embedder.space.dimensions
         return [0.0] * dimensions if vector is None else list(struct.unpack(f"<{dimensions}f", vector))
@@ -393,7 +393,7 @@ class KnowledgeIndex:
         embedding.run(unless_waiting)
 
     def waits(self, more_than: int = 0) -> bool:
-        """Whether `embed_waiting` has something to do, or more than so many passages. Costs the same, however many."""
+        """Whether `embed_waiting` has something to do, or more than this many passages. Always costs the same."""
         target = self.embedders.space
         with self.engine.reading() as snapshot:
             known = snapshot.vault(self.origin)
@@ -465,7 +465,7 @@ class KnowledgeIndex:
         return []
 
     def unread_entries(self) -> list[tuple[str, str]]:
-        """What is there and is never read because of what it is: links, also to folders, and names that are no text."""
+        """What is there and never read because of what it is: links, also to folders, and names that are not text."""
         with suppress(VaultError):
             return odd_entries(self.origin, self.exclude)
         return []

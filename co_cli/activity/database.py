@@ -69,7 +69,7 @@ class ActivityDatabase(Database):
         """Write the spool and these events. Returns why that failed, if it did."""
         for last in (False, True):
             try:
-                with contextlib.suppress(SpoolHeldError):  # whoever is next reads it
+                with contextlib.suppress(SpoolHeldError):  # the next process reads it
                     self.read_spool()
                 if events:
                     with self.writing() as connection:

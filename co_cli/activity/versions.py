@@ -49,7 +49,7 @@ update versions set (at, hash, title, size) = (select :at, hash, title, size fro
 where id = :version
 """
 PAGE, EDITING = "web", 600.0
-"""The page saves while somebody types: its saves are one version until there was none for so many seconds."""
+"""The page saves while somebody types: its saves are one version until there was none for this many seconds."""
 
 MERGE = (
     "update versions set document_id = :id where document_id = :other",
@@ -233,7 +233,7 @@ def _put_head(connection: apsw.Connection, event: Indexed, vault: int, head: Hea
 
 
 def _being_edited(connection: apsw.Connection, number: int, event: Indexed) -> int | None:
-    """The last version of a document, if this save of the page goes on with it."""
+    """The last version of a document, if this save of the page continues it."""
     who = event.saved_by
     for version, at, what, front_end in fetch(connection, LAST_VERSION, {"id": number}):
         goes_on = who == front_end and what in ("created", "updated") and event.at - at < EDITING

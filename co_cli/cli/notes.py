@@ -57,7 +57,7 @@ SORTS: dict[str, Callable[[NoteSummary], Any]] = {
 }
 """The orders of `co list --sort`."""
 SHOWN_FIRST = ("url", "category", "auto_category")
-"""Properties that `co show` has beside the tags."""
+"""Properties that `co show` shows next to the tags."""
 NO_NOTES = "No notes yet: `co remember TEXT` saves one, and `co add DIR` makes a folder searchable."
 
 

@@ -163,7 +163,7 @@ class LocalKnowledgeBase(AbstractContextManager["LocalKnowledgeBase"]):
         track: bool = False,
         **options: Unpack[SearchOptions],
     ) -> MatchingLines:
-        """Every line with words of a query, in so many notes, with `around` lines before and after each.
+        """Every line with words of a query, in at most `limit` notes, with `around` lines before and after each.
 
         Options and `track` are those of `search`. Meaning does not count.
         """

@@ -1,4 +1,4 @@
-"""When the work for one query ends: its time is up, or whoever asked has left."""
+"""When the work for one query ends: its time is up, or the client has left."""
 
 from __future__ import annotations
 

@@ -125,7 +125,7 @@ class SearchResult:
 
 
 def is_filtered_out(found: SearchResult) -> bool:
-    """Whether no note passes the filters: then nothing was looked at, and it is no question without an answer."""
+    """Whether no note passes the filters: then it does not count as an unanswered question."""
     return not found.hits and any(text.startswith(UNMATCHED) for text in found.understood)
 
 

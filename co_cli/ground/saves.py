@@ -186,7 +186,7 @@ class SaveReceipt:
     seq: int
     indexed: bool
     committed: str | None
-    """The commit that has it. It may be made anew, with another name, until it is pushed."""
+    """The commit that has it. Until it is pushed, another commit may replace it."""
     pushed: bool
     """Whether it is at the remote; without a remote, whether it is committed."""
 

@@ -71,7 +71,7 @@ class SessionNotes:
 
 
 def answer(client: str, data: bytes, vault: str | None = None, data_dir: str | None = None) -> str:
-    """What the client reads from stdout; empty if it is to be given nothing."""
+    """What the client reads from stdout; empty if there is nothing for it."""
     event = read_event(client, data)
     if event is None or os.environ.get(MARKER):
         return ""

@@ -157,7 +157,7 @@ def _run(client: Client, words: list[str] | Any, say: Say) -> None:
     try:
         ran = subprocess.run(
             [shutil.which(client.program) or client.program, *words],
-            input=b"y\n",  # Gemini asks whether our own folder is to be trusted
+            input=b"y\n",  # Gemini asks whether to trust our own folder
             capture_output=True,
             timeout=SECONDS,
             check=False,

@@ -56,7 +56,7 @@ SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]")
 HALF_CHARACTER = re.compile(rb"\\(?:u[dD][89abAB]\w\w\\u[dD][c-fC-F]\w\w|(u[dD][89a-fA-F]\w\w)|.)")
 """A JSON escape; group 1 is half of a surrogate pair without the other half."""
 HALF = "\ufdd0"
-"""Stands for such a half where it is to be refused: Unicode keeps this one for uses inside of programs."""
+"""Marks such a half where it must be refused: Unicode reserves this character for use inside programs."""
 ADDRESSES = 10_000
 """Whose use `Buckets` remember at once."""
 SHORTEST_TOKEN = 16
@@ -203,7 +203,7 @@ class Buckets:
         left = min(size, left + (now - at) * per_second)
         self._left[name] = (left - 1 if left >= 1 else left, now)
         if len(self._left) > ADDRESSES:
-            del self._left[next(iter(self._left))]  # whoever took nothing for the longest time
+            del self._left[next(iter(self._left))]  # the one that took nothing for the longest time
         return left >= 1
 
     def give_back(self, name: str) -> None:
@@ -267,7 +267,7 @@ class GuardedConnection(asyncio.Protocol):
             yield
         finally:
             self._known -= known
-            # or the rest of a body, or half of the next headers, would keep it for ever
+            # or the rest of a body, or half of the next headers, would keep it open forever
             if not self._known and self not in self._strangers and not self._transport.is_closing():
                 self._start_deadline()
 
@@ -377,7 +377,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def serve(app: ASGIApp, listening: socket.socket, on_stop: Callable[[], None] = lambda: None) -> None:
-    """Answer requests until a signal. `on_stop` ends answers that would go on for ever."""
+    """Answer requests until a signal. `on_stop` ends streams, which would never end."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # uvicorn raises the signal again when it is done
     with contextlib.suppress(KeyboardInterrupt):
         anyio.run(make_server(app, on_stop).serve, [listening])

@@ -26,7 +26,7 @@ class DateWords(NamedTuple):
     coming: str
     """The same of "next"."""
     periods: dict[str, str]
-    """In the singular, and without days: "in the last weeks" is no date."""
+    """In the singular, and without days: "in the last weeks" is not a date."""
     units: dict[str, str]
     """The same and days, as they follow a number."""
     ago: str
@@ -127,7 +127,7 @@ with open(f"{os.path.splitext(__file__)[0]}.json", encoding="utf-8") as file:
 SPACELESS = ("zh", "ja")
 CAPITAL_MONTHS = ("de",)  # elsewhere a month with a capital is a name: Mars, Mayo, Julio
 ENGLISH = frozenset("a in no do as april august september november".split())
-"""Words that are English, too: alone with a number they are no hint."""
+"""Words that are English, too: alone with a number they are not a hint."""
 SPACELESS_HINTS = "年月日天周週期拜季昨今前おきあ"
 MAX_LETTERS = 60  # in a longer query without spaces, a date is one detail of a story
 

@@ -22,7 +22,7 @@ def change_file(store: NoteStore, path: str, data: bytes, body: str | None, fiel
     if data.startswith(UTF_16):
         raise FrontmatterError(path, 1, "UTF-16; save it as UTF-8, then change it")
     before = data.decode("utf-8", "surrogateescape")
-    is_mixed = body is not None or not str(fields).isascii()  # UTF-8 beside letters of another encoding
+    is_mixed = body is not None or not str(fields).isascii()  # would mix UTF-8 with another encoding
     if is_mixed and before != data.decode("utf-8", "replace"):
         raise InvalidInputError(f"{path} is not valid UTF-8: save it as UTF-8 in an editor, then change it")
     text = set_fields(before, fields, path)

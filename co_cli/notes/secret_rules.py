@@ -234,7 +234,7 @@ def _is_password(match: re.Match[str], name: str, secret: str) -> bool:
     letters = any(map(str.islower, word)) or any(map(str.isupper, word))
     digits, signs = any(map(str.isdigit, word)), any(sign in word for sign in "!@#$%^&*?~+")
     mixed = (digits and letters) or (signs and (digits or letters))
-    if not WEAK_NAME.search(name):  # what is not quoted and has a bracket was taken for no code
+    if not WEAK_NAME.search(name):  # an unquoted value with a bracket was judged not to be code
         mixed = mixed or _is_scrambled(word) or (not match.groupdict().get("quote") and re.search(CODE_SIGN, word))
     return bool(mixed or _is_random(match, secret)) and entropy(secret) >= MIN_PASSWORD_ENTROPY
 

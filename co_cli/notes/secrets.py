@@ -247,7 +247,7 @@ def _whole(span: SecretSpan, text: str) -> SecretSpan:
 
 
 def _is_cut(joint: re.Match[str]) -> bool:
-    """Whether a line may end within a token: what follows is no word, and what comes before is none or has a `_`."""
+    """Whether a line may end within a token: what follows is not a word, nor is what comes before, or it has a `_`."""
     if len(re.findall(CHANGE, joint[1])) < MIN_CHANGES - 1 and not re.fullmatch(CAPITALS, joint[1]):
         return False
     before = re.split(NO_TOKEN, joint.string[max(0, joint.start() - 200) : joint.start()])[-1]

@@ -162,7 +162,7 @@ class NoteStore:
         raise NoteConflictError(f"{folder}/ has too many notes named {slug!r}; choose another title")
 
     def create_file(self, folder: str, name: str, data: bytes) -> str:
-        """Write a file that is no note, with a number if the name is taken. Returns its path."""
+        """Write a file that is not a note, with a number if the name is taken. Returns its path."""
         self.refuse_name(name)
         stem, ending = os.path.splitext(name)
         with self.lock(), reporting("write", name):

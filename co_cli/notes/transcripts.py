@@ -91,7 +91,7 @@ def nested(text: str) -> str:
 
 
 def read_turns(body: str, first: int = 1) -> list[SpokenTurn]:
-    """The turns of a note's body, which begins on the line `first` of its file. Text before them is no turn."""
+    """The turns of a note's body, which begins on the line `first` of its file. Text before them is not a turn."""
     lines = body.split("\n")
     found: list[SpokenTurn] = []
     for start, end in pairwise([*_starts(lines), len(lines)]):

@@ -179,7 +179,7 @@ def _find_words(snapshot: ReadTransaction, ask: Ask, words: WordQuery, terms: Se
 
 
 def _rarity(passages: int, having: int) -> float:
-    """What a word counts in the bm25 of FTS5, if so many of the passages have it."""
+    """What a word counts in the bm25 of FTS5, if this many passages have it."""
     return max(log((passages - having + 0.5) / (having + 0.5)), 1e-6)
 
 
@@ -218,6 +218,6 @@ def _with_file(snapshot: ReadTransaction, ask: Ask) -> list[Named]:
 
 
 def _counted(words: WordQuery) -> tuple[Term, ...]:
-    """The whole words of the question, those of its phrases too. The beginning of a word is no word."""
+    """The whole words of the question, those of its phrases too. The beginning of a word is not a word."""
     terms = (*words.terms, *(term for phrase in words.phrases for term in phrase))
     return tuple(dict.fromkeys(term for term in terms if term not in words.prefixes))[:MOST_COUNTED]

@@ -195,7 +195,7 @@ def _depth(request: SearchRequest) -> int:
 
 
 def _look_for(prepared: PreparedQuery, depth: int) -> Ask:
-    """What candidates are looked for with, so many of each kind."""
+    """What candidates are looked for with, this many of each kind."""
     request = prepared.request
     words = request.words and request.weights.get("words", 0.0) > 0
     return Ask(prepared.attempt.query, prepared.view.scope, depth, words or prepared.vector is None)

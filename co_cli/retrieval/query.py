@@ -75,7 +75,7 @@ class Query:
 
     @property
     def wanted(self) -> tuple[Node, ...]:
-        """The narrowing terms that are no exclusions."""
+        """The narrowing terms that are not exclusions."""
         return tuple(node for node in self.narrowing if node.kind != "not")
 
     @property
@@ -159,7 +159,7 @@ def parse(text: str, prefix: bool = False, case: bool = False, operators: bool =
     if terms and all(_refuses(term) == "phrase" for term in terms):
         if not any(map(str.isalnum, text)):  # an arrow
             return parse(text, prefix, case, operators=False)
-        return parse(re.sub(r"(?<!\S)-", " ", text), prefix, case)  # nothing is wanted: it is no exclusion
+        return parse(re.sub(r"(?<!\S)-", " ", text), prefix, case)  # nothing is wanted: it is not an exclusion
     language = guess_language(text)
     loose = [term.text for term in parsed.terms if term.kind == "word"]
     signs = _signs(loose)
@@ -199,7 +199,7 @@ def parse(text: str, prefix: bool = False, case: bool = False, operators: bool =
 
 
 def _refuses(node: Node) -> str:
-    """The kind of what a term excludes; nothing if it is no exclusion."""
+    """The kind of what a term excludes; nothing if it is not an exclusion."""
     return node.nodes[0].kind if node.kind == "not" else ""
 
 

@@ -303,7 +303,7 @@ def _rows(table: re.Match[str]) -> str:
 def is_weak(
     candidate: Scored, passage: StoredPassage, candidates: Candidates, fit: Fit | None, score: float | None = None
 ) -> bool:
-    """Whether a hit hardly has to do with the question, taken by itself."""
+    """Whether a hit has hardly anything to do with the question, taken by itself."""
     cosine, certain = candidates.cosines.get(candidate.passage), candidates.has_every_content_word(candidate.passage)
     if cosine is None or fit is None or "name" in candidate.signals or certain:
         return False

@@ -88,7 +88,7 @@ def _path(vault: Vault, ref: str) -> str | None:
 
 
 def _retarget(vault: Vault, store: NoteStore, linking: LinkingNote, move: tuple[str, str]) -> bool:
-    """Write the links of a note anew that do not mean the same any more. False if all do."""
+    """Rewrite the links of a note that would mean something else now. False if there are none."""
     old, new = move
     here = new if linking.path == old else linking.path
     after = {link.target: link.ref and _path(vault, link.ref) for link in vault.index.notes.links(here)[0]}

@@ -126,7 +126,7 @@ def _last_said(vault: Vault, path: str, created: float) -> float:
 
 
 def _session_of(vault: Vault, ref: str) -> str | None:
-    """The id of the conversation with this ref; None if it is no such ref."""
+    """The id of the conversation with this ref; None if it is another ref."""
     path = path_of(ref) if ref.startswith("conversation:") else None
     if path is None or not vault.store.exists(path):
         return None

@@ -300,7 +300,7 @@ class _Matcher:
         return list(chosen.values())
 
     def _shares_keywords(self, passage: StoredPassage) -> bool:
-        """Whether the prompt has a word of the title that the text has, too, and that is no verb, as in an order.
+        """Whether the prompt has a word of the title that the text has, too, and that is not a verb, as in an order.
 
         Or else all words of a tag, an alias, a heading, or the title up to its verb.
         """

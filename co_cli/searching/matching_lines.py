@@ -59,7 +59,7 @@ class MatchingLines:
 
 
 def find_lines(vault: Vault, query: str, options: Options, around: int = 0) -> tuple[MatchingLines, SearchResult]:
-    """The lines with words of a query, and so many before and after each; and the search by words that found them."""
+    """The lines with words of a query, with this many before and after each; and the search that found them."""
     found = search(vault, query, replace(options, meaning=False, read=False))
     asked, substrings = parse(query, options.prefix, options.case), found.backend == "grep"
     deadline = make_deadline()

@@ -167,7 +167,7 @@ def view_note(vault: Vault, ref: str, note: Note) -> NoteView:
 
 
 def mentions_of(vault: Vault, note: Note, sources: Sequence[str] = OWN_SOURCES) -> list[Hit]:
-    """Other notes that have the title or an alias of an entity, best first; none if it is no entity."""
+    """Other notes that have the title or an alias of an entity, best first; none if it is not an entity."""
     names = [name.replace('"', " ") for name in (note.title, *note.aliases)] if note.source == "entity" else []
     found: dict[str, Hit] = {}
     for name in names:

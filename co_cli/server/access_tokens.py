@@ -97,7 +97,7 @@ class AccessTokens:
         return cls(team.tokens() if team else FileTokens(vault.settings.data_dir, vault.root))
 
     def create(self, role: Role, name: str | None = None, days: float = 0, per_second: int = 0) -> tuple[str, Token]:
-        """A new token, and what is stored about it. It expires after so many days; 0: never."""
+        """A new token, and what is stored about it. It expires after this many days; 0: never."""
         secret, now = secrets.token_urlsafe(32), time.time()
         name = name or f"{role}-{secrets.token_hex(3)}"
         expires = moment_text(now + days * DAY) if days else ""
@@ -137,10 +137,7 @@ class AccessTokens:
             self._used[key] = now
             try:
                 self._store.use(key, moment_text(now))
-            except (
-                KnowledgeError,
-                OSError,
-            ) as error:  # whoever has a token is let in, also where nothing can be written
+            except (KnowledgeError, OSError) as error:  # a token works even if nothing can be written
                 log.warning("when %s was used is not recorded: %s", token.name, error)
         return token
 

@@ -230,7 +230,7 @@ def _conversation(kb: LocalKnowledgeBase, ref: str, offset: int, limit: int) -> 
             raise
         note = kb.note(f"conversation:{ref}")
     if note.source != "conversation" and not note.ref.startswith(f"{CHECKPOINT}:"):
-        raise InvalidInputError(f"{note.ref} is no conversation: open it as a note")
+        raise InvalidInputError(f"{note.ref} is not a conversation: open it as a note")
     turns, agent = read_turns(note.body, note.body_line), str(note.metadata.get("agent") or "")
     shown = [_shown_turn(note, agent, turn) for turn in turns[offset : offset + limit]]
     with kb.activity.written().reading() as connection:

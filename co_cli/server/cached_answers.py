@@ -15,7 +15,7 @@ from co_cli.entrance.local import LocalKnowledgeBase
 from co_cli.server.routes import json_answer
 
 LONGEST_SECONDS = 60.0
-"""How long it is kept at most: the index does not tell of a folder that is not mounted any more."""
+"""How long it is kept at most: the index does not notice a folder that is no longer mounted."""
 
 
 class KeptAnswer:

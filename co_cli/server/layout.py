@@ -60,7 +60,7 @@ def arrange(
 
 
 def centres(places: Matrix, count: int) -> Matrix:
-    """The middles of so many groups of places: k-means, which begins with places that are far from each other."""
+    """The middles of this many groups of places: k-means, which begins with places that are far from each other."""
     chosen = [places.mean(0)]
     while len(chosen) <= count:
         chosen.append(places[_distances(places, np.array(chosen)).min(1).argmax()])

@@ -68,7 +68,7 @@ _jobs: Jobs[None] = Jobs()
 
 
 def _layout(kb: LocalKnowledgeBase) -> object:
-    """How far the layout is, in tenths: the page does not need to be answered anew for each step."""
+    """How far the layout is, in tenths: the page need not hear of every step."""
     job = _jobs.last(kb)
     progress = job and job.state.progress
     return job and (job.state._replace(progress=None), progress and 10 * progress.done // max(1, progress.total))

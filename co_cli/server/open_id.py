@@ -254,7 +254,7 @@ def _roles(groups: tuple[str, ...]) -> list[tuple[str, Role]]:
 
 
 def _name(claims: Mapping[str, Any]) -> str:
-    """With an @, which no token's name has; in front if nobody has verified it: it is no address.
+    """With an @, which no token's name has; in front if nobody has verified it: it is not an address.
 
     What is not exactly a verified address or the subject ends with a part of the subject's hash, because others may
     have the same.

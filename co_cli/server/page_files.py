@@ -1,4 +1,4 @@
-"""The page's own files: sent compressed, under a path with their hash, so that a browser keeps them for ever."""
+"""The page's own files: sent compressed, under a path with their hash, so that a browser keeps them forever."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def _index(kb: LocalKnowledgeBase) -> list[str]:
 
 
 def _team(kb: LocalKnowledgeBase) -> list[str]:
-    """A remote that cannot be reached is no reason: saves are kept, and pushed when it is back."""
+    """A remote that cannot be reached is not a reason: saves are kept, and pushed when it is back."""
     team = team_of(kb.vault)
     if team is None:
         return [] if kb.settings.engine == "sqlite" else ["git: the vault is not a git repository"]

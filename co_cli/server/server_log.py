@@ -38,7 +38,7 @@ log = logger("server")
 
 
 class ServerLog(logging.StreamHandler[TextIO]):
-    """Stderr. Nobody waits for whoever reads it: if a pipe is full, lines are counted and left out."""
+    """Stderr, without blocking: if nobody reads the pipe, lines are dropped and counted."""
 
     def __init__(self) -> None:
         super().__init__(sys.stderr)

@@ -71,7 +71,7 @@ def run_parser(parser: str, data: bytes, *arguments: Any, seconds: float | None 
 
 
 def stream_parser(parser: str, *arguments: Any, limits: ParserLimits) -> Generator[Any]:
-    """The parts as they come, from a process of their own, and at last why there are no more; empty if that was all."""
+    """The parts as they come, from a process of their own, and finally why there are no more; empty if that was all."""
     process = _start()
     try:
         yield from _ask(process, parser, b"", arguments, limits)
@@ -147,7 +147,7 @@ def serve(requests: BinaryIO, answers: BinaryIO) -> None:
         left, started = limits.seconds, time.monotonic()
         _watch(max(0.01, min(limits.seconds_a_part, left)))
         for answer in _answers(request["parser"], data, request["arguments"], limits.text):
-            _watch(0)  # whoever reads the answers may take their time
+            _watch(0)  # the time of whoever reads the answers does not count
             left -= time.monotonic() - started
             answers.write(json.dumps(answer).encode() + b"\n")
             answers.flush()

@@ -130,7 +130,7 @@ def _identity(folder: str) -> str:
 
 
 def _birth_time(folder: str) -> str:
-    """When a folder was created on Linux, which Python does not tell; 0 if the file system does not know.
+    """When a folder was created on Linux, which Python cannot say; 0 if the file system does not know.
 
     Inodes are used again at once, so they alone would not tell two folders apart.
     """

@@ -225,7 +225,7 @@ def sync_origin(
 
 
 def waits_for_vectors(vault: Vault, more_than: int = 0) -> bool:
-    """Whether something waits in the vault or in what is searched with it, or more than so many passages in one."""
+    """Whether something waits in the vault or in what is searched with it, or more than this many passages in one."""
     return any(vault.index.of(origin).waits(more_than) for origin in (vault.index.origin, *vault.linked))
 
 

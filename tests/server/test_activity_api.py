@@ -152,5 +152,5 @@ def test_a_conversation_reads_turn_by_turn_and_belongs_to_its_session(
     assert ask(api, "GET", f"/conversations/{kept.ref}") == shown["talk"]
     assert ask(api, "GET", f"/conversations/{kept.ref}", offset=1, limit=1)["turns"] == [answer]
     refused = ask(api, "GET", "/conversations/memory:not-for-navigation", 400)
-    assert "is no conversation" in refused["error"]["message"]
+    assert "is not a conversation" in refused["error"]["message"]
     ask(api, "GET", "/conversations/conversation:gone", 404)

@@ -120,7 +120,7 @@ def _text(value: Any) -> str:
 
 
 def _read_characters(data: bytes) -> tuple[str, str | None]:
-    """The text in these bytes, and what had to be guessed. Raises NotTextError if they are no text."""
+    """The text in these bytes, and what had to be guessed. Raises NotTextError if they are not text."""
     if data.startswith(OLD_OFFICE):
         raise NotTextError("an old Office file, or one with a password: save it as .docx, .xlsx or .pptx without one")
     if data.startswith(b"{\\rtf"):

@@ -100,7 +100,7 @@ class Keeper:
     """Keeps one vault as long as this server holds the lease."""
 
     def __init__(self, team: TeamVault, audit_days: int = 0) -> None:
-        """`audit_days`: how long the audit log is kept; 0: for ever."""
+        """`audit_days`: how long the audit log is kept; 0: forever."""
         self.team, self.repository = team, team.repository
         self._audit_days, self._audit_trimmed = audit_days, 0.0
         self._followed: str | None = None

@@ -291,7 +291,7 @@ class Takeover:
         return free, text
 
     def _report(self, connection: Connection, plan: Plan, left: int) -> None:
-        """Say how far it is, which also says that the keeper is at work."""
+        """Report progress, which also shows that the keeper is working."""
         commits = plan.commits if left else 0
         fetch(connection, PROGRESS, {"vault": self.team.id(), "now": time.time(), "commits": commits, "files": left})
 
@@ -329,7 +329,7 @@ def _folders_of(path: str) -> list[str]:
 
 
 def _next_part(waiting: deque[list[str]], plan: Plan, most: int) -> list[str]:
-    """The next files, at most so many unless they belong together."""
+    """The next files, at most this many, unless they belong together."""
     part: list[str] = []
     size = 0
     while waiting and (not part or (len(part) < most and size < MOST_BYTES)):

@@ -238,7 +238,7 @@ class TeamVault:
             with self.lock():
                 pass
         except IndexUnavailableError:
-            return  # whoever needs the index says why
+            return  # what needs the index reports why
         except (GitError, NoteFileError, OSError) as error:  # such as a full disk; a save says so
             log.warning("the folder could not be updated: %s", error)
 
