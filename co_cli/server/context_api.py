@@ -33,7 +33,7 @@ class ContextFor(BaseModel):
     """Refs of notes that the agent has already."""
 
 
-class ToolCall(BaseModel):
+class ToolRequest(BaseModel):
     """A tool, and what a model sent to it."""
 
     name: str
@@ -48,7 +48,7 @@ def toolbox_of(kb: LocalKnowledgeBase, may_write: bool) -> Toolbox:
 
 
 @route("POST", "/tools/{name}", role="read")
-def call_tool(kb: LocalKnowledgeBase, asked: ToolCall) -> ToolResult[dict[str, Any]]:
+def call_tool(kb: LocalKnowledgeBase, asked: ToolRequest) -> ToolResult[dict[str, Any]]:
     """Call a tool of agents, such as `recall_memory`: the text for a model, and the same as data."""
     return toolbox_of(kb, CALLER.get().may("write")).call(asked.name, asked.arguments, asked.tokens)
 
