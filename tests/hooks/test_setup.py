@@ -71,7 +71,7 @@ def files(home: Path) -> dict[str, bytes]:
 def test_a_hook_that_was_set_up_gives_notes_and_works_without_our_variables(co: Co, vault: Vault, home: Path) -> None:
     vault.write("memories/deploys.md", "The deploys to the blue pool work with bin/deploy blue.")
 
-    ran = co.process("setup", "claude-code")
+    ran = co("setup", "claude-code")
 
     assert (ran.code, ran.err) == (0, "")
     assert "`co setup claude-code --undo` ends it" in ran.out
@@ -83,8 +83,8 @@ def test_a_hook_that_was_set_up_gives_notes_and_works_without_our_variables(co: 
     slow = command.replace(" || true", " --seconds 30")
     hook = subprocess.run(slow, shell=True, input=stdin, capture_output=True, env=env, cwd=home, check=True)
     assert b"bin/deploy blue" in hook.stdout
-    assert co.process("setup", "claude-code", "--check").out == "the hook in Claude Code works\n"
-    assert co.process("setup", "--json").json["claude-code"] == "set up"
+    assert co("setup", "claude-code", "--check").out == "the hook in Claude Code works\n"
+    assert co("setup", "--json").json["claude-code"] == "set up"
 
 
 @pytest.mark.usefixtures("programs")
@@ -120,32 +120,32 @@ def test_undo_leaves_every_file_as_it_was(co: Co, home: Path, client: str, used:
         (folder / "trustedFolders.json").write_text("{ }")
     before = files(home)
 
-    assert co.process("setup", client).code == 0
+    assert co("setup", client).code == 0
     assert files(home) != before
-    assert co.process("setup", client).code == 0  # again changes nothing
-    assert co.process("setup", client, "--undo").code == 0
+    assert co("setup", client).code == 0  # again changes nothing
+    assert co("setup", client, "--undo").code == 0
 
     assert files(home) == before
     assert folder.exists() == used
-    again = co.process("setup", client, "--undo")
+    again = co("setup", client, "--undo")
     assert (again.code, "is not set up" in again.err) == (2, True)
 
 
 @pytest.mark.usefixtures("programs")
 def test_undo_keeps_what_the_person_changed_since_and_other_plugins(co: Co, home: Path) -> None:
-    co.process("setup", "qwen")
+    co("setup", "qwen")
     settings = home / ".qwen" / "settings.json"
     older = settings.read_text().replace(f"{sys.executable} -I -m co_cli", "/usr/local/bin/co")  # as co wrote it before
     assert "/usr/local/bin/co" in older
     changed = {**json.loads(older), "model": "new"}
     changed["hooks"]["Stop"].append({"hooks": [{"type": "command", "command": "mine"}]})
     settings.write_text(json.dumps(changed))
-    co.process("setup", "claude-code")
+    co("setup", "claude-code")
     other = home / ".claude" / "plugins" / "cache" / "other" / "plugin.json"
     other.parent.mkdir()
     other.write_text("{}")
 
-    assert [co.process("setup", client, "--undo").code for client in ("qwen", "claude-code")] == [0, 0]
+    assert [co("setup", client, "--undo").code for client in ("qwen", "claude-code")] == [0, 0]
 
     assert json.loads(settings.read_text()) == {
         "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "mine"}]}]},
@@ -157,7 +157,7 @@ def test_undo_keeps_what_the_person_changed_since_and_other_plugins(co: Co, home
 @pytest.mark.usefixtures("programs")
 @pytest.mark.parametrize("client", ["claude-code", "gemini", "qwen", "opencode"])
 def test_a_dry_run_shows_what_would_be_done_and_does_nothing(co: Co, home: Path, client: str) -> None:
-    ran = co.process("setup", client, "--dry-run")
+    ran = co("setup", client, "--dry-run")
 
     assert ran.code == 0
     assert ("\n+" if CLIENTS[client].settings else f"run {CLIENTS[client].program} ") in ran.out
@@ -168,10 +168,10 @@ def test_a_dry_run_shows_what_would_be_done_and_does_nothing(co: Co, home: Path,
 @pytest.mark.usefixtures("programs")
 @pytest.mark.parametrize("client", ["claude-code", "gemini", "qwen", "opencode"])
 def test_the_hook_that_a_client_has_is_found_and_works(co: Co, client: str) -> None:
-    co.process("setup", client)
+    co("setup", client)
 
     assert f" hook {client} --data-dir " in CLIENTS[client].hook_command()
-    assert co.process("setup", client, "--check").code == 0
+    assert co("setup", client, "--check").code == 0
 
 
 @pytest.mark.usefixtures("programs")
@@ -179,7 +179,7 @@ def test_settings_that_are_not_json_are_left_alone(co: Co, home: Path) -> None:
     (home / ".qwen").mkdir()
     (home / ".qwen" / "settings.json").write_text("// mine\n{}")
 
-    ran = co.process("setup", "qwen")
+    ran = co("setup", "qwen")
 
     assert (ran.code, "cannot be edited" in ran.err) == (3, True)
     assert (home / ".qwen" / "settings.json").read_text() == "// mine\n{}"
@@ -188,7 +188,7 @@ def test_settings_that_are_not_json_are_left_alone(co: Co, home: Path) -> None:
 def test_a_client_that_fails_is_reported_with_what_it_said(co: Co, programs: Path) -> None:
     write_script(programs / "claude", "echo no network >&2; exit 4")
 
-    ran = co.process("setup", "claude-code")
+    ran = co("setup", "claude-code")
 
     assert (ran.code, "ended with 4: no network" in ran.err) == (3, True)
 
@@ -204,10 +204,10 @@ def test_a_client_that_is_unknown_or_not_installed_is_named(co: Co, monkeypatch:
 
 @pytest.mark.usefixtures("programs")
 def test_doctor_runs_each_hook_and_says_why_a_vault_gives_nothing(co: Co, home: Path, vault: Vault) -> None:
-    co.process("setup", "gemini")
+    co("setup", "gemini")
     hooks = home / ".gemini" / "extensions" / "co-memory" / "hooks" / "hooks.json"
 
-    assert "the hook in Gemini CLI works" in co.process("doctor").out
+    assert "the hook in Gemini CLI works" in co("doctor").out
     (home / "clone" / ".co-cli" / "knowledge" / "memories").mkdir(parents=True)
     env = {"CO_VAULT": ""}
     clone = Co(home / "clone")
@@ -215,7 +215,7 @@ def test_doctor_runs_each_hook_and_says_why_a_vault_gives_nothing(co: Co, home: 
 
     old = hooks.read_text().replace(" hook gemini", " nonsense hook gemini")
     hooks.write_text(old)
-    assert "the hook in Gemini CLI: it ended with 2" in co.process("doctor").out
+    assert "the hook in Gemini CLI: it ended with 2" in co("doctor").out
 
 
 @pytest.mark.usefixtures("programs")
@@ -224,13 +224,13 @@ def test_a_client_s_own_memory_is_offered_and_never_changed(co: Co, home: Path) 
     memory.mkdir(parents=True)
     (memory / "MEMORY.md").write_text("The harbour closes at noon.\n")
 
-    ran = co.process("setup", "claude-code")
+    ran = co("setup", "claude-code")
 
     assert f"`co add --read-only {memory}` makes it searchable" in ran.out
-    assert co.process("add", "--read-only", str(memory)).code == 0
-    ref = co.process("search", "when does the harbour close", "--json").json["hits"][0]["ref"]
-    assert co.process("edit", ref.partition("#")[0], "--set", "importance=1").code == 2
-    assert co.process("forget", ref.partition("#")[0]).code == 2
+    assert co("add", "--read-only", str(memory)).code == 0
+    ref = co("search", "when does the harbour close", "--json").json["hits"][0]["ref"]
+    assert co("edit", ref.partition("#")[0], "--set", "importance=1").code == 2
+    assert co("forget", ref.partition("#")[0]).code == 2
     assert (memory / "MEMORY.md").read_text() == "The harbour closes at noon.\n"
 
 
@@ -292,7 +292,7 @@ def test_at_a_terminal_no_leaves_everything_off_and_co_set_up(co: Co, home: Path
     assert "Traceback" not in child.before
     assert co("config", "show", "capture").out == "off\n"
     assert "noon" not in co("search", "when does the harbour close").out
-    assert co.process("setup", "claude-code", "--check").code == 0
+    assert co("setup", "claude-code", "--check").code == 0
 
 
 @pytest.mark.usefixtures("programs")
@@ -304,9 +304,9 @@ def test_setup_unpacks_the_model_for_languages_and_a_prompt_before_that_is_compa
     monkeypatch.setenv("CO_KNOWLEDGE_EMBEDDING_PROVIDER", "languages")
     stdin = event("claude-code", PROMPT, home, prompt=QUESTION)
 
-    first = co.process("hook", "claude-code", "--seconds", "30", stdin=stdin)
+    first = co("hook", "claude-code", "--seconds", "30", stdin=stdin)
 
     assert "bin/deploy blue" in first.out
     assert not [path.name for path in data_dir.iterdir() if path.name.startswith(CONVERTED)]
-    assert co.process("setup", "claude-code").code == 0
+    assert co("setup", "claude-code").code == 0
     assert (data_dir / CONVERTED).exists()

@@ -20,10 +20,16 @@ def modules() -> dict[str, Path]:
 
 
 @functools.cache
+def tree(file: Path) -> ast.Module:
+    """A parsed file: a worker's tests read the same hundreds of them."""
+    return ast.parse(file.read_text("utf-8"))
+
+
+@functools.cache
 def imports(module: str) -> set[str]:
     """The modules of co_cli that a module imports: at once, in a function, or only for type checkers."""
     found: set[str] = set()
-    for node in ast.walk(ast.parse(modules()[module].read_text("utf-8"))):
+    for node in ast.walk(tree(modules()[module])):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):

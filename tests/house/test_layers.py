@@ -7,7 +7,7 @@ import functools
 import re
 from collections import Counter
 
-from tests.house.package import ROOT, imports, modules
+from tests.house.package import ROOT, imports, modules, tree
 
 LAYERS = (
     ("ground", "version"),
@@ -104,7 +104,7 @@ def test_no_module_is_called_utils() -> None:
 
 def test_names_say_what_they_hold() -> None:
     """`one` is for what has no better name."""
-    trees = [ast.parse(file.read_text("utf-8")) for file in modules().values()]
+    trees = [tree(file) for file in modules().values()]
     names = [getattr(node, "id", getattr(node, "arg", None)) for tree in trees for node in ast.walk(tree)]
 
     assert names.count("one") <= 10

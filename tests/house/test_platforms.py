@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.house.package import tree
 from tests.trouble.windows.unix_only import ALARMS, ARGUMENTS, CALLS, MODULES, OTHERS, SIGNALS
 
 ROOT = Path(__file__).parents[2]
@@ -128,11 +129,7 @@ def branches(node: ast.AST, inside: tuple[str, ...] = ()) -> Iterator[str]:
 
 
 def test_what_only_unix_has_is_used_only_where_windows_does_not_get_to() -> None:
-    found = {
-        str(file.relative_to(ROOT)): lines
-        for file in FILES
-        if (lines := list(unprotected(ast.parse(file.read_text("utf-8")))))
-    }
+    found = {str(file.relative_to(ROOT)): lines for file in FILES if (lines := list(unprotected(tree(file))))}
     assert found == {}
 
 
@@ -141,7 +138,7 @@ def test_windows_can_import_every_test() -> None:
         str(file.relative_to(ROOT)): lines
         for file in sorted((ROOT / "tests").rglob("*.py"))
         if file.parent.name != "windows"  # which runs on Linux, to play Windows
-        and (lines := list(unprotected(ast.parse(file.read_text("utf-8")), functions=False)))
+        and (lines := list(unprotected(tree(file), functions=False)))
     }
     assert found == {}
 
@@ -150,7 +147,7 @@ def test_every_place_that_asks_for_the_platform_was_reviewed() -> None:
     found = {
         f"{file.relative_to(ROOT / 'co_cli').as_posix()} {function}".strip()
         for file in FILES
-        for function in branches(ast.parse(file.read_text("utf-8")))
+        for function in branches(tree(file))
     }
     assert found == {*BRANCHES}
 
