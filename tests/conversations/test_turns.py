@@ -31,12 +31,12 @@ def test_whatever_is_said_stays_in_its_turn(texts: list[str]) -> None:
 
 def test_many_code_blocks_take_linear_time() -> None:
     marks = [f"{'`' * length}\n{'`' * length}" for length in range(3, 220)]
-    text = "\n".join([*marks, *["- a", "b"] * 5_000, "~~~"])
+    text = "\n".join([*marks, *["- a", "b"] * 20_000, "~~~"])
     started = time.process_time()
 
     found = nested(text)
 
-    assert time.process_time() - started < 0.6
+    assert time.process_time() - started < 10, "a tenth of a second on an idle machine"
     assert found == text + "\n~~~"
 
 

@@ -6,7 +6,6 @@ A new engine joins by one line in `ENGINES`.
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -860,15 +859,3 @@ def test_a_scope_may_have_some_passages_only_or_all_but_some(engine: Engine) -> 
             expected = [f"memories/{name}.md" for name in left]
             assert sorted(paths(reader.list_notes(scope))) == expected
             assert sorted(found(reader, scope, words("oak"))) == [f"The {name} is an oak." for name in left]
-
-
-@pytest.mark.medium
-def test_many_passages_of_a_scope_are_not_tried_one_by_one_for_each_note(engine: Engine) -> None:
-    vault = oaks(engine, *(f"tree{number}" for number in range(2_000)))
-    with engine.reading() as reader:
-        scope = replace(scope_of(vault), only=set(passages_in(reader, vault)))
-        started = time.process_time()
-        for _ in range(5):
-            assert len(reader.list_notes(scope)) == 2_000
-
-        assert time.process_time() - started < 1.0

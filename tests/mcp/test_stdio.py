@@ -54,9 +54,9 @@ def test_standard_output_carries_only_the_protocol_until_the_client_hangs_up(pla
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no terminal to open there")
 def test_a_person_who_starts_it_on_a_terminal_is_told_how_to_configure_a_client(co: Co) -> None:
     with terminal(co.folder, "mcp") as screen:
-        screen.expect("co mcp is an MCP server.*--print-config CLIENT.*claude-code.*Ctrl-C ends it")
+        assert screen.expect("co mcp is an MCP server.*--print-config CLIENT.*claude-code.*Ctrl-C ends it") == 0
         screen.sendintr()
-        screen.expect(pexpect.EOF)
+        assert screen.expect(pexpect.EOF) == 0
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no signals to send")

@@ -85,7 +85,7 @@ def test_wherever_ctrl_c_strikes_no_text_is_lost_and_only_one_that_may_be_somebo
 
 @pytest.mark.skipif(not hasattr(signal, "alarm"), reason="needs POSIX signals to end a wait")
 def test_wherever_ctrl_c_strikes_the_same_thread_can_take_the_lock_again(tmp_path: Path) -> None:
-    target = str(tmp_path / "lock")
+    target, taken = str(tmp_path / "lock"), list[int]()
     for line in range(1, 40):
         with contextlib.suppress(KeyboardInterrupt):
             sys.settrace(CtrlC(line))
@@ -97,3 +97,6 @@ def test_wherever_ctrl_c_strikes_the_same_thread_can_take_the_lock_again(tmp_pat
         signal.alarm(60)  # ends the test if the lock was left closed
         with files.locked(target):
             signal.alarm(0)
+            taken.append(line)
+
+    assert taken == list(range(1, 40))

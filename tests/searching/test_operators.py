@@ -483,8 +483,6 @@ def test_ten_times_as_much_text_costs_ten_times_as_much(parts: list[str]) -> Non
 
 
 def test_parentheses_in_parentheses_are_read_once() -> None:
-    text = f"{'( ' * 20}a{' )' * 20}"
-    started = time.process_time()
+    text = f"{'( ' * 40}a{' )' * 40}"  # reading each of them twice would never end
 
     assert parse(text).text == text
-    assert time.process_time() - started < 2

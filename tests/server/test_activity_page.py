@@ -168,7 +168,7 @@ def test_an_empty_vault_says_how_to_connect_an_agent(empty: Server, open_page: A
     page.goto(f"{empty.url}/activity")
     page.wait_for_selector("text=co setup claude-code")
     page.click("button:has-text('Conversations')")
-    page.wait_for_selector("text=No conversation was kept yet")
+    assert page.wait_for_selector("text=No conversation was kept yet")
 
 
 def test_given_shows_the_notes_for_a_prompt_their_cost_and_why(server: Server, page: Any) -> None:

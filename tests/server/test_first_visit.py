@@ -75,7 +75,7 @@ def test_an_open_page_shows_what_happens_to_files(
     vault.delete("memories/Elms.md")
     until(page, "!document.querySelector('note-card')")
     empty.kb.remember("Ashes live long.")  # indexed already when the watcher looks
-    page.wait_for_selector("note-card:has-text('Ashes')")
+    assert page.wait_for_selector("note-card:has-text('Ashes')")
 
 
 def test_the_first_view_is_small_and_its_files_are_kept(server: Server, page: Any) -> None:

@@ -42,7 +42,7 @@ def test_a_page_that_was_signed_out_opens_again_after_signing_in(
     other = page.context.new_page()
     other.goto(server.address)
     other.wait_for_selector("#top nav a")
-    page.wait_for_selector(".activity h1")
+    assert page.wait_for_selector(".activity h1")
     page.problems.clear()  # Chromium logs the 401
 
 
@@ -103,6 +103,7 @@ def test_a_bar_stays_while_the_server_is_away_and_the_page_goes_on_when_it_is_ba
 
     page.wait_for_selector(".given textarea")
     page.wait_for_selector("#offline", state="hidden")
+    assert page.is_hidden("#offline")
     page.problems.clear()  # Chromium logs what could not be loaded
 
 
@@ -115,6 +116,7 @@ def test_the_bar_goes_when_the_server_says_something(server: Server, page: Any) 
     page.wait_for_selector("#offline:has-text('co is not running')")
     server.site.events.publish("notice", {"text": "It is."})
     page.wait_for_selector("#offline", state="hidden")
+    assert page.is_hidden("#offline")
     page.problems.clear()  # Chromium logs what could not be loaded
 
 
@@ -128,7 +130,7 @@ def test_back_and_forward_restore_the_scroll(page: Any) -> None:
     page.wait_for_selector(".given textarea")
     until(page, "scrollY === 0")
     page.go_back()
-    until(page, "location.pathname === '/health' && scrollY === 300")
+    assert until(page, "location.pathname === '/health' && scrollY === 300")
 
 
 @pytest.mark.slow
@@ -178,7 +180,7 @@ def test_the_palette_opens_notes_asks_and_does_what_keys_do(page: Any) -> None:
     page.keyboard.press("Control+k")
     page.wait_for_selector(".palette input")
     page.keyboard.press("Escape")
-    until(page, "!document.querySelector('co-palette')")
+    assert until(page, "!document.querySelector('co-palette')")
 
 
 @pytest.mark.slow
@@ -188,7 +190,7 @@ def test_a_view_that_is_late_shows_a_skeleton_until_it_is_there(page: Any) -> No
         page.click("nav a:has-text('Map')")
         until(page, "document.querySelector('main.coming .page:empty') && 1")
     page.wait_for_selector(".map canvas")
-    until(page, "!document.querySelector('main.coming')")
+    assert until(page, "!document.querySelector('main.coming')")
 
 
 @pytest.mark.slow

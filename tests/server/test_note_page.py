@@ -289,7 +289,7 @@ def test_a_note_that_is_not_utf_8_says_why_it_cannot_be_edited(page: Any, server
     page.goto(f"{server.url}/note/memory:latin")
     page.click("button:text-is('Edit')")
 
-    page.wait_for_selector("#toasts >> text=save it as UTF-8")
+    assert page.wait_for_selector("#toasts >> text=save it as UTF-8")
     page.problems.clear()  # Chromium logs the 400
 
 
@@ -320,4 +320,4 @@ def test_forgetting_a_note_says_what_is_valid_again(page: Any, server: Server) -
     page.click("summary[aria-label='More']")
     page.click("button:text-is('Forget')")
 
-    page.wait_for_selector(f"#toasts >> text=Valid again, because it superseded them: {old}")
+    assert page.wait_for_selector(f"#toasts >> text=Valid again, because it superseded them: {old}")

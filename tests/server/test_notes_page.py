@@ -78,7 +78,7 @@ def test_notes_opened_last_are_on_the_home_page(page: Any, server: Server) -> No
         "([key, value]) => localStorage.setItem(key, JSON.stringify(value))", [f"co-recent:{server.kb.root}", recent]
     )
     page.click("nav a:has-text('Home')")
-    page.wait_for_selector("section:has-text('Recently opened') note-card:has-text('Neap')")
+    assert page.wait_for_selector("section:has-text('Recently opened') note-card:has-text('Neap')")
 
 
 @pytest.mark.slow
@@ -173,4 +173,4 @@ def test_the_list_follows_the_files(page: Any, server: Server) -> None:
     page.goto(f"{server.url}/notes?tag=zebra")
     page.wait_for_selector("text=No note fits with the filters zebra.")
     Path(server.kb.root, "memories/zebra.md").write_text("---\ntitle: Zebra\ntags: [zebra]\n---\nStripes.")
-    page.wait_for_selector(".rows note-card:has-text('Stripes.')")
+    assert page.wait_for_selector(".rows note-card:has-text('Stripes.')")

@@ -69,7 +69,7 @@ def test_a_note_that_is_saved_before_the_page_listens_is_shown(
         page.wait_for_selector("text=There are no notes here yet")
         vault.write("memories/elms.md", "Elms live long.")
         wait_for(empty.kb.notes)
-    page.wait_for_selector("note-card:has-text('Elms')")
+    assert page.wait_for_selector("note-card:has-text('Elms')")
 
 
 @pytest.mark.medium
@@ -100,7 +100,7 @@ def test_a_filter_shows_its_own_entries_although_an_earlier_answer_is_late(page:
         page.select_option("select[aria-label='Kind']", "asked")
         wait_for(lambda: page.evaluate("true") and asked)
         page.select_option("select[aria-label='Kind']", "saved")
-    until(page, "!document.querySelector('.feed .asked') && document.querySelector('.feed .saved') && 1")
+    assert until(page, "!document.querySelector('.feed .asked') && document.querySelector('.feed .saved') && 1")
 
 
 @pytest.mark.slow
@@ -138,7 +138,7 @@ def test_a_page_that_could_not_be_opened_opens_when_the_server_is_back(page: Any
     page.wait_for_selector("[role=alert]:has-text('the server answered 503')")
     page.unroute("**/api/v1/given")
     announce_changes(server)
-    page.wait_for_selector("td >> text=loading: always")
+    assert page.wait_for_selector("td >> text=loading: always")
     page.problems.clear()  # Chromium logs the 503
 
 
@@ -152,7 +152,7 @@ def test_a_page_opens_if_notes_change_while_its_first_request_fails(page: Any, s
     server.site.events.publish("notice", {"text": "The page was told."})
     page.wait_for_selector("#toasts >> text=The page was told.")
     waiting[0].fulfill(status=503, json={})
-    page.wait_for_selector("td >> text=loading: always")
+    assert page.wait_for_selector("td >> text=loading: always")
     page.problems.clear()  # Chromium logs the 503
 
 
@@ -188,7 +188,7 @@ def test_enter_opens_the_best_hit_for_what_is_typed(page: Any) -> None:
     with held(page, "**/api/v1/search?*"):
         page.keyboard.type("who decides what ships")
         page.keyboard.press("Enter")
-    page.wait_for_selector("h1:has-text('Odalys has the last word')")
+    assert page.wait_for_selector("h1:has-text('Odalys has the last word')")
 
 
 @pytest.mark.slow
@@ -207,7 +207,7 @@ def test_notes_that_cannot_be_listed_are_a_problem_also_if_some_changed_meanwhil
     waiting.pop().fulfill(status=503, json={})
     wait_for(lambda: page.evaluate("true") and waiting)
     waiting.pop().fulfill(status=503, json={})
-    page.wait_for_selector("[role=alert]:has-text('the server answered 503')")
+    assert page.wait_for_selector("[role=alert]:has-text('the server answered 503')")
     page.unroute("**/api/v1/browse?limit=*")
     page.problems.clear()  # Chromium logs the 503
 
@@ -250,7 +250,7 @@ def test_coming_back_to_an_answer_shows_what_changed_meanwhile(page: Any, server
     Path(server.kb.root, FILE).write_text("Nobody decides what ships.\n")
     page.wait_for_selector(".note .prose :text('Nobody decides')")
     page.go_back()
-    page.wait_for_selector(".hit:has-text('Nobody decides')")
+    assert page.wait_for_selector(".hit:has-text('Nobody decides')")
 
 
 @pytest.mark.slow
@@ -262,7 +262,7 @@ def test_a_note_that_is_forgotten_while_its_page_loads_can_be_restored(page: Any
     page.route("**/api/v1/history/**", forget_first, times=1)
     page.goto(f"{server.url}/note/{REF}")
     page.click("text=Restore it")
-    page.wait_for_selector(".prose p")
+    assert page.wait_for_selector(".prose p")
     page.problems.clear()  # Chromium logs the 404
 
 
@@ -359,7 +359,7 @@ def test_a_job_is_followed_to_its_end_although_a_request_fails(
 
     wait_for(lambda: page.evaluate("true") and len(answers) > 2, lambda: f"asked {answers}")
     page.wait_for_selector(done)
-    until(page, "!document.querySelector('progress')")
+    assert until(page, "!document.querySelector('progress')")
     page.problems.clear()  # Chromium logs the 503
 
 
@@ -388,7 +388,7 @@ def test_keys_decide_about_the_finding_that_is_shown_while_the_list_loads_again(
                 with page.expect_response("**/api/v1/review/decisions"):
                     page.keyboard.press("d")
                 page.keyboard.press("ArrowDown")
-        until(page, "document.querySelectorAll('.finding').length === 1")
+        assert until(page, "document.querySelectorAll('.finding').length === 1")
         page.close()  # it would miss the server
 
 

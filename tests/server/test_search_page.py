@@ -245,7 +245,7 @@ def test_a_hit_says_that_it_has_a_part_of_a_word(page: Any, server: Server) -> N
 
     page.wait_for_selector(".hit .badge:has-text('a part of: anemometer')")
 
-    page.wait_for_selector('text=no note has the word "emomete"')
+    assert page.wait_for_selector('text=no note has the word "emomete"')
 
 
 @pytest.mark.slow

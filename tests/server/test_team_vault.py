@@ -161,7 +161,7 @@ def test_a_push_that_nobody_announces_comes_in_soon(team: Team, servers: tuple[S
     for server in servers:
         with client(server, secret) as asking:
             wait_for(lambda asking=asking: first_hit(asking, "elms") == "memory:elm")
-            wait_for(lambda asking=asking: asking.get(f"{API}/notes/memory:elm").status_code == 200)
+            assert wait_for(lambda asking=asking: asking.get(f"{API}/notes/memory:elm").status_code == 200)
 
 
 def test_of_writers_on_two_servers_that_read_the_same_version_one_wins_each_round(

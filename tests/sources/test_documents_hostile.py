@@ -130,7 +130,7 @@ def _answer(name: str, data: bytes) -> Document | NotTextError:
 )
 @settings(max_examples=120, deadline=None)
 def test_any_bytes_under_any_name_are_a_document_or_refused(ending: str, data: bytes) -> None:
-    answer(f"a.{ending}", data)
+    assert answer(f"a.{ending}", data)
 
 
 @given(
@@ -143,7 +143,7 @@ def test_a_damaged_document_is_read_or_refused(ending: str, damage: list[tuple[f
     for place, bytes_there in damage:
         start = int(place * len(data))
         data[start : start + len(bytes_there)] = bytes_there
-    answer(f"a.{ending}", bytes(data))
+    assert answer(f"a.{ending}", bytes(data))
 
 
 @pytest.mark.medium
@@ -158,7 +158,7 @@ def test_a_document_with_damaged_parts_is_read_or_refused(ending: str, data: st.
     parts[name] = parts[name].replace(old, new, data.draw(st.integers(1, 3)))
     if data.draw(st.booleans()):
         del parts[data.draw(st.sampled_from(sorted(parts)))]
-    answer(f"a.{ending}", packed(parts))
+    assert answer(f"a.{ending}", packed(parts))
 
 
 def test_the_documents_that_are_damaged_here_can_be_read() -> None:
