@@ -27,9 +27,9 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_benchmark_prints_figures_and_removes_its_folder(
     temporary: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for module in ("sync", "remember"):
-        monkeypatch.setattr(f"benchmarks.{module}.REPEATS", 1)
-    monkeypatch.setattr("benchmarks.reader.speed.QUERIES", 1)
+    fewer = {"sync.REPEATS": 1, "remember.REPEATS": 1, "search.QUERIES": 4, "reader.speed.QUERIES": 1}
+    for name, value in {**fewer, "reader.speed.READ": 2, "reader.speed.WORDS": {"short notes": 14}}.items():
+        monkeypatch.setattr(f"benchmarks.{name}", value)
 
     reader = ["reader"] if sys.platform == "linux" else []  # it measures memory in /proc
     for name in ("sync", "remember", "search", *reader):
