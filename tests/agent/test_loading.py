@@ -61,7 +61,7 @@ def is_running(process: int) -> bool:
     return False
 
 
-@pytest.mark.medium
+@pytest.mark.slow
 def test_the_whole_document_is_kept_and_the_model_sees_a_preview(shelf: Library) -> None:
     answer = shelf.load(READ, ACCEPT, addition="Prefer the newest edition.")
 
@@ -91,7 +91,7 @@ def test_the_model_gets_the_url_and_only_tools_that_read(shelf: Library) -> None
     assert info.function_tools[0].parameters_json_schema["required"] == ["name"]
 
 
-@pytest.mark.medium
+@pytest.mark.slow
 def test_only_a_content_that_was_shown_can_be_accepted(shelf: Library) -> None:
     made_up: list[Call] = [("accept", {"content": 7})]
     titled: list[Call] = [("accept", {"content": 1, "title": "Own"})]
@@ -133,7 +133,7 @@ def test_a_model_that_does_not_decide_is_stopped_and_the_url_is_fetched_plainly(
     assert answer == UseHttp("it did not decide", trouble)
 
 
-@pytest.mark.medium
+@pytest.mark.slow
 def test_listed_tools_replace_the_read_only_ones(tmp_path: Path) -> None:
     turns: list[list[Call]] = [[("library__unmarked", {"name": "Mooring"})], ACCEPT]
     script = Script(*turns)

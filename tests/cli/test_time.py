@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import time
+from collections.abc import Iterator
 from datetime import date, timedelta
 from pathlib import Path
 
@@ -100,10 +101,22 @@ def test_a_note_is_found_only_while_it_is_valid(co: Co, vault: Vault) -> None:
     assert refs(co, "pool closed", "--backend", "grep") == ["memory:always"]
 
 
-@pytest.mark.medium
+@pytest.fixture
+def zone(request: pytest.FixtureRequest) -> Iterator[None]:
+    """The time zone of this process; it is UTC again afterwards."""
+    if not hasattr(time, "tzset"):
+        pytest.skip("a process cannot change its time zone on Windows")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("TZ", request.param)
+        time.tzset()
+        yield
+    time.tzset()
+
+
 @pytest.mark.parametrize("backend", ["hybrid", "grep"])
-@pytest.mark.parametrize("zone", ["WEST8", "EAST-12"])
-def test_a_date_without_a_time_is_a_day_where_you_are(co: Co, vault: Vault, backend: str, zone: str) -> None:
+@pytest.mark.parametrize("zone", ["WEST8", "EAST-12"], indirect=True)
+@pytest.mark.usefixtures("zone")
+def test_a_date_without_a_time_is_a_day_where_you_are(co: Co, vault: Vault, backend: str) -> None:
     note(vault, "old", "The pool is cold.", created="2025-01-01")
     note(vault, "ended", "The pool is closed.", created="2025-01-01", valid_until="2026-02-28")
     note(vault, "new", "The pool is warm.", created="2026-03-01", supersedes="memory:old")
@@ -111,7 +124,7 @@ def test_a_date_without_a_time_is_a_day_where_you_are(co: Co, vault: Vault, back
 
     def found(*options: str) -> set[str]:
         asked = ("search", "pool", "--backend", backend, "--json", *options)
-        return {hit["ref"].partition(":")[2] for hit in co.process(*asked, env={"TZ": zone}).json["hits"]}
+        return {hit["ref"].partition(":")[2] for hit in co(*asked).json["hits"]}
 
     for last_day in ("2026-02-28", "2026-02-28T00:01", "2026-02-28T23:59"):
         assert found("--as-of", last_day) == {"old", "ended"}
@@ -238,22 +251,14 @@ def test_an_expired_note_that_would_answer_is_mentioned(co: Co, vault: Vault, ba
     assert co("search", *asked, "--as-of", "2025-01-01", "--json").json["understood"] == []
 
 
-@pytest.mark.skipif(not hasattr(time, "tzset"), reason="a process cannot change its time zone on Windows")
-@pytest.mark.parametrize("zone", ["America/Los_Angeles", "Asia/Tokyo"])
-def test_the_age_of_a_daily_note_is_counted_in_local_days_as_a_search_does(
-    co: Co, vault: Vault, monkeypatch: pytest.MonkeyPatch, zone: str
-) -> None:
-    monkeypatch.setenv("TZ", zone)
-    time.tzset()
-    try:
-        for days, words in enumerate(("yesterday", "today", "tomorrow"), start=-1):
-            vault.write(f"daily/{date.today() + timedelta(days)}.md", f"Trimmed the lamp, {words}.")
+@pytest.mark.parametrize("zone", ["America/Los_Angeles", "Asia/Tokyo"], indirect=True)
+@pytest.mark.usefixtures("zone")
+def test_the_age_of_a_daily_note_is_counted_in_local_days_as_a_search_does(co: Co, vault: Vault) -> None:
+    for days, words in enumerate(("yesterday", "today", "tomorrow"), start=-1):
+        vault.write(f"daily/{date.today() + timedelta(days)}.md", f"Trimmed the lamp, {words}.")
 
-        listed = [line.split("  ")[2] for line in co("list").out.splitlines()]
-        found = co("search", "yesterday").out
+    listed = [line.split("  ")[2] for line in co("list").out.splitlines()]
+    found = co("search", "yesterday").out
 
-        assert listed == ["tomorrow", "today", "yesterday"]
-        assert "Trimmed the lamp, yesterday.\n   yesterday\n" in found
-    finally:
-        monkeypatch.undo()
-        time.tzset()
+    assert listed == ["tomorrow", "today", "yesterday"]
+    assert "Trimmed the lamp, yesterday.\n   yesterday\n" in found

@@ -57,6 +57,7 @@ def required_by(name: str) -> list[Requirement]:
     return [Requirement(one) for one in metadata.requires(name) or ()]
 
 
+@pytest.mark.slow
 def test_a_plain_install_searches_adds_pages_and_serves_the_page(
     co: Co, plain: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -76,6 +77,7 @@ def test_a_plain_install_searches_adds_pages_and_serves_the_page(
         assert len(client.get("/search", params={"q": "insects"}).json()["hits"]) == 1
 
 
+@pytest.mark.slow
 def test_a_plain_install_serves_mcp(tmp_path: Path, plain: str) -> None:
     server = Place(tmp_path).start(PYTHONPATH=plain)
     server.initialise()
@@ -86,6 +88,7 @@ def test_a_plain_install_serves_mcp(tmp_path: Path, plain: str) -> None:
     assert (code, err) == (0, "")
 
 
+@pytest.mark.slow
 def test_a_plain_install_runs_the_agent_of_the_readme(co: Co, vault: Vault, plain: str) -> None:
     vault.write("memories/oak.md", "Oaks live long.")
     [example] = README_AGENT.findall((REPOSITORY / "README.md").read_text("utf-8"))

@@ -1,4 +1,4 @@
-"""One server per module and transport: starting one takes a second."""
+"""One server per module: starting one takes a second."""
 
 from __future__ import annotations
 
@@ -16,11 +16,14 @@ def place(tmp_path: Path) -> Place:
     return Place(tmp_path)
 
 
-@pytest.fixture(scope="module", params=["stdio", "http"])
+both_transports = pytest.mark.parametrize("served", ["stdio", "http"], indirect=True, scope="module")
+
+
+@pytest.fixture(scope="module")
 def served(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Place, Talk]]:
-    """A vault and a client of its server: the 2025 protocol over stdio, the newest over HTTP."""
+    """A vault and a client of its server: the newest protocol over HTTP, or the 2025 one over stdio."""
     place = Place(tmp_path_factory.mktemp("served"))
-    if request.param == "stdio":
+    if getattr(request, "param", "http") == "stdio":
         with over_stdio(place, mode=LEGACY) as talk:
             yield place, talk
     else:

@@ -1,4 +1,4 @@
-"""Correcting, moving and forgetting notes, over stdio and over HTTP."""
+"""Correcting, moving and forgetting notes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Long lists come in pages, over stdio and over HTTP: resources by cursor, and what list_memories lists by offset."""
+"""Long lists come in pages: resources by cursor, and what list_memories lists by offset."""
 
 from __future__ import annotations
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import httpx2
 
+from tests.mcp.conftest import both_transports
 from tests.mcp.talking import TOKEN, Place, Talk, http_server
 
 ARTICLE = "".join(f"## Part {number}\n\nFerry {number} leaves the pier at noon.\n\n" for number in range(12_000))
 
 
+@both_transports
 def test_a_long_save_reports_progress_to_a_client_that_asks_for_it(served: tuple[Place, Talk]) -> None:
     told: list[float] = []
 

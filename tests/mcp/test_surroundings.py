@@ -1,4 +1,4 @@
-"""What is around a note, and what changed since a time, over stdio and over HTTP."""
+"""What is around a note, and what changed since a time."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ def reasons(kb: KnowledgeBase, prompt: str) -> dict[str, str]:
     return {note.ref.partition("#")[0]: note.why for note in kb.matching_notes(prompt, ()).notes}
 
 
-@pytest.mark.medium
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "prompts",
     [TUNED_ON, HELD_OUT, with_chatter(TUNED_ON), with_chatter(HELD_OUT)],

@@ -459,7 +459,7 @@ def cost(text: str) -> float:
     return min(seconds)
 
 
-@pytest.mark.medium
+@pytest.mark.slow
 @settings(max_examples=10, deadline=None)
 @given(
     st.lists(st.sampled_from([*"()[]/-\"': ", "( ", " )", "a", "[a:", "line:", "-(", 'tag:"']), min_size=1, max_size=8)

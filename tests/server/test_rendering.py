@@ -232,7 +232,7 @@ def test_highlights_and_the_direction_of_each_block() -> None:
     assert '<blockquote data-line="5" data-end="5" dir="auto">' in html
 
 
-@pytest.mark.medium
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "body",
     ["==a " * 9_000, "$a " * 9_000, "$$x\n" * 6_000, "[^1]: x\n\n" + "[^" * 9_000, "$" + "{" * 990 + "$", "^[" * 9_000],

@@ -96,7 +96,7 @@ def test_what_clients_do_wrong_is_a_status_and_never_a_traceback(
         assert ZEBRA not in server.text
 
 
-@pytest.mark.medium
+@pytest.mark.slow
 def test_a_client_that_goes_away_is_a_line_and_never_a_traceback(
     environment: dict[str, str], kb: KnowledgeBase
 ) -> None:

@@ -183,6 +183,7 @@ def test_of_writers_on_two_servers_that_read_the_same_version_one_wins_each_roun
                 assert who.get(f"{API}/notes/memory:oak").json()["body"].strip() == texts[codes.index(200)]
 
 
+@pytest.mark.slow
 def test_many_clients_search_and_save_on_two_servers_without_an_error(
     team: Team, servers: tuple[Server, Server]
 ) -> None:

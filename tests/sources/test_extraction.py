@@ -257,7 +257,7 @@ def test_a_page_that_stalls_the_parser_is_left_when_the_time_is_up() -> None:
     assert time.monotonic() - started < 60
 
 
-@pytest.mark.medium
+@pytest.mark.slow
 def test_a_page_that_is_small_enough_to_be_read_at_once_takes_little_time() -> None:
     assert [name for name, markup in SMALL.items() if len(markup) >= LARGE] == []
     for name, markup in SMALL.items():

@@ -72,6 +72,7 @@ def test_a_note_of_a_hundred_megabytes_costs_nothing_and_is_reported(co: Co, oak
         assert "knowledge_max_note_bytes" in ran.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     ["a\n" * 200_000, "---\ntags: [" + ", ".join(f"tag{n}" for n in range(10_000)) + "]\n---\nText.\n"],
@@ -88,6 +89,7 @@ def test_a_note_with_too_much_of_something_is_indexed_in_bounds(oaks: Vault, dat
     assert took["seconds"] < 60
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "problem"),
     [

@@ -95,6 +95,7 @@ def test_notes_index_activity_and_documents_work_without_what_windows_lacks(wind
     assert sorted(path.name for path in tmp_path.joinpath("local", "co-cli").glob(".co-tmp-*")) == []
 
 
+@pytest.mark.slow
 def test_a_file_that_a_scanner_looks_at_is_written_when_it_is_done(windows: Command, tmp_path: Path) -> None:
     windows("remember", "The kettle stands in the kitchen.", "--title", "Kettle")
     note = tmp_path / "local" / "co-cli" / "knowledge" / "memories" / "kettle.md"
@@ -112,6 +113,7 @@ def test_a_file_that_a_scanner_looks_at_is_written_when_it_is_done(windows: Comm
     assert [path.name for path in note.parent.iterdir()] == ["kettle.md"]
 
 
+@pytest.mark.slow
 def test_an_index_that_another_process_has_open_is_not_swapped_and_that_is_one_line(
     windows: Command, tmp_path: Path
 ) -> None:

@@ -132,7 +132,7 @@ def test_without_a_model_one_line_names_the_fix_and_no_agent_library_is_imported
     assert [name for name in ("pydantic_ai", "openai", "rich", "prompt_toolkit") if f"| {name}\n" in ran.err] == []
 
 
-@pytest.mark.medium
+@pytest.mark.slow
 def test_ctrl_c_keeps_the_words_that_a_pipe_got(co: Co, server: ChatServer) -> None:
     server.turns = [text("One word, ", HOLD, "and another.")]
     process = subprocess.Popen(

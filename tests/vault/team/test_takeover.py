@@ -148,6 +148,7 @@ def kill_while_it_takes(team: Team, name: str, path: str) -> None:
     team.ask("drop trigger hang on team.taken")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("then", ["nothing", "another push", "a force-push back", "a force-push of another history"])
 def test_a_keeper_that_is_killed_in_the_middle_of_a_large_push_is_followed_by_one_that_goes_on(
     team: Team, then: str
