@@ -20,8 +20,7 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 
 from co_cli.ground.errors import IndexUnavailableError, SettingsError
 from co_cli.index.engine import DERIVATION, Engine, ReadTransaction, WriteTransaction
-from co_cli.index.postgres import vector_tables, word_tables
-from co_cli.index.postgres.postgres_statements import FEW, ROLE, Connection, PostgresStatements, VisibleVaults, fetch
+from co_cli.index.postgres.postgres_statements import FEW, ROLE, Connection, VisibleVaults, fetch
 from co_cli.index.postgres.replica import Replica
 from co_cli.index.postgres.stores import (
     DAMAGE,
@@ -38,10 +37,11 @@ from co_cli.index.postgres.stores import (
     swap_vaults,
 )
 from co_cli.index.postgres.vector_index import find_unindexed, index_vectors, slow_text
+from co_cli.index.postgres.vector_tables import PostgresVectors
+from co_cli.index.postgres.word_tables import PostgresWords
 from co_cli.index.stored import IndexedFile, ReadyVectors
-from co_cli.index.tables.note_rows import find_miscounts, put_files
+from co_cli.index.tables.note_rows import NoteRows, find_miscounts
 from co_cli.index.tables.spaces import vault_by_id
-from co_cli.index.tables.transaction import TableTransaction
 from co_cli.notes.logbook import logger
 
 log = logger("engine")
@@ -100,30 +100,14 @@ where relnamespace = %(store)s::regnamespace and relkind = 'r'
 """
 
 
-class PostgresTransaction(PostgresStatements, TableTransaction):
+class PostgresTransaction(PostgresWords, PostgresVectors, NoteRows):
     """One transaction of a store."""
-
-    find_words = word_tables.find_words
-    count_words = word_tables.count_words
-    term_counts = word_tables.count_terms
-    terms_in = word_tables.find_terms
-    make_words = word_tables.make_words
-    put_words = word_tables.put_words
-    drop_words = word_tables.drop_words
-
-    nearest = vector_tables.find_nearest
-    cosines = vector_tables.compute_cosines
-    vectors = vector_tables.read_vectors
-    has_vectors = vector_tables.has_vectors
-    make_vectors = vector_tables.make_vectors
-    replace_vectors = vector_tables.replace_vectors
-    forget_vectors = vector_tables.forget_vectors
 
     def put_files(self, vault: int, files: Sequence[IndexedFile], ready: ReadyVectors | None = None) -> int:
         if len(files) <= FEW and sum(len(file.passages) for file in files) <= FEW:
             with self.connection.pipeline():
-                return put_files(self, vault, files, ready)
-        waits = put_files(self, vault, files, ready)
+                return super().put_files(vault, files, ready)
+        waits = super().put_files(vault, files, ready)
         notes = vault_by_id(self, vault).notes
         if notes.bit_length() > (notes - len(files)).bit_length():
             # the vault has doubled: without counts the planner would read every note to find some

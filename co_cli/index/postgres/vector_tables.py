@@ -15,7 +15,6 @@ from co_cli.index.postgres.postgres_statements import ROLE, PostgresStatements
 from co_cli.index.stored import Match, Scope, StoredSpace, WaitingPassage
 from co_cli.index.tables.filters import conditions, is_narrow
 from co_cli.index.tables.spaces import vault_by_id, vectors_table
-from co_cli.index.tables.statements import Statements
 
 VECTOR = {"rowid": "int8", "doc_id": "int8", "vault_id": "int4", "source": "text", "embedding": "bytea"}
 EXACT = 10_000
@@ -57,69 +56,68 @@ COSINES = "select rowid, 1 - ({distance}) from {table} where rowid = any(%(ids)s
 OF_NOTES = "select doc_id, embedding::text from {table} where doc_id = any(%(ids)s) order by rowid"
 
 
-def find_nearest(tx: Statements, scope: Scope, space: StoredSpace, query: Vector, limit: int) -> list[Match]:
-    found: list[Match] = []
-    table = vectors_table(space.id)
-    for vault in scope.vaults:
-        state = vault_by_id(tx, vault)
-        if space not in (state.active, state.aside):
-            continue  # its vectors are of another model
-        narrow = is_narrow(scope, state)
-        where, values = conditions(tx.dialect, scope, vault)
-        bound = {**values, "vault": vault, "limit": limit, "query": _text(asked(query, space), space)}
-        reach = state.passages
-        if narrow and reach > EXACT:
-            reach = tx.fetch(REACH, {**values, "most": EXACT + 1}, filters=where)[0][0]
-        within = WITHIN.format(filters=where) if narrow else ""
-        rows: list[Any] = []
-        exact = f"({_distance(space)}) + 0"  # no index is used
-        approximate = _distance(space, "halfvec")
-        for order in (exact,) if reach <= EXACT else (approximate, exact):
-            rows = tx.fetch(NEAREST, bound, table=table, within=within, order=order)
-            if len(rows) >= min(limit, reach):  # else HNSW gave up before it had found enough
-                break
-        found += [Match(*row) for row in rows]
-    return sorted(found, key=lambda match: (-match.score, match.passage))[:limit]
+class PostgresVectors(PostgresStatements):
+    """The vectors of one transaction."""
 
+    def nearest(self, scope: Scope, space: StoredSpace, query: Vector, limit: int) -> list[Match]:
+        found: list[Match] = []
+        table = vectors_table(space.id)
+        for vault in scope.vaults:
+            state = vault_by_id(self, vault)
+            if space not in (state.active, state.aside):
+                continue  # its vectors are of another model
+            narrow = is_narrow(scope, state)
+            where, values = conditions(self.dialect, scope, vault)
+            bound = {**values, "vault": vault, "limit": limit, "query": _text(asked(query, space), space)}
+            reach = state.passages
+            if narrow and reach > EXACT:
+                reach = self.fetch(REACH, {**values, "most": EXACT + 1}, filters=where)[0][0]
+            within = WITHIN.format(filters=where) if narrow else ""
+            rows: list[Any] = []
+            exact = f"({_distance(space)}) + 0"  # no index is used
+            approximate = _distance(space, "halfvec")
+            for order in (exact,) if reach <= EXACT else (approximate, exact):
+                rows = self.fetch(NEAREST, bound, table=table, within=within, order=order)
+                if len(rows) >= min(limit, reach):  # else HNSW gave up before it had found enough
+                    break
+            found += [Match(*row) for row in rows]
+        return sorted(found, key=lambda match: (-match.score, match.passage))[:limit]
 
-def compute_cosines(tx: Statements, space: StoredSpace, query: Vector, passages: Sequence[int]) -> dict[int, float]:
-    if not passages or not has_vectors(tx, space):
-        return {}
-    bound = {"ids": list(passages), "query": _text(asked(query, space), space)}
-    return dict(tx.fetch(COSINES, bound, table=vectors_table(space.id), distance=_distance(space)))
+    def cosines(self, space: StoredSpace, query: Vector, passages: Sequence[int]) -> dict[int, float]:
+        if not passages or not self.has_vectors(space):
+            return {}
+        bound = {"ids": list(passages), "query": _text(asked(query, space), space)}
+        return dict(self.fetch(COSINES, bound, table=vectors_table(space.id), distance=_distance(space)))
 
+    def vectors(self, space: StoredSpace, notes: Sequence[int]) -> list[tuple[int, Vector]]:
+        if not self.has_vectors(space):
+            return []
+        rows = self.fetch(OF_NOTES, {"ids": list(notes)}, table=vectors_table(space.id))
+        stored = [(note, np.array(json.loads(text), "<f4")) for note, text in rows]
+        return [(note, (numbers / np.linalg.norm(numbers)).tobytes()) for note, numbers in stored]
 
-def read_vectors(tx: Statements, space: StoredSpace, notes: Sequence[int]) -> list[tuple[int, Vector]]:
-    if not has_vectors(tx, space):
-        return []
-    rows = tx.fetch(OF_NOTES, {"ids": list(notes)}, table=vectors_table(space.id))
-    stored = [(note, np.array(json.loads(text), "<f4")) for note, text in rows]
-    return [(note, (numbers / np.linalg.norm(numbers)).tobytes()) for note, numbers in stored]
+    def has_vectors(self, space: StoredSpace) -> bool:
+        return bool(self.fetch(EXISTS, {"table": vectors_table(space.id)})[0][0])
 
+    def make_vectors(self, space: StoredSpace) -> None:
+        table, dimensions = vectors_table(space.id), f"{space.space.dimensions:d}"
+        self.fetch(CREATE, table=table, condition=OF_VISIBLE, kind=stored_type(space), dimensions=dimensions)
 
-def has_vectors(tx: Statements, space: StoredSpace) -> bool:
-    return bool(tx.fetch(EXISTS, {"table": vectors_table(space.id)})[0][0])
+    def replace_vectors(
+        self,
+        vault: int,
+        space: StoredSpace,
+        passages: Sequence[int],
+        vectors: Sequence[tuple[WaitingPassage, Vector]] = (),
+    ) -> None:
+        self.run(DROP, {"ids": list(passages)}, table=vectors_table(space.id))
+        rows = [
+            (passage.id, passage.note, vault, passage.source, _binary(vector, space)) for passage, vector in vectors
+        ]
+        self.put_binary(vectors_table(space.id), VECTOR, rows)
 
-
-def make_vectors(tx: Statements, space: StoredSpace) -> None:
-    table, dimensions = vectors_table(space.id), f"{space.space.dimensions:d}"
-    tx.fetch(CREATE, table=table, condition=OF_VISIBLE, kind=stored_type(space), dimensions=dimensions)
-
-
-def replace_vectors(
-    tx: PostgresStatements,
-    vault: int,
-    space: StoredSpace,
-    passages: Sequence[int],
-    vectors: Sequence[tuple[WaitingPassage, Vector]] = (),
-) -> None:
-    tx.run(DROP, {"ids": list(passages)}, table=vectors_table(space.id))
-    rows = [(passage.id, passage.note, vault, passage.source, _binary(vector, space)) for passage, vector in vectors]
-    tx.put_binary(vectors_table(space.id), VECTOR, rows)
-
-
-def forget_vectors(tx: Statements, vault: int, space: StoredSpace) -> None:
-    tx.fetch(DROP_VAULT, {"vault": vault}, table=vectors_table(space.id))
+    def forget_vectors(self, vault: int, space: StoredSpace) -> None:
+        self.fetch(DROP_VAULT, {"vault": vault}, table=vectors_table(space.id))
 
 
 def stored_type(space: StoredSpace) -> str:

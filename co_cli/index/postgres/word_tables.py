@@ -20,7 +20,7 @@ from co_cli.index.postgres.postgres_statements import PostgresStatements
 from co_cli.index.stored import Match, Scope
 from co_cli.index.tables.filters import conditions, is_narrow
 from co_cli.index.tables.spaces import vault_by_id
-from co_cli.index.tables.statements import LAST, Statements, Tokens
+from co_cli.index.tables.statements import LAST, Tokens
 from co_cli.index.word_query import Term, WordQuery
 
 LONGEST_TERM = 250
@@ -82,89 +82,86 @@ TOKENS = "select passage_id, tokens from words where passage_id = any(%(ids)s)"
 COUNTS = "select term, sum(passages) from terms where vault_id = any(%(vaults)s) and {which} group by term"
 
 
-def count_terms(
-    tx: Statements, vaults: Iterable[int], terms: Iterable[Term] | None = None, start: str = ""
-) -> tuple[int, dict[Term, int]]:
-    wanted = None if terms is None else list(terms)
-    bound: dict[str, Any] = {"vaults": list(vaults), "start": start, "end": start + LAST}
-    which = "term >= %(start)s and term < %(end)s"
-    if wanted is not None:
-        bound["terms"], which = [_cut(term) for term in wanted], "term = any(%(terms)s)"
-    counts = {term: int(count) for term, count in tx.fetch(COUNTS, bound, which=which)}
-    total = sum(vault_by_id(tx, vault).passages for vault in bound["vaults"])
-    return total, counts if wanted is None else {term: counts.get(_cut(term), 0) for term in wanted}
+class PostgresWords(PostgresStatements):
+    """The word index of one transaction."""
 
+    def term_counts(
+        self, vaults: Iterable[int], terms: Iterable[Term] | None = None, start: str = ""
+    ) -> tuple[int, dict[Term, int]]:
+        wanted = None if terms is None else list(terms)
+        bound: dict[str, Any] = {"vaults": list(vaults), "start": start, "end": start + LAST}
+        which = "term >= %(start)s and term < %(end)s"
+        if wanted is not None:
+            bound["terms"], which = [_cut(term) for term in wanted], "term = any(%(terms)s)"
+        counts = {term: int(count) for term, count in self.fetch(COUNTS, bound, which=which)}
+        total = sum(vault_by_id(self, vault).passages for vault in bound["vaults"])
+        return total, counts if wanted is None else {term: counts.get(_cut(term), 0) for term in wanted}
 
-def count_words(tx: Statements, vault: int) -> int:
-    return tx.fetch("select count(*) from words where vault_id = %(vault)s", {"vault": vault})[0][0]
+    def count_words(self, vault: int) -> int:
+        return self.fetch("select count(*) from words where vault_id = %(vault)s", {"vault": vault})[0][0]
 
+    def terms_in(self, passages: Sequence[int], terms: Iterable[Term]) -> dict[int, set[Term]]:
+        wanted, found = [(term, _cut(term)) for term in terms], dict[int, set[Term]]()
+        rows = dict(self.fetch(TOKENS, {"ids": list(passages)}))
+        for passage in passages:
+            had = set(rows.get(passage, "").split())
+            found[passage] = {term for term, stored in wanted if stored in had}
+        return found
 
-def find_terms(tx: Statements, passages: Sequence[int], terms: Iterable[Term]) -> dict[int, set[Term]]:
-    wanted, found = [(term, _cut(term)) for term in terms], dict[int, set[Term]]()
-    rows = dict(tx.fetch(TOKENS, {"ids": list(passages)}))
-    for passage in passages:
-        had = set(rows.get(passage, "").split())
-        found[passage] = {term for term, stored in wanted if stored in had}
-    return found
+    def find_words(self, scope: Scope, vault: int, query: WordQuery, limit: int) -> list[Match]:
+        state, counting = vault_by_id(self, vault), [_cut(term) for term in query.counting]
+        phrased = [_cut(term) for phrase in query.phrases for term in phrase]
+        rows = self.fetch(KNOWN, {"vault": vault, "terms": [*counting, *phrased]})
+        known = {term: (having, number) for term, number, having in rows}
+        if not known.keys() >= {*phrased}:
+            return []
+        terms = [known[term] for term in (*counting, *phrased) if term in known]
+        asked = [(number, _rarity(state.passages, having)) for having, number in terms]
+        for start in query.prefixes:
+            starting = self.fetch(STARTING, {"vault": vault, "start": start, "end": start + LAST})
+            rarity = _rarity(state.passages, min(state.passages, sum(having for having, _ in starting)))
+            asked, terms = asked + [(number, rarity) for _, number in starting], terms + starting
+        conditioned = _on_tokens(query)
+        if is_narrow(scope, state):
+            where, values = conditions(self.dialect, scope, vault)
+            conditioned[where] = values
+        bound: dict[str, Any] = {"vault": vault, "query": _sparse(asked), "most": limit, "rough": 2 * limit}
+        bound |= {"terms": [_sparse([(number, 1)]) for number, _ in asked], "rarities": [rarity for _, rarity in asked]}
+        for more in conditioned.values():
+            bound |= more
+        filters = " and ".join(conditioned)
+        joined = "".join(text for table, text in JOINED.items() if table in filters)
+        joined += f" where {filters}" if filters else ""
+        parts = {"rough": "null" if filters else "%(rough)s", "joined": joined}
+        found, few = list[Any](), [min(known[term] for term in phrased)] if phrased else _rarest(terms)
+        for finding in (few, terms) if filters and not phrased and len(few) < len(terms) else (few,):
+            found = self.fetch(FIND, {**bound, "any_of": [number for _, number in finding]}, **parts) if finding else []
+            if len(found) >= limit:
+                break  # else the filters leave too few of those with rare terms
+        return [Match(*row) for row in found]
 
+    def make_words(self, vault: int) -> None:
+        """The tables of words are those of every vault."""
 
-def find_words(tx: Statements, scope: Scope, vault: int, query: WordQuery, limit: int) -> list[Match]:
-    state, counting = vault_by_id(tx, vault), [_cut(term) for term in query.counting]
-    phrased = [_cut(term) for phrase in query.phrases for term in phrase]
-    rows = tx.fetch(KNOWN, {"vault": vault, "terms": [*counting, *phrased]})
-    known = {term: (having, number) for term, number, having in rows}
-    if not known.keys() >= {*phrased}:
-        return []
-    terms = [known[term] for term in (*counting, *phrased) if term in known]
-    asked = [(number, _rarity(state.passages, having)) for having, number in terms]
-    for start in query.prefixes:
-        starting = tx.fetch(STARTING, {"vault": vault, "start": start, "end": start + LAST})
-        rarity = _rarity(state.passages, min(state.passages, sum(having for having, _ in starting)))
-        asked, terms = asked + [(number, rarity) for _, number in starting], terms + starting
-    conditioned = _on_tokens(query)
-    if is_narrow(scope, state):
-        where, values = conditions(tx.dialect, scope, vault)
-        conditioned[where] = values
-    bound: dict[str, Any] = {"vault": vault, "query": _sparse(asked), "most": limit, "rough": 2 * limit}
-    bound |= {"terms": [_sparse([(number, 1)]) for number, _ in asked], "rarities": [rarity for _, rarity in asked]}
-    for more in conditioned.values():
-        bound |= more
-    filters = " and ".join(conditioned)
-    joined = "".join(text for table, text in JOINED.items() if table in filters)
-    joined += f" where {filters}" if filters else ""
-    parts = {"rough": "null" if filters else "%(rough)s", "joined": joined}
-    found, few = list[Any](), [min(known[term] for term in phrased)] if phrased else _rarest(terms)
-    for finding in (few, terms) if filters and not phrased and len(few) < len(terms) else (few,):
-        found = tx.fetch(FIND, {**bound, "any_of": [number for _, number in finding]}, **parts) if finding else []
-        if len(found) >= limit:
-            break  # else the filters leave too few of those with rare terms
-    return [Match(*row) for row in found]
+    def put_words(self, vault: int, passages: Sequence[tuple[Row, Tokens]]) -> None:
+        if not passages:
+            return
+        cut = [{name: _shortened(column) for name, column in tokens.items()} for _, tokens in passages]
+        counted = [_counted(columns) for columns in cut]
+        lengths = [sum(map(len, columns.values())) for columns in cut]
+        ((tokens, before),) = self.fetch(COUNT_TOKENS, {"vault": vault, "tokens": sum(lengths)})
+        mean = max(tokens, 1) / (before + len(passages))
+        having = sorted(Counter(term for counts in counted for term in counts).items())
+        bound = {"terms": " ".join(term for term, _ in having), "counts": " ".join(str(count) for _, count in having)}
+        numbers: dict[str, int] = dict(self.fetch(ADD_TERMS, {**bound, "vault": vault}))
+        scales = K1 * (1 - B + B * np.array(lengths) / mean)
+        packed = zip(scales.tolist(), *_packed(counted, numbers, scales), map(_lines, cut), strict=True)
+        ids = ((row["id"], row["doc_id"], vault, length) for (row, _), length in zip(passages, lengths, strict=True))
+        self.put_binary("words", WORDS, [(*keys, *rest) for keys, rest in zip(ids, packed, strict=True)])
 
-
-def make_words(tx: Statements, vault: int) -> None:
-    """The tables of words are those of every vault."""
-
-
-def put_words(tx: PostgresStatements, vault: int, passages: Sequence[tuple[Row, Tokens]]) -> None:
-    if not passages:
-        return
-    cut = [{name: _shortened(column) for name, column in tokens.items()} for _, tokens in passages]
-    counted = [_counted(columns) for columns in cut]
-    lengths = [sum(map(len, columns.values())) for columns in cut]
-    ((tokens, before),) = tx.fetch(COUNT_TOKENS, {"vault": vault, "tokens": sum(lengths)})
-    mean = max(tokens, 1) / (before + len(passages))
-    having = sorted(Counter(term for counts in counted for term in counts).items())
-    bound = {"terms": " ".join(term for term, _ in having), "counts": " ".join(str(count) for _, count in having)}
-    numbers: dict[str, int] = dict(tx.fetch(ADD_TERMS, {**bound, "vault": vault}))
-    scales = K1 * (1 - B + B * np.array(lengths) / mean)
-    packed = zip(scales.tolist(), *_packed(counted, numbers, scales), map(_lines, cut), strict=True)
-    ids = ((row["id"], row["doc_id"], vault, length) for (row, _), length in zip(passages, lengths, strict=True))
-    tx.put_binary("words", WORDS, [(*keys, *rest) for keys, rest in zip(ids, packed, strict=True)])
-
-
-def drop_words(tx: Statements, vault: int, passages: Sequence[int]) -> None:
-    for statement in DROP:
-        tx.run(statement, {"vault": vault, "ids": list(passages)})
+    def drop_words(self, vault: int, passages: Sequence[int]) -> None:
+        for statement in DROP:
+            self.run(statement, {"vault": vault, "ids": list(passages)})
 
 
 def _on_tokens(query: WordQuery) -> dict[str, dict[str, Any]]:

@@ -11,36 +11,17 @@ import apsw
 
 from co_cli.ground.errors import IndexDamagedError, IndexUnavailableError
 from co_cli.index.engine import Engine, ReadTransaction, WriteTransaction
-from co_cli.index.sqlite import vectors as vector_tables
-from co_cli.index.sqlite import words as word_tables
 from co_cli.index.sqlite.connection import OLDEST_SQLITE, Database, fetch, vector_extension
 from co_cli.index.sqlite.database_files import inode_of, remove_old_copies
 from co_cli.index.sqlite.resident import ResidentVectors
-from co_cli.index.sqlite.sqlite_statements import SqliteStatements
-from co_cli.index.sqlite.words import MERGE, words_table
-from co_cli.index.tables.note_rows import find_miscounts
-from co_cli.index.tables.transaction import TableTransaction
+from co_cli.index.sqlite.vectors import SqliteVectors
+from co_cli.index.sqlite.words import MERGE, SqliteWords, words_table
+from co_cli.index.tables.note_rows import NoteRows, find_miscounts
 from co_cli.notes.files import stamp_of
 
 
-class SqliteTransaction(SqliteStatements, TableTransaction):
+class SqliteTransaction(SqliteWords, SqliteVectors, NoteRows):
     """One transaction of search.db."""
-
-    find_words = word_tables.find_words
-    count_words = word_tables.count_words
-    term_counts = word_tables.count_terms
-    terms_in = word_tables.find_terms
-    make_words = word_tables.make_words
-    put_words = word_tables.put_words
-    drop_words = word_tables.drop_words
-
-    nearest = vector_tables.find_nearest
-    cosines = vector_tables.compute_cosines
-    vectors = vector_tables.read_vectors
-    has_vectors = vector_tables.has_vectors
-    make_vectors = vector_tables.make_vectors
-    replace_vectors = vector_tables.replace_vectors
-    forget_vectors = vector_tables.forget_vectors
 
 
 class SqliteEngine:

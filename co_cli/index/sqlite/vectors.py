@@ -60,98 +60,93 @@ STAMP = "select vector_stamp from vaults where id = :vault"
 TOUCH = "update vaults set vector_stamp = random() where id = :vault"
 
 
-def find_nearest(tx: SqliteStatements, scope: Scope, space: StoredSpace, query: Vector, limit: int) -> list[Match]:
-    kind = _table_kind(tx, space)
-    if kind is None:
-        return []
-    limit = min(limit, MOST_NEAREST)
-    in_memory = tx.resident.wanted()
-    found: list[tuple[int, float]] = []
-    for vault in scope.vaults:
-        state = vault_by_id(tx, vault)
-        if space not in (state.active, state.aside):
-            continue  # its vectors are of another model
-        parts = [part_of(number, source) for number, source in scope.parts if number == vault]
-        narrow = is_narrow(scope, state)
-        where, values = conditions(tx.dialect, scope, vault) if narrow else ("", {})
-        ((stamp,),) = tx.fetch(STAMP, {"vault": vault})
-        stamped = [(part, stamp) for part in parts]
-        if kind != "vec0" or (in_memory and tx.resident.worth_reading(space, stamped)):
-            allowed = None
-            if narrow:
-                allowed = {row for (row,) in tx.fetch(FILTERED, values, filters=where)}
-            wanted = numbers_of(asked(query, space), space)
-            found += tx.resident.nearest(tx.connection, space, stamped, wanted, limit, allowed)
-            continue
-        within = f"and rowid in ({FILTERED.format(filters=where)})" if narrow else ""
-        own = {"table": vectors_table(space.id), "value": _bound("query", space), "within": within}
-        bound: dict[str, Any] = {**values, "query": asked(query, space), "limit": limit}
-        for part in parts:
-            found += tx.fetch(NEAREST, {**bound, "part": part}, **own)
-    found = sorted(found, key=lambda pair: (-pair[1], pair[0]))[:limit]
-    notes = notes_of(tx, [passage for passage, _ in found])
-    return [Match(passage, notes[passage], cosine) for passage, cosine in found if passage in notes]
+class SqliteVectors(SqliteStatements):
+    """The vectors of one transaction."""
 
+    def nearest(self, scope: Scope, space: StoredSpace, query: Vector, limit: int) -> list[Match]:
+        kind = _table_kind(self, space)
+        if kind is None:
+            return []
+        limit = min(limit, MOST_NEAREST)
+        in_memory = self.resident.wanted()
+        found: list[tuple[int, float]] = []
+        for vault in scope.vaults:
+            state = vault_by_id(self, vault)
+            if space not in (state.active, state.aside):
+                continue  # its vectors are of another model
+            parts = [part_of(number, source) for number, source in scope.parts if number == vault]
+            narrow = is_narrow(scope, state)
+            where, values = conditions(self.dialect, scope, vault) if narrow else ("", {})
+            ((stamp,),) = self.fetch(STAMP, {"vault": vault})
+            stamped = [(part, stamp) for part in parts]
+            if kind != "vec0" or (in_memory and self.resident.worth_reading(space, stamped)):
+                allowed = None
+                if narrow:
+                    allowed = {row for (row,) in self.fetch(FILTERED, values, filters=where)}
+                wanted = numbers_of(asked(query, space), space)
+                found += self.resident.nearest(self.connection, space, stamped, wanted, limit, allowed)
+                continue
+            within = f"and rowid in ({FILTERED.format(filters=where)})" if narrow else ""
+            own = {"table": vectors_table(space.id), "value": _bound("query", space), "within": within}
+            bound: dict[str, Any] = {**values, "query": asked(query, space), "limit": limit}
+            for part in parts:
+                found += self.fetch(NEAREST, {**bound, "part": part}, **own)
+        found = sorted(found, key=lambda pair: (-pair[1], pair[0]))[:limit]
+        notes = notes_of(self, [passage for passage, _ in found])
+        return [Match(passage, notes[passage], cosine) for passage, cosine in found if passage in notes]
 
-def compute_cosines(
-    tx: SqliteStatements, space: StoredSpace, query: Vector, passages: Sequence[int]
-) -> dict[int, float]:
-    kind = _table_kind(tx, space)
-    if kind is None or not passages:
-        return {}
-    ids = list(passages)
-    if kind == "vec0":
-        own = {"table": vectors_table(space.id), "value": _bound("query", space)}
-        return dict(tx.fetch(COSINES, {"ids": ids, "query": asked(query, space)}, **own))
-    wanted = numbers_of(asked(query, space), space)
-    rows = tx.fetch(STORED, {"ids": ids}, table=vectors_table(space.id))
-    return {passage: sum(map(mul, wanted, numbers_of(blob, space))) for passage, blob in rows}
+    def cosines(self, space: StoredSpace, query: Vector, passages: Sequence[int]) -> dict[int, float]:
+        kind = _table_kind(self, space)
+        if kind is None or not passages:
+            return {}
+        ids = list(passages)
+        if kind == "vec0":
+            own = {"table": vectors_table(space.id), "value": _bound("query", space)}
+            return dict(self.fetch(COSINES, {"ids": ids, "query": asked(query, space)}, **own))
+        wanted = numbers_of(asked(query, space), space)
+        rows = self.fetch(STORED, {"ids": ids}, table=vectors_table(space.id))
+        return {passage: sum(map(mul, wanted, numbers_of(blob, space))) for passage, blob in rows}
 
+    def vectors(self, space: StoredSpace, notes: Sequence[int]) -> list[tuple[int, Vector]]:
+        if _table_kind(self, space) is None:
+            return []
+        rows = self.fetch(OF_NOTES, {"ids": list(notes)}, table=vectors_table(space.id))
+        return [(note, vector_of(numbers_of(blob, space))) for note, blob in rows]
 
-def read_vectors(tx: SqliteStatements, space: StoredSpace, notes: Sequence[int]) -> list[tuple[int, Vector]]:
-    if _table_kind(tx, space) is None:
-        return []
-    rows = tx.fetch(OF_NOTES, {"ids": list(notes)}, table=vectors_table(space.id))
-    return [(note, vector_of(numbers_of(blob, space))) for note, blob in rows]
+    def has_vectors(self, space: StoredSpace) -> bool:
+        return _table_kind(self, space) is not None
 
+    def make_vectors(self, space: StoredSpace) -> None:
+        create, kind = CREATE_VEC0 if self.with_vec0 else CREATE_PLAIN, "int8" if space.packed else "float"
+        self.fetch(create, table=vectors_table(space.id), kind=kind, dimensions=f"{space.space.dimensions:d}")
 
-def has_vectors(tx: SqliteStatements, space: StoredSpace) -> bool:
-    return _table_kind(tx, space) is not None
+    def replace_vectors(
+        self,
+        vault: int,
+        space: StoredSpace,
+        passages: Sequence[int],
+        vectors: Sequence[tuple[WaitingPassage, Vector]] = (),
+    ) -> None:
+        table = vectors_table(space.id)
+        self.run_many(DROP, [{"id": passage} for passage in passages], table=table)
+        value = _bound("embedding", space) if _table_kind(self, space) == "vec0" else ":embedding"
+        rows = [
+            {"id": passage.id, "part": part_of(vault, passage.source), "embedding": stored_form(vector, space)}
+            for passage, vector in vectors
+        ]
+        self.run_many(PUT, rows, table=table, value=value)
+        self.fetch(TOUCH, {"vault": vault})
+
+    def forget_vectors(self, vault: int, space: StoredSpace) -> None:
+        for source in reader_of(vault_by_id(self, vault).origin).sources:
+            self.fetch(DROP_PART, {"part": part_of(vault, source)}, table=vectors_table(space.id))
+        self.fetch(TOUCH, {"vault": vault})
 
 
 def _table_kind(tx: SqliteStatements, space: StoredSpace) -> str | None:
     """`vec0`, `plain`, or None if there is no table."""
     found = tx.fetch(IS_VEC0, {"table": vectors_table(space.id)})
     return None if not found else "vec0" if found[0][0] else "plain"
-
-
-def make_vectors(tx: SqliteStatements, space: StoredSpace) -> None:
-    create, kind = CREATE_VEC0 if tx.with_vec0 else CREATE_PLAIN, "int8" if space.packed else "float"
-    tx.fetch(create, table=vectors_table(space.id), kind=kind, dimensions=f"{space.space.dimensions:d}")
-
-
-def replace_vectors(
-    tx: SqliteStatements,
-    vault: int,
-    space: StoredSpace,
-    passages: Sequence[int],
-    vectors: Sequence[tuple[WaitingPassage, Vector]] = (),
-) -> None:
-    table = vectors_table(space.id)
-    tx.run_many(DROP, [{"id": passage} for passage in passages], table=table)
-    value = _bound("embedding", space) if _table_kind(tx, space) == "vec0" else ":embedding"
-    rows = [
-        {"id": passage.id, "part": part_of(vault, passage.source), "embedding": stored_form(vector, space)}
-        for passage, vector in vectors
-    ]
-    tx.run_many(PUT, rows, table=table, value=value)
-    tx.fetch(TOUCH, {"vault": vault})
-
-
-def forget_vectors(tx: SqliteStatements, vault: int, space: StoredSpace) -> None:
-    for source in reader_of(vault_by_id(tx, vault).origin).sources:
-        tx.fetch(DROP_PART, {"part": part_of(vault, source)}, table=vectors_table(space.id))
-    tx.fetch(TOUCH, {"vault": vault})
 
 
 def part_of(vault: int, source: str) -> str:

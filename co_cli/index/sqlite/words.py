@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from co_cli.index.derivation import WEIGHTS, Row, stored_json
+from co_cli.index.sqlite.sqlite_statements import SqliteStatements
 from co_cli.index.stored import Match, Scope
 from co_cli.index.tables.filters import conditions, is_narrow
 from co_cli.index.tables.spaces import vault_by_id
@@ -48,49 +49,59 @@ def words_table(vault: int) -> str:
     return "docs_fts" if vault == 1 else f"docs_fts_{vault:d}"
 
 
-def find_words(tx: Statements, scope: Scope, vault: int, query: WordQuery, limit: int) -> list[Match]:
-    table, bound = words_table(vault), dict[str, Any]({"match": match_text(query), "limit": limit})
-    if is_narrow(scope, vault_by_id(tx, vault)):
-        where, values = conditions(tx.dialect, scope, vault)
-        rows = tx.fetch(FIND_WITHIN, {**values, **bound}, table=table, filters=where)
-    else:
-        rows = tx.fetch(FIND, bound, table=table)
-    notes = notes_of(tx, [passage for passage, _ in rows])
-    return [Match(passage, notes[passage], score) for passage, score in rows if passage in notes]
+class SqliteWords(SqliteStatements):
+    """The word index of one transaction."""
 
+    def find_words(self, scope: Scope, vault: int, query: WordQuery, limit: int) -> list[Match]:
+        table, bound = words_table(vault), dict[str, Any]({"match": match_text(query), "limit": limit})
+        if is_narrow(scope, vault_by_id(self, vault)):
+            where, values = conditions(self.dialect, scope, vault)
+            rows = self.fetch(FIND_WITHIN, {**values, **bound}, table=table, filters=where)
+        else:
+            rows = self.fetch(FIND, bound, table=table)
+        notes = notes_of(self, [passage for passage, _ in rows])
+        return [Match(passage, notes[passage], score) for passage, score in rows if passage in notes]
 
-def count_words(tx: Statements, vault: int) -> int:
-    return tx.fetch(f"select count(*) from {words_table(vault)}")[0][0]
+    def count_words(self, vault: int) -> int:
+        return self.fetch(f"select count(*) from {words_table(vault)}")[0][0]
 
+    def term_counts(
+        self, vaults: Iterable[int], terms: Iterable[Term] | None = None, start: str = ""
+    ) -> tuple[int, dict[Term, int]]:
+        total, counts = 0, dict.fromkeys(terms or (), 0)
+        for vault in vaults:
+            total += vault_by_id(self, vault).passages
+            if terms is None:
+                for term, passages in _vocabulary(self, vault, start):
+                    counts[term] = counts.get(term, 0) + passages
+                continue
+            asked = dict(enumerate(counts))
+            bound = {"terms": stored_json([quoted((term,)) for term in asked.values()])}
+            for number, passages in self.fetch(COUNT, bound, table=words_table(vault)) if asked else ():
+                counts[asked[number]] += passages
+        return total, counts
 
-def count_terms(
-    tx: Statements, vaults: Iterable[int], terms: Iterable[Term] | None = None, start: str = ""
-) -> tuple[int, dict[Term, int]]:
-    total, counts = 0, dict.fromkeys(terms or (), 0)
-    for vault in vaults:
-        total += vault_by_id(tx, vault).passages
-        if terms is None:
-            for term, passages in _vocabulary(tx, vault, start):
-                counts[term] = counts.get(term, 0) + passages
-            continue
-        asked = dict(enumerate(counts))
-        bound = {"terms": stored_json([quoted((term,)) for term in asked.values()])}
-        for number, passages in tx.fetch(COUNT, bound, table=words_table(vault)) if asked else ():
-            counts[asked[number]] += passages
-    return total, counts
+    def terms_in(self, passages: Sequence[int], terms: Iterable[Term]) -> dict[int, set[Term]]:
+        found: dict[int, set[Term]] = {passage: set() for passage in passages}
+        by_vault: dict[int, list[int]] = {}
+        for passage, vault in self.fetch(VAULTS_OF, {"ids": list(passages)}):
+            by_vault.setdefault(vault, []).append(passage)
+        asked = dict(enumerate(terms))
+        wanted = stored_json([f"- context : {quoted((term,))}" for term in asked.values()])
+        for vault, members in by_vault.items() if asked else ():
+            for number, passage in self.fetch(HAVING, {"terms": wanted, "ids": members}, table=words_table(vault)):
+                found[passage].add(asked[number])
+        return found
 
+    def make_words(self, vault: int) -> None:
+        self.fetch(CREATE, table=words_table(vault))
 
-def find_terms(tx: Statements, passages: Sequence[int], terms: Iterable[Term]) -> dict[int, set[Term]]:
-    found: dict[int, set[Term]] = {passage: set() for passage in passages}
-    by_vault: dict[int, list[int]] = {}
-    for passage, vault in tx.fetch(VAULTS_OF, {"ids": list(passages)}):
-        by_vault.setdefault(vault, []).append(passage)
-    asked = dict(enumerate(terms))
-    wanted = stored_json([f"- context : {quoted((term,))}" for term in asked.values()])
-    for vault, members in by_vault.items() if asked else ():
-        for number, passage in tx.fetch(HAVING, {"terms": wanted, "ids": members}, table=words_table(vault)):
-            found[passage].add(asked[number])
-    return found
+    def put_words(self, vault: int, passages: Sequence[tuple[Row, Tokens]]) -> None:
+        rows = [{**{name: " ".join(had) for name, had in tokens.items()}, "id": row["id"]} for row, tokens in passages]
+        self.run_many(PUT, rows, table=words_table(vault))
+
+    def drop_words(self, vault: int, passages: Sequence[int]) -> None:
+        self.fetch(DROP, {"ids": list(passages)}, table=words_table(vault))
 
 
 def _vocabulary(tx: Statements, vault: int, start: str) -> list[tuple[Term, int]]:
@@ -99,19 +110,6 @@ def _vocabulary(tx: Statements, vault: int, start: str) -> list[tuple[Term, int]
     found = tx.fetch(FIND_TERMS, {"start": start, "end": start + LAST})
     tx.fetch("drop table temp.vocabulary")
     return found
-
-
-def make_words(tx: Statements, vault: int) -> None:
-    tx.fetch(CREATE, table=words_table(vault))
-
-
-def put_words(tx: Statements, vault: int, passages: Sequence[tuple[Row, Tokens]]) -> None:
-    rows = [{**{name: " ".join(had) for name, had in tokens.items()}, "id": row["id"]} for row, tokens in passages]
-    tx.run_many(PUT, rows, table=words_table(vault))
-
-
-def drop_words(tx: Statements, vault: int, passages: Sequence[int]) -> None:
-    tx.fetch(DROP, {"ids": list(passages)}, table=words_table(vault))
 
 
 def match_text(query: WordQuery) -> str:

@@ -27,11 +27,10 @@ from co_cli.index.stored import (
 )
 from co_cli.index.tables.filters import EDGE, conditions
 from co_cli.index.tables.spaces import (
+    SpaceRows,
     add_waiting,
     count_lost_vectors,
     drop_vectors,
-    find_vault,
-    list_vaults,
     stored_origin,
 )
 from co_cli.index.tables.statements import EVERY, LAST, Statements, Tables, Tokens
@@ -186,23 +185,203 @@ FORGET_VAULT = (
 )
 
 
-def open_passages(tx: Statements, ids: Sequence[int] = (), *, notes: Sequence[int] = ()) -> dict[int, StoredPassage]:
-    found: list[Any] = []
-    for key, wanted in (("passages.id", ids), ("passages.doc_id", notes)):
-        if wanted:
-            found += tx.fetch(OPEN_PASSAGES, {"ids": list(wanted)}, key=key)
-    made = [(*row[:6], tx.local_root(row[6]), *row[7:9], stored_texts(row[9]), *row[10:]) for row in found]
-    return {passage.id: passage for passage in map(StoredPassage._make, made)}
+class NoteRows(SpaceRows):
+    """The storage contract on the tables that every engine has."""
+
+    def passages(self, ids: Sequence[int] = (), *, notes: Sequence[int] = ()) -> dict[int, StoredPassage]:
+        found: list[Any] = []
+        for key, wanted in (("passages.id", ids), ("passages.doc_id", notes)):
+            if wanted:
+                found += self.fetch(OPEN_PASSAGES, {"ids": list(wanted)}, key=key)
+        made = [(*row[:6], self.local_root(row[6]), *row[7:9], stored_texts(row[9]), *row[10:]) for row in found]
+        return {passage.id: passage for passage in map(StoredPassage._make, made)}
+
+    def words(self, scope: Scope, query: WordQuery, limit: int) -> list[Match]:
+        found: list[Match] = []
+        for vault in scope.vaults if not query.empty else ():
+            found += _spread(self, scope, vault, query, limit)
+        return sorted(found, key=lambda match: (-match.score, match.passage))[:limit]
+
+    def languages(self, vaults: Iterable[int]) -> list[str]:
+        return [language for (language,) in self.fetch(LANGUAGES, {"vaults": list(vaults)})]
+
+    def conversations(self, notes: Sequence[int]) -> set[int]:
+        return {note for (note,) in self.fetch(CONVERSATIONS, {"ids": list(notes)})}
+
+    def validities(
+        self, notes: Sequence[int], now: float, vaults: Collection[int] | None = None
+    ) -> dict[int, Validity]:
+        bound = {"ids": list(notes), "now": now, "now_day": local_day(now)}
+        if vaults is None:
+            vaults = [vault for (vault,) in self.fetch(VAULTS_OF, bound)]
+        if not self.fetch(ANY_ENDING, {"vaults": list(vaults)}, hint=self.dialect.indexed_by("docs_with_an_end"))[0][0]:
+            return {}
+        rows = self.fetch(VALIDITIES, bound)
+        unresolved = [
+            (vault, note, named) for note, *_, newer, named, vault in rows if newer is None and named is not None
+        ]
+        named = _named_successors(self, unresolved, now) if unresolved else {}
+        return {
+            note: Validity(created, first, last, newer or named.get(note))
+            for note, created, first, last, newer, *_ in rows
+        }
+
+    def named(self, scope: Scope, name: str, longer: bool = False) -> list[Named]:
+        found: list[Named] = []
+        for vault in scope.vaults if name else ():
+            where, values = conditions(self.dialect, scope, vault, of_notes=True)
+            bound = {**values, "vault": vault, "name": name, "last": f"{name} {LAST}", "limit": MOST_NAMED + 1}
+            called = "names.name >= %(name)s and names.name <= %(last)s" if longer else "names.name = %(name)s"
+            found += [Named(*row) for row in self.fetch(NAMED, bound, called=called, filters=where)]
+        return found if len(found) <= MOST_NAMED else []
+
+    def names_of(self, notes: Sequence[int]) -> list[tuple[int, str, str]]:
+        return [(note, name, kind) for note, name, kind in self.fetch(NAMES_OF, {"docs": list(notes)})]
+
+    def names_like(self, vaults: Iterable[int], text: str, limit: int) -> list[int]:
+        found: dict[int, tuple[int, int, str]] = {}
+        anywhere, spread = f"%{text}%", f"%{'%'.join(text)}%"
+        for first, last, pattern in ((text, text + LAST, f"{text}%"), ("", LAST, anywhere), ("", LAST, spread)):
+            for vault in vaults:
+                bound = {"vault": vault, "first": first, "last": last, "pattern": pattern, "limit": MOST_LIKE}
+                for note, name in self.fetch(NAMES_LIKE, bound):
+                    ways = (name.startswith(text), f" {text}" in name, text in name, True)
+                    rank = (ways.index(True), len(name), name)
+                    found[note] = min(rank, found.get(note, rank))
+            if len(found) >= limit or (found and pattern == anywhere):
+                break
+        return sorted(found, key=lambda note: (found[note], note))[:limit]
+
+    def containing(self, scope: Scope, texts: Sequence[str], limit: int) -> list[int]:
+        wanted, bound = list[str](), dict[str, Any]({"limit": limit})
+        for text in texts:
+            names = {f"text_{len(bound) + number}": spelled for number, spelled in enumerate(_spellings(text))}
+            occurs = (f"{self.dialect.position}(lower({CONTAINED}), %({name})s) > 0" for name in names)
+            wanted.append(f"({' or '.join(occurs)})")
+            bound |= names
+        found: list[int] = []
+        for vault in scope.vaults if texts else ():
+            where, values = conditions(self.dialect, scope, vault)
+            rows = self.fetch(CONTAINING, {**values, **bound}, filters=where, occurs=" and ".join(wanted))
+            found += [passage for (passage,) in rows]
+        return found[:limit]
+
+    def list_notes(self, scope: Scope, limit: int = -1) -> list[StoredNote]:
+        most, found = EVERY if limit < 0 else limit, list[StoredNote]()
+        for vault in scope.vaults:
+            where, values = conditions(self.dialect, scope, vault, of_notes=True)
+            found += [_note(self, row) for row in self.fetch(LIST_NOTES, {**values, "limit": most}, filters=where)]
+        return sorted(found, key=lambda note: (-note.created, note.path))[:most]
+
+    def outline(self, scope: Scope) -> list[NoteLine]:
+        found: list[NoteLine] = []
+        for vault in scope.vaults:
+            where, values = conditions(self.dialect, scope, vault, of_notes=True)
+            found += map(NoteLine._make, self.fetch(OUTLINE, values, filters=where))
+        return found
+
+    def beginnings(self, notes: Sequence[int], limit: int) -> dict[int, list[str]]:
+        found: dict[int, list[str]] = {}
+        for note, body in self.fetch(BEGINNINGS, {"notes": list(notes), "limit": limit}):
+            found.setdefault(note, []).append(body)
+        return found
+
+    def find_notes(self, vault: int | None, key: NoteKey, values: Collection[object]) -> list[StoredNote]:
+        which = {"name": OF_NAMES, "link": OF_LINKS}.get(key, f"docs.{key} {{among}} (%(values)s)")
+        which = self.dialect.compose(which if vault is None else f"{which} and {OF_VAULT}", {})
+        bound = {"vault": vault, "values": list(values), "limit": MOST_LINKING if key == "link" else EVERY}
+        return [_note(self, row) for row in self.fetch(FIND_NOTES, bound, which=which)]
+
+    def files(self, vault: int, paths: Collection[str] | None = None, reported: bool = False) -> dict[str, StoredFile]:
+        which = REPORTED if reported else ""
+        if paths is not None:
+            which = f"and path {self.dialect.among} (%(paths)s)"
+        bound = {"vault": vault, "paths": list(paths or ())}
+        return {path: StoredFile(*rest) for path, *rest in self.fetch(FILES, bound, which=which)}
+
+    def counts(self, vault: int) -> list[SourceCount]:
+        return [SourceCount(*row) for row in self.fetch(COUNTS, {"vault": vault})]
+
+    def listings(self, vault: int) -> tuple[dict[str, bytes], list[str]]:
+        here = {"vault": vault}
+        return dict(self.fetch(LISTINGS, here)), [path for (path,) in self.fetch(UNLISTED, here)]
+
+    def add_vault(self, origin: Origin) -> int:
+        found = self.vault(origin)
+        if found is None:
+            self.fetch(ADD_VAULT, stored_origin(self, origin))  # waits for another who adds it
+            found = self.vault(origin)
+            assert found
+            self.make_words(found.id)
+        self.lock(found.id)
+        return found.id
+
+    def put_files(self, vault: int, files: Sequence[IndexedFile], ready: ReadyVectors | None = None) -> int:
+        self.lock(vault)
+        paths = [file.path for file in files]
+        _drop_notes(self, vault, paths)
+        self.run(DROP_FILES, {"vault": vault, "paths": paths})
+        _put_unlisted(self, vault, paths)
+        self.add_rows("knowledge_files", [_file_row(vault, file) for file in files])
+        made = [derive(file, file.note) for file in files if file.note is not None]
+        docs = self.take_ids("docs", len(made))
+        numbers = iter(self.take_ids("passages", sum(len(note.passages) for note in made)))
+        notes, names, links, supersessions = list[Row](), list[Row](), list[Row](), list[Row]()
+        passages, embedded = list[tuple[Row, Tokens]](), list[tuple[WaitingPassage, Vector | None]]()
+        for doc, note in zip(docs, made, strict=True):
+            here = {"vault_id": vault, "doc_id": doc}
+            notes.append({**note.columns, "id": doc, "vault_id": vault})
+            names += [{**here, "name": name, "kind": kind} for name, kind in note.names.items()]
+            links += [{**here, "target": target} for target in note.links]
+            supersessions += [{**here, "name": name} for name in note.supersedes]
+            own = [({**row, **here, "id": next(numbers)}, tokens) for row, tokens in note.passages]
+            embedded += _embedded(ready, note.columns, own) if ready else []
+            passages += own
+        self.add_rows("docs", notes)
+        self.add_rows("names", names)
+        self.add_rows("links", links)
+        self.add_rows("supersessions", supersessions)
+        self.add_rows("passages", [row for row, _ in passages])
+        self.put_words(vault, passages)
+        waits = add_waiting(self, vault, [row["id"] for row, _ in passages], ready and ready.space, embedded)
+        _count_in(self, vault, len(docs), len(passages))
+        return waits
+
+    def drop_files(self, vault: int, paths: Collection[str] | None) -> list[str]:
+        self.lock(vault)
+        here = {"vault": vault}
+        chosen = [path for (path,) in self.fetch(EVERY_FILE, here)] if paths is None else list(paths)
+        dropped = _drop_notes(self, vault, chosen)
+        self.run(DROP_FILES, {**here, "paths": chosen})
+        for statement in FORGET_VAULT if paths is None else ():
+            self.run(statement, here)
+        self.known.clear()
+        return dropped
+
+    def finish_sync(self, vault: int, state: SyncState) -> list[str]:
+        self.lock(vault)
+        here = {"vault": vault}
+        self.run_many(SET_TIME, [{**here, "path": path, "mtime": mtime} for path, mtime in state.times.items()])
+        if state.times:
+            self.run(SET_FOUND, {**here, "paths": list(state.times)})
+        kept: list[str] = []
+        if state.missing:
+            missing = {**here, "paths": list(state.missing), "since": state.at}
+            self.run(SET_MISSING, missing)
+            kept = [path for _, path in self.fetch(IDS_OF, missing)]
+            self.run(DROP_FILES, {**here, "paths": [*{*state.missing}.difference(kept)]})
+        self.run(DROP_LISTINGS, {**here, "paths": list(state.listings)})
+        listed = [(path, listing) for path, listing in state.listings.items() if listing is not None]
+        self.add_rows("folders", [{"vault_id": vault, "path": path, "listing": listing} for path, listing in listed])
+        if state.unlisted:
+            self.run(DROP_UNLISTED, {**here, "paths": list(state.unlisted)})
+        self.add_rows("unlisted", [{"vault_id": vault, "path": path} for path, add in state.unlisted.items() if add])
+        self.run(SET_SYNCED, {**here, "moment": state.at})
+        self.known.clear()
+        return kept
 
 
-def search_words(tx: Tables, scope: Scope, query: WordQuery, limit: int) -> list[Match]:
-    found: list[Match] = []
-    for vault in scope.vaults if not query.empty else ():
-        found += _spread(tx, scope, vault, query, limit)
-    return sorted(found, key=lambda match: (-match.score, match.passage))[:limit]
-
-
-def _spread(tx: Tables, scope: Scope, vault: int, query: WordQuery, limit: int) -> list[Match]:
+def _spread(tx: NoteRows, scope: Scope, vault: int, query: WordQuery, limit: int) -> list[Match]:
     """Passages of one vault, best first. When a few long notes fill the list, only some of each are in it.
 
     Each turn of a conversation stands for itself.
@@ -211,7 +390,7 @@ def _spread(tx: Tables, scope: Scope, vault: int, query: WordQuery, limit: int) 
     notes = {match.note for match in found}
     if len(found) < limit or len(notes) * MOST_OF_A_NOTE >= limit:
         return found
-    talks = find_conversations(tx, [*notes])
+    talks = tx.conversations([*notes])
     if len({(match.note, match.passage if match.note in talks else 0) for match in found}) * MOST_OF_A_NOTE >= limit:
         return found
     kept: dict[int, list[Match]] = {}
@@ -220,9 +399,9 @@ def _spread(tx: Tables, scope: Scope, vault: int, query: WordQuery, limit: int) 
     return [match for of_note in kept.values() for match in of_note[:MOST_OF_A_NOTE]]
 
 
-def find_miscounts(tx: Tables) -> str | None:
+def find_miscounts(tx: NoteRows) -> str | None:
     """How the counts, the word index or the vectors differ from the notes and passages that exist."""
-    for vault in list_vaults(tx):
+    for vault in tx.vaults():
         ((notes, passages),) = tx.fetch(EXISTING, {"vault": vault.id})
         words = tx.count_words(vault.id)
         if (vault.notes, vault.passages, words) != (notes, passages, passages):
@@ -231,30 +410,6 @@ def find_miscounts(tx: Tables) -> str | None:
         if lost := count_lost_vectors(tx, vault.id):
             return f"{lost:,} of {passages:,} passages have no vector"
     return None
-
-
-def list_languages(tx: Statements, vaults: Iterable[int]) -> list[str]:
-    return [language for (language,) in tx.fetch(LANGUAGES, {"vaults": list(vaults)})]
-
-
-def find_conversations(tx: Statements, notes: Sequence[int]) -> set[int]:
-    return {note for (note,) in tx.fetch(CONVERSATIONS, {"ids": list(notes)})}
-
-
-def read_validities(
-    tx: Statements, notes: Sequence[int], now: float, vaults: Collection[int] | None = None
-) -> dict[int, Validity]:
-    bound = {"ids": list(notes), "now": now, "now_day": local_day(now)}
-    if vaults is None:
-        vaults = [vault for (vault,) in tx.fetch(VAULTS_OF, bound)]
-    if not tx.fetch(ANY_ENDING, {"vaults": list(vaults)}, hint=tx.dialect.indexed_by("docs_with_an_end"))[0][0]:
-        return {}
-    rows = tx.fetch(VALIDITIES, bound)
-    unresolved = [(vault, note, named) for note, *_, newer, named, vault in rows if newer is None and named is not None]
-    named = _named_successors(tx, unresolved, now) if unresolved else {}
-    return {
-        note: Validity(created, first, last, newer or named.get(note)) for note, created, first, last, newer, *_ in rows
-    }
 
 
 def _named_successors(tx: Statements, unresolved: Sequence[tuple[int, int, str]], now: float) -> dict[int, str]:
@@ -273,151 +428,15 @@ def _named_successors(tx: Statements, unresolved: Sequence[tuple[int, int, str]]
     return found
 
 
-def find_named(tx: Statements, scope: Scope, name: str, longer: bool = False) -> list[Named]:
-    found: list[Named] = []
-    for vault in scope.vaults if name else ():
-        where, values = conditions(tx.dialect, scope, vault, of_notes=True)
-        bound = {**values, "vault": vault, "name": name, "last": f"{name} {LAST}", "limit": MOST_NAMED + 1}
-        called = "names.name >= %(name)s and names.name <= %(last)s" if longer else "names.name = %(name)s"
-        found += [Named(*row) for row in tx.fetch(NAMED, bound, called=called, filters=where)]
-    return found if len(found) <= MOST_NAMED else []
-
-
-def read_names(tx: Statements, notes: Sequence[int]) -> list[tuple[int, str, str]]:
-    return [(note, name, kind) for note, name, kind in tx.fetch(NAMES_OF, {"docs": list(notes)})]
-
-
-def find_names_like(tx: Statements, vaults: Iterable[int], text: str, limit: int) -> list[int]:
-    found: dict[int, tuple[int, int, str]] = {}
-    anywhere, spread = f"%{text}%", f"%{'%'.join(text)}%"
-    for first, last, pattern in ((text, text + LAST, f"{text}%"), ("", LAST, anywhere), ("", LAST, spread)):
-        for vault in vaults:
-            bound = {"vault": vault, "first": first, "last": last, "pattern": pattern, "limit": MOST_LIKE}
-            for note, name in tx.fetch(NAMES_LIKE, bound):
-                ways = (name.startswith(text), f" {text}" in name, text in name, True)
-                rank = (ways.index(True), len(name), name)
-                found[note] = min(rank, found.get(note, rank))
-        if len(found) >= limit or (found and pattern == anywhere):
-            break
-    return sorted(found, key=lambda note: (found[note], note))[:limit]
-
-
-def find_containing(tx: Statements, scope: Scope, texts: Sequence[str], limit: int) -> list[int]:
-    wanted, bound = list[str](), dict[str, Any]({"limit": limit})
-    for text in texts:
-        names = {f"text_{len(bound) + number}": spelled for number, spelled in enumerate(_spellings(text))}
-        occurs = (f"{tx.dialect.position}(lower({CONTAINED}), %({name})s) > 0" for name in names)
-        wanted.append(f"({' or '.join(occurs)})")
-        bound |= names
-    found: list[int] = []
-    for vault in scope.vaults if texts else ():
-        where, values = conditions(tx.dialect, scope, vault)
-        rows = tx.fetch(CONTAINING, {**values, **bound}, filters=where, occurs=" and ".join(wanted))
-        found += [passage for (passage,) in rows]
-    return found[:limit]
-
-
 def _spellings(text: str) -> list[str]:
     """How a text may be in SQL's `lower`, which may know only ASCII."""
     written = (text.lower(), text.upper(), text.title())
     return sorted({"".join(sign.lower() if sign.isascii() else sign for sign in spelled) for spelled in written})
 
 
-def list_notes(tx: Statements, scope: Scope, limit: int = -1) -> list[StoredNote]:
-    most, found = EVERY if limit < 0 else limit, list[StoredNote]()
-    for vault in scope.vaults:
-        where, values = conditions(tx.dialect, scope, vault, of_notes=True)
-        found += [_note(tx, row) for row in tx.fetch(LIST_NOTES, {**values, "limit": most}, filters=where)]
-    return sorted(found, key=lambda note: (-note.created, note.path))[:most]
-
-
-def outline_notes(tx: Statements, scope: Scope) -> list[NoteLine]:
-    found: list[NoteLine] = []
-    for vault in scope.vaults:
-        where, values = conditions(tx.dialect, scope, vault, of_notes=True)
-        found += map(NoteLine._make, tx.fetch(OUTLINE, values, filters=where))
-    return found
-
-
-def read_beginnings(tx: Statements, notes: Sequence[int], limit: int) -> dict[int, list[str]]:
-    found: dict[int, list[str]] = {}
-    for note, body in tx.fetch(BEGINNINGS, {"notes": list(notes), "limit": limit}):
-        found.setdefault(note, []).append(body)
-    return found
-
-
-def find_notes(tx: Statements, vault: int | None, key: NoteKey, values: Collection[object]) -> list[StoredNote]:
-    which = {"name": OF_NAMES, "link": OF_LINKS}.get(key, f"docs.{key} {{among}} (%(values)s)")
-    which = tx.dialect.compose(which if vault is None else f"{which} and {OF_VAULT}", {})
-    bound = {"vault": vault, "values": list(values), "limit": MOST_LINKING if key == "link" else EVERY}
-    return [_note(tx, row) for row in tx.fetch(FIND_NOTES, bound, which=which)]
-
-
-def list_files(
-    tx: Statements, vault: int, paths: Collection[str] | None = None, reported: bool = False
-) -> dict[str, StoredFile]:
-    which = REPORTED if reported else ""
-    if paths is not None:
-        which = f"and path {tx.dialect.among} (%(paths)s)"
-    bound = {"vault": vault, "paths": list(paths or ())}
-    return {path: StoredFile(*rest) for path, *rest in tx.fetch(FILES, bound, which=which)}
-
-
-def count_sources(tx: Statements, vault: int) -> list[SourceCount]:
-    return [SourceCount(*row) for row in tx.fetch(COUNTS, {"vault": vault})]
-
-
-def read_listings(tx: Statements, vault: int) -> tuple[dict[str, bytes], list[str]]:
-    here = {"vault": vault}
-    return dict(tx.fetch(LISTINGS, here)), [path for (path,) in tx.fetch(UNLISTED, here)]
-
-
 def _note(tx: Statements, row: Any) -> StoredNote:
     note = (*row[:2], tx.local_root(row[2]), *row[3:8], bool(row[8]), stored_texts(row[9]), *row[10:])
     return StoredNote._make(note)
-
-
-def add_vault(tx: Tables, origin: Origin) -> int:
-    found = find_vault(tx, origin)
-    if found is None:
-        tx.fetch(ADD_VAULT, stored_origin(tx, origin))  # waits for another who adds it
-        found = find_vault(tx, origin)
-        assert found
-        tx.make_words(found.id)
-    tx.lock(found.id)
-    return found.id
-
-
-def put_files(tx: Tables, vault: int, files: Sequence[IndexedFile], ready: ReadyVectors | None = None) -> int:
-    tx.lock(vault)
-    paths = [file.path for file in files]
-    _drop_notes(tx, vault, paths)
-    tx.run(DROP_FILES, {"vault": vault, "paths": paths})
-    _put_unlisted(tx, vault, paths)
-    tx.add_rows("knowledge_files", [_file_row(vault, file) for file in files])
-    made = [derive(file, file.note) for file in files if file.note is not None]
-    docs = tx.take_ids("docs", len(made))
-    numbers = iter(tx.take_ids("passages", sum(len(note.passages) for note in made)))
-    notes, names, links, supersessions = list[Row](), list[Row](), list[Row](), list[Row]()
-    passages, embedded = list[tuple[Row, Tokens]](), list[tuple[WaitingPassage, Vector | None]]()
-    for doc, note in zip(docs, made, strict=True):
-        here = {"vault_id": vault, "doc_id": doc}
-        notes.append({**note.columns, "id": doc, "vault_id": vault})
-        names += [{**here, "name": name, "kind": kind} for name, kind in note.names.items()]
-        links += [{**here, "target": target} for target in note.links]
-        supersessions += [{**here, "name": name} for name in note.supersedes]
-        own = [({**row, **here, "id": next(numbers)}, tokens) for row, tokens in note.passages]
-        embedded += _embedded(ready, note.columns, own) if ready else []
-        passages += own
-    tx.add_rows("docs", notes)
-    tx.add_rows("names", names)
-    tx.add_rows("links", links)
-    tx.add_rows("supersessions", supersessions)
-    tx.add_rows("passages", [row for row, _ in passages])
-    tx.put_words(vault, passages)
-    waits = add_waiting(tx, vault, [row["id"] for row, _ in passages], ready and ready.space, embedded)
-    _count_in(tx, vault, len(docs), len(passages))
-    return waits
 
 
 def _embedded(
@@ -432,41 +451,6 @@ def _embedded(
             passage = WaitingPassage(row["id"], note["source"], text, state, row["language"], row["doc_id"])
             found.append((passage, ready.vectors[key]))
     return found
-
-
-def drop_files(tx: Tables, vault: int, paths: Collection[str] | None) -> list[str]:
-    tx.lock(vault)
-    here = {"vault": vault}
-    chosen = [path for (path,) in tx.fetch(EVERY_FILE, here)] if paths is None else list(paths)
-    dropped = _drop_notes(tx, vault, chosen)
-    tx.run(DROP_FILES, {**here, "paths": chosen})
-    for statement in FORGET_VAULT if paths is None else ():
-        tx.run(statement, here)
-    tx.known.clear()
-    return dropped
-
-
-def finish_sync(tx: Statements, vault: int, state: SyncState) -> list[str]:
-    tx.lock(vault)
-    here = {"vault": vault}
-    tx.run_many(SET_TIME, [{**here, "path": path, "mtime": mtime} for path, mtime in state.times.items()])
-    if state.times:
-        tx.run(SET_FOUND, {**here, "paths": list(state.times)})
-    kept: list[str] = []
-    if state.missing:
-        missing = {**here, "paths": list(state.missing), "since": state.at}
-        tx.run(SET_MISSING, missing)
-        kept = [path for _, path in tx.fetch(IDS_OF, missing)]
-        tx.run(DROP_FILES, {**here, "paths": [*{*state.missing}.difference(kept)]})
-    tx.run(DROP_LISTINGS, {**here, "paths": list(state.listings)})
-    listed = [(path, listing) for path, listing in state.listings.items() if listing is not None]
-    tx.add_rows("folders", [{"vault_id": vault, "path": path, "listing": listing} for path, listing in listed])
-    if state.unlisted:
-        tx.run(DROP_UNLISTED, {**here, "paths": list(state.unlisted)})
-    tx.add_rows("unlisted", [{"vault_id": vault, "path": path} for path, add in state.unlisted.items() if add])
-    tx.run(SET_SYNCED, {**here, "moment": state.at})
-    tx.known.clear()
-    return kept
 
 
 def _put_unlisted(tx: Statements, vault: int, paths: Sequence[str]) -> None:

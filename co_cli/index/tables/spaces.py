@@ -97,16 +97,82 @@ from embedding_cache
 """
 
 
-def find_vault(tx: Statements, origin: Origin) -> StoredVault | None:
-    known = [vault for vault in tx.known.values() if vault.origin == origin._replace(tier="")]
-    found = known or _read_vaults(tx, BY_ORIGIN, stored_origin(tx, origin))
-    if found:
-        tx.known[found[0].id] = found[0]
-    return found[0]._replace(origin=origin) if found else None
+class SpaceRows(Tables):
+    """The part of the storage contract that is about vaults, their vectors and the cache, for every engine."""
 
+    def vault(self, origin: Origin) -> StoredVault | None:
+        known = [vault for vault in self.known.values() if vault.origin == origin._replace(tier="")]
+        found = known or _read_vaults(self, BY_ORIGIN, stored_origin(self, origin))
+        if found:
+            self.known[found[0].id] = found[0]
+        return found[0]._replace(origin=origin) if found else None
 
-def list_vaults(tx: Statements) -> list[StoredVault]:
-    return _read_vaults(tx, IN_ORDER, {})
+    def vaults(self) -> list[StoredVault]:
+        return _read_vaults(self, IN_ORDER, {})
+
+    def waiting(self, vault: int, space: StoredSpace | None = None, limit: int = 0) -> tuple[int, list[WaitingPassage]]:
+        bound = {"vault": vault, "space": space.id if space else None, "limit": limit}
+        count = int(self.fetch(COUNT_WAITING, bound)[0][0])
+        return count, [_to_embed(row) for row in self.fetch(WAITING, bound)] if limit else []
+
+    def is_waiting(self, vault: int, more_than: int = 0) -> bool:
+        return bool(self.fetch(IS_WAITING, {"vault": vault, "more_than": more_than}))
+
+    def cached(self, space: VectorSpace, hashes: Sequence[bytes]) -> dict[bytes, Vector | None]:
+        stored = find_space(self, space)
+        if stored is None:
+            return {}
+        rows = self.fetch(LOOK_UP, {"hashes": list(hashes), "space": stored.id})
+        return {bytes(key): None if blob is None else vector_of(numbers_of(blob, stored)) for key, blob in rows}
+
+    def cache_state(self) -> CacheState:
+        return CacheState(*self.fetch(CACHE_STATE)[0])
+
+    def begin_space(self, vault: int, space: VectorSpace, replaces: bool = True) -> StoredVault:
+        self.lock(vault)
+        stored, state = _add_space(self, space), vault_by_id(self, vault)
+        kept = state.aside if state.active and state.active.id == stored.id else None
+        if state.building and state.building.id != stored.id and not kept:
+            _abandon(self, vault, state.building)
+        if stored.id not in [known.id for known in (state.active, state.building) if known]:
+            self.fetch(WAIT_ALL, {"vault": vault, "space": stored.id})
+        active = state.active or stored
+        building = kept if active.id == stored.id else stored
+        _set_spaces(self, vault, active.id, building and building.id)
+        _finish_space(self, vault, replaces and not kept)
+        return vault_by_id(self, vault)
+
+    def reembed(self, vault: int, space: StoredSpace, forget_cache: bool = False) -> None:
+        self.lock(vault)
+        if forget_cache:
+            self.fetch(FORGET_CACHE, {"space": space.id})
+        self.fetch(WAIT_ALL, {"vault": vault, "space": space.id})
+
+    def put_vectors(
+        self, vault: int, space: StoredSpace, vectors: Sequence[tuple[WaitingPassage, Vector | None]]
+    ) -> int:
+        self.lock(vault)
+        stored = find_space(self, space.space)
+        if stored is None or stored.id != space.id:
+            return 0  # another store was put in place of the one in which the space was looked up
+        bound = {"vault": vault, "space": space.id, "ids": [passage.id for passage, _ in vectors]}
+        states = {row[0]: tuple(row[1:]) for row in self.fetch(STATES, bound)}
+        # a passage may be gone, embedded by another process, or changed under the same number
+        still = [(passage, vector) for passage, vector in vectors if states.get(passage.id) == passage.state]
+        ids = [passage.id for passage, _ in still]
+        self.run(STOP_WAITING, {**bound, "ids": ids})
+        self.replace_vectors(vault, space, ids, [(passage, vector) for passage, vector in still if vector is not None])
+        _finish_space(self, vault)
+        return len(still)
+
+    def cache(self, space: VectorSpace, fresh: Mapping[bytes, Vector | None], used: Collection[bytes] = ()) -> None:
+        _keep(self, _add_space(self, space), fresh, used)
+
+    def drop_unused_cached(self) -> None:
+        used = {text_hash(_to_embed(row).text) for row in self.fetch(TEXTS)}
+        unused = {bytes(key) for (key,) in self.fetch(CACHED)} - used
+        if unused:
+            self.run(DROP_CACHED, {"hashes": sorted(unused)})
 
 
 def vault_by_id(tx: Statements, vault: int) -> StoredVault:
@@ -119,27 +185,7 @@ def stored_origin(tx: Statements, origin: Origin) -> dict[str, str]:
     return {**origin._asdict(), "root": tx.stored_root(origin.root)}
 
 
-def list_waiting(
-    tx: Statements, vault: int, space: StoredSpace | None = None, limit: int = 0
-) -> tuple[int, list[WaitingPassage]]:
-    bound = {"vault": vault, "space": space.id if space else None, "limit": limit}
-    count = int(tx.fetch(COUNT_WAITING, bound)[0][0])
-    return count, [_to_embed(row) for row in tx.fetch(WAITING, bound)] if limit else []
-
-
-def is_waiting(tx: Statements, vault: int, more_than: int = 0) -> bool:
-    return bool(tx.fetch(IS_WAITING, {"vault": vault, "more_than": more_than}))
-
-
-def find_cached(tx: Statements, space: VectorSpace, hashes: Sequence[bytes]) -> dict[bytes, Vector | None]:
-    stored = find_space(tx, space)
-    if stored is None:
-        return {}
-    rows = tx.fetch(LOOK_UP, {"hashes": list(hashes), "space": stored.id})
-    return {bytes(key): None if blob is None else vector_of(numbers_of(blob, stored)) for key, blob in rows}
-
-
-def count_lost_vectors(tx: Tables, vault: int) -> int:
+def count_lost_vectors(tx: SpaceRows, vault: int) -> int:
     """How many passages have no vector and do not wait for one, although their text has a meaning."""
     active = vault_by_id(tx, vault).active
     if active is None or not tx.has_vectors(active):
@@ -147,70 +193,13 @@ def count_lost_vectors(tx: Tables, vault: int) -> int:
     rows = tx.fetch(WITHOUT_VECTOR, {"vault": vault, "space": active.id}, table=vectors_table(active.id))
     lost = [passage for passage in map(_to_embed, rows) if active.space.knows(passage.language)]
     hashes = [text_hash(passage.text) for passage in lost]
-    cached = find_cached(tx, active.space, hashes)
+    cached = tx.cached(active.space, hashes)
     return sum(cached.get(key, b"") is not None for key in hashes)
-
-
-def read_cache_state(tx: Statements) -> CacheState:
-    return CacheState(*tx.fetch(CACHE_STATE)[0])
 
 
 def find_space(tx: Statements, space: VectorSpace) -> StoredSpace | None:
     found = tx.fetch(FIND_SPACE, space._asdict())
     return StoredSpace(found[0][0], space) if found else None
-
-
-def begin_space(tx: Tables, vault: int, space: VectorSpace, replaces: bool = True) -> StoredVault:
-    tx.lock(vault)
-    stored, state = _add_space(tx, space), vault_by_id(tx, vault)
-    kept = state.aside if state.active and state.active.id == stored.id else None
-    if state.building and state.building.id != stored.id and not kept:
-        _abandon(tx, vault, state.building)
-    if stored.id not in [known.id for known in (state.active, state.building) if known]:
-        tx.fetch(WAIT_ALL, {"vault": vault, "space": stored.id})
-    active = state.active or stored
-    building = kept if active.id == stored.id else stored
-    _set_spaces(tx, vault, active.id, building and building.id)
-    _finish_space(tx, vault, replaces and not kept)
-    return vault_by_id(tx, vault)
-
-
-def reembed(tx: Statements, vault: int, space: StoredSpace, forget_cache: bool = False) -> None:
-    tx.lock(vault)
-    if forget_cache:
-        tx.fetch(FORGET_CACHE, {"space": space.id})
-    tx.fetch(WAIT_ALL, {"vault": vault, "space": space.id})
-
-
-def put_vectors(
-    tx: Tables, vault: int, space: StoredSpace, vectors: Sequence[tuple[WaitingPassage, Vector | None]]
-) -> int:
-    tx.lock(vault)
-    stored = find_space(tx, space.space)
-    if stored is None or stored.id != space.id:
-        return 0  # another store was put in place of the one in which the space was looked up
-    bound = {"vault": vault, "space": space.id, "ids": [passage.id for passage, _ in vectors]}
-    states = {row[0]: tuple(row[1:]) for row in tx.fetch(STATES, bound)}
-    # a passage may be gone, embedded by another process, or changed under the same number
-    still = [(passage, vector) for passage, vector in vectors if states.get(passage.id) == passage.state]
-    ids = [passage.id for passage, _ in still]
-    tx.run(STOP_WAITING, {**bound, "ids": ids})
-    tx.replace_vectors(vault, space, ids, [(passage, vector) for passage, vector in still if vector is not None])
-    _finish_space(tx, vault)
-    return len(still)
-
-
-def put_cached(
-    tx: Tables, space: VectorSpace, fresh: Mapping[bytes, Vector | None], used: Collection[bytes] = ()
-) -> None:
-    _keep(tx, _add_space(tx, space), fresh, used)
-
-
-def drop_unused_cached(tx: Statements) -> None:
-    used = {text_hash(_to_embed(row).text) for row in tx.fetch(TEXTS)}
-    unused = {bytes(key) for (key,) in tx.fetch(CACHED)} - used
-    if unused:
-        tx.run(DROP_CACHED, {"hashes": sorted(unused)})
 
 
 def _keep(
@@ -290,12 +279,12 @@ def _add_space(tx: Tables, space: VectorSpace) -> StoredSpace:
     return stored
 
 
-def _finish_space(tx: Tables, vault: int, replaces: bool = False) -> None:
+def _finish_space(tx: SpaceRows, vault: int, replaces: bool = False) -> None:
     """Let a space that was built replace the active one, if it is complete. One that is kept aside needs `replaces`."""
     state = vault_by_id(tx, vault)
     if state.aside and not replaces:
         return
-    if state.active and state.building and not list_waiting(tx, vault, state.building)[0]:
+    if state.active and state.building and not tx.waiting(vault, state.building)[0]:
         _set_spaces(tx, vault, state.building.id, None)
         _abandon(tx, vault, state.active)
 

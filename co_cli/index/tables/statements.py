@@ -1,4 +1,4 @@
-"""What functions over a transaction need: statements that every engine runs, and the few words of SQL that differ.
+"""What the parts of a transaction need: statements that every engine runs, and the few words of SQL that differ.
 
 A statement that engines share has its parameters as `%(name)s`, and in braces the words of the dialect and parts that
 its caller gives: our own text, never a value. An engine's own statements are written as its database takes them.
