@@ -143,7 +143,7 @@ class CutDesk(Desk):
         passages = cutter(text, note)
         file = IndexedFile(path, content_hash(data), os.path.getmtime(full), note, passages)
         with self.vault.engine.writing() as writer:
-            writer.put_files(writer.add_vault(self.vault.index.origin), [file])
+            writer.put_files(writer.add_origin(self.vault.index.origin), [file])
         return note, passages
 
     def stored(self, passages: Iterable[int]) -> dict[int, tuple[str, int, str]]:

@@ -29,7 +29,7 @@ from co_cli.index.stored import Scope
 from co_cli.index.tokens import is_stop_word, tokens
 from co_cli.index.word_query import WordQuery
 from co_cli.knowledge_index import KnowledgeIndex
-from co_cli.sources.origin import reader_of
+from co_cli.sources.origin import adapter_of
 from tests import postgres
 
 ASKED = 300
@@ -47,11 +47,11 @@ class Asking:
     def __init__(self, engine: PostgresEngine, index: KnowledgeIndex) -> None:
         self.engine = engine
         with engine.reading() as reader:
-            stored = reader.vault(index.origin)
+            stored = reader.origin(index.origin)
         assert stored
         assert stored.active
         self.vault, self.space, self.passages = stored.id, stored.active, stored.passages
-        self.scope = Scope(tuple((self.vault, source) for source in reader_of(index.origin).sources))
+        self.scope = Scope(tuple((self.vault, source) for source in adapter_of(index.origin).sources))
         embedder = Embedders("static").of(SPACE)
         assert embedder
         self.embedder = embedder

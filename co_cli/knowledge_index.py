@@ -30,7 +30,7 @@ from co_cli.ground.reports import Progress, SyncReport
 from co_cli.ground.values import to_utf8
 from co_cli.index.authority import VaultAuthority
 from co_cli.index.changes import compare, reported
-from co_cli.index.embed import Embedded, VaultEmbedding, embed_text
+from co_cli.index.embed import Embedded, OriginEmbedding, embed_text
 from co_cli.index.engine import Engine
 from co_cli.index.indexed_notes import IndexedNotes, LastSeen, Tiers, UseCounts
 from co_cli.index.sqlite.sqlite_engine import SqliteEngine
@@ -39,7 +39,7 @@ from co_cli.notes.files import is_empty_folder, sweep_temporary
 from co_cli.notes.store import NoteStore, hash_of_file
 from co_cli.retrieval.pipeline import search
 from co_cli.retrieval.request import SearchRequest
-from co_cli.sources.origin import VAULT, Origin, reader_of
+from co_cli.sources.origin import VAULT, Origin, adapter_of
 from co_cli.sources.walk import left_out, odd_entries, place_of, scan_origin, would_list
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ TOO_LARGE = " bytes; the limit"
 
 
 @dataclass(frozen=True, slots=True)
-class IndexContext:
+class IndexSetup:
     """What an index works with besides its own folder. If it changes, another index is made."""
 
     linked: Sequence[Origin] = ()
@@ -86,7 +86,7 @@ class KnowledgeIndex:
         embedders: Embedders | None = None,
         exclude: Sequence[str] = (),
         max_note_bytes: int = 2_000_000,
-        context: IndexContext | None = None,
+        setup: IndexSetup | None = None,
         seen: LastSeen | None = None,
     ) -> None:
         """Without `embedders`, the embedded model makes the vectors."""
@@ -95,8 +95,8 @@ class KnowledgeIndex:
         self.origin = Origin(VAULT, os.path.realpath(knowledge_dir)) if is_path else knowledge_dir
         self.root, self.embedders = self.origin.root, embedders or Embedders("static")
         self.exclude, self.limit = exclude, max_note_bytes
-        self.context, self.seen = context or IndexContext(), seen or LastSeen()
-        ours = self.context
+        self.setup, self.seen = setup or IndexSetup(), seen or LastSeen()
+        ours = self.setup
         self.notes = IndexedNotes(
             self.engine, self.origin, self.embedders, ours.linked, ours.tiers, ours.use_counts, self.seen
         )
@@ -124,8 +124,8 @@ class KnowledgeIndex:
             self.seen.unsynced = error
             raise
         self.seen.unsynced = None
-        if self.context.on_change and report.touched:
-            self.context.on_change(self.notes, report, False)
+        if self.setup.on_change and report.touched:
+            self.setup.on_change(self.notes, report, False)
         self.embed_synced(progress, seconds)
         return report
 
@@ -138,7 +138,7 @@ class KnowledgeIndex:
             return self._sync_locked(source, progress)
 
     def _sync_locked(self, source: str | None, progress: Progress | None) -> SyncReport:
-        with self.context.authority.lock() if self.context.authority else nullcontext():
+        with self.setup.authority.lock() if self.setup.authority else nullcontext():
             return self._sync_files(source, progress)
 
     def _sync_files(self, source: str | None, progress: Progress | None) -> SyncReport:
@@ -166,8 +166,8 @@ class KnowledgeIndex:
                 from co_cli.index.sync import SyncOptions, sync_files  # parsers, which an unchanged vault does not need
 
                 # where servers share the vault, others wait until the files are read
-                embed = None if self.context.authority or self.waits() else self._embed_written
-                options = SyncOptions(self.limit, source, progress, self.context.boundaries, embed)
+                embed = None if self.setup.authority or self.waits() else self._embed_written
+                options = SyncOptions(self.limit, source, progress, self.setup.boundaries, embed)
                 report = sync_files(self.engine, self.origin, scan, changes, options)
         self.seen.fresh_as_of = started
         self.seen.unread[self.origin] = [path for path, reason in report.skipped if "cannot be read" in reason]
@@ -191,7 +191,7 @@ class KnowledgeIndex:
         if file.note is not None and source is not None and file.note.source != source:
             raise InvalidInputError(f"{inside} is of the source {file.note.source}, not {source!r}")
         with self.engine.writing() as writer:
-            waits = writer.put_files(writer.add_vault(self.origin), [file], ready)
+            waits = writer.put_files(writer.add_origin(self.origin), [file], ready)
         self._saved(SyncReport(changed=[inside]))
         if embed:
             self.embed_saved()
@@ -210,14 +210,14 @@ class KnowledgeIndex:
         if not files:
             return
         with self.engine.writing() as writer:
-            writer.put_files(writer.add_vault(self.origin), files)
+            writer.put_files(writer.add_origin(self.origin), files)
         self._embed_written()
-        if self.context.on_change:
-            self.context.on_change(self.notes, SyncReport(changed=[file.path for file in files]), False)
+        if self.setup.on_change:
+            self.setup.on_change(self.notes, SyncReport(changed=[file.path for file in files]), False)
 
     def _saved(self, report: SyncReport) -> None:
         """Say that a save or a removal changed the index: if other servers wait for it, when they do no longer."""
-        on_change, authority = self.context.on_change, self.context.authority
+        on_change, authority = self.setup.on_change, self.setup.authority
         if on_change and authority:
             authority.afterwards(lambda: on_change(self.notes, report, True))
         elif on_change:
@@ -245,7 +245,7 @@ class KnowledgeIndex:
             known = {note.path for note in self.notes.find("path", *paths)}
             paths = [path if path in known else self._inside(path) for path in paths]
             with self.engine.writing() as writer:
-                dropped = writer.drop_files(writer.add_vault(self.origin), paths)
+                dropped = writer.drop_files(writer.add_origin(self.origin), paths)
         except IndexUnavailableError:
             return []  # the next sync takes them out
         if dropped:
@@ -255,15 +255,15 @@ class KnowledgeIndex:
     def drop_missing(self) -> list[str]:
         """Forget the notes whose file is gone."""
         with self.engine.writing() as writer:
-            dropped = writer.drop_files(writer.add_vault(self.origin), self.notes.missing())
-        if self.context.on_change and dropped:
-            self.context.on_change(self.notes, SyncReport(removed=dropped), False)
+            dropped = writer.drop_files(writer.add_origin(self.origin), self.notes.missing())
+        if self.setup.on_change and dropped:
+            self.setup.on_change(self.notes, SyncReport(removed=dropped), False)
         return dropped
 
     def drop_all(self) -> int:
         """Forget everything of this origin. Returns how many notes that were."""
         with self.engine.writing() as writer:
-            dropped = writer.drop_files(writer.add_vault(self.origin), None)
+            dropped = writer.drop_files(writer.add_origin(self.origin), None)
         self.engine.compact()
         return len(dropped)
 
@@ -276,20 +276,20 @@ class KnowledgeIndex:
         late: dict[Origin, SyncReport] = {}
 
         def read(fresh: Engine, reports: dict[Origin, SyncReport]) -> None:
-            if self.context.authority:
-                self.context.authority.catch_up()
+            if self.setup.authority:
+                self.setup.authority.catch_up()
             for origin in (*self.linked, self.origin):
                 index = self.of(origin, fresh)
                 with suppress(VaultError) if origin != self.origin else nullcontext():
                     if reports is first:
                         reports[origin] = index.sync(progress=progress)
                     else:  # writers wait: no time for models
-                        reports[origin] = index.within(IndexContext()).sync(seconds=0)
+                        reports[origin] = index.within(IndexSetup()).sync(seconds=0)
 
         self.engine.rebuild(lambda fresh: read(fresh, first), lambda fresh: read(fresh, late))
         for origin, report in late.items():
-            if self.context.on_change and report.touched:
-                self.context.on_change(self.of(origin).notes, report, False)
+            if self.setup.on_change and report.touched:
+                self.setup.on_change(self.of(origin).notes, report, False)
         self.sync()  # what waits for a slow model
         return first[self.origin]
 
@@ -297,7 +297,7 @@ class KnowledgeIndex:
         """The index of an origin by itself, in this store or in another one."""
         if origin == self.origin and engine is None:
             return self
-        ours = self.context
+        ours = self.setup
         excluded, limit = ours.limits_of(origin) if ours.limits_of else (self.exclude, self.limit)
         exclude = list(excluded)
         # a vault inside a folder is searched as the vault it is, and our own data folder is no document
@@ -305,7 +305,7 @@ class KnowledgeIndex:
         for place in (*vaults, os.path.realpath(os.path.dirname(self.engine.path))):
             if origin != self.origin and is_inside(place, origin.root):
                 exclude.append("/" + os.path.relpath(place, origin.root).replace(os.sep, "/") + "/")
-        context = IndexContext(
+        setup = IndexSetup(
             limits_of=ours.limits_of,
             boundaries=ours.boundaries,
             configured=ours.configured,
@@ -317,19 +317,19 @@ class KnowledgeIndex:
             embedders=self.embedders,
             exclude=exclude,
             max_note_bytes=limit,
-            context=context,
+            setup=setup,
             seen=LastSeen(unread=self.seen.unread),
         )
 
-    def within(self, context: IndexContext) -> KnowledgeIndex:
-        """The same index in another context."""
+    def within(self, setup: IndexSetup) -> KnowledgeIndex:
+        """The same index with another setup."""
         return KnowledgeIndex(
             self.engine,
             self.origin,
             embedders=self.embedders,
             exclude=self.exclude,
             max_note_bytes=self.limit,
-            context=context,
+            setup=setup,
             seen=self.seen,
         )
 
@@ -348,8 +348,8 @@ class KnowledgeIndex:
         wanted = (tags,) if isinstance(tags, str) else tuple(tags or ())
         filters = Filters(sources=(source,) if source else (), tags=wanted)
         request = SearchRequest(query, limit, filters)
-        if self.context.configured:
-            request = self.context.configured(request)
+        if self.setup.configured:
+            request = self.setup.configured(request)
         if request.backend == "grep":
             from co_cli.retrieval.file_search import search_files  # parsers, which a search of the index does not need
 
@@ -378,7 +378,7 @@ class KnowledgeIndex:
         None if there is nothing to do. An embedder that does not answer is no error: passages keep waiting.
         """
         deadline = None if seconds is None else time.monotonic() + seconds
-        return VaultEmbedding(self.engine, self.origin, self.embedders, deadline, progress).run()
+        return OriginEmbedding(self.engine, self.origin, self.embedders, deadline, progress).run()
 
     def embed_synced(self, progress: Progress | None, seconds: float | None) -> None:
         """Give what waits after a sync its vectors; in no time, only begin the space of an empty vault."""
@@ -389,14 +389,14 @@ class KnowledgeIndex:
 
     def _embed_written(self, unless_waiting: bool = False) -> None:
         """Give what a sync has just written the vectors of the embedded model: then they count as one."""
-        embedding = VaultEmbedding(self.engine, self.origin, self.embedders, compacts=False, fast_only=True)
+        embedding = OriginEmbedding(self.engine, self.origin, self.embedders, compacts=False, fast_only=True)
         embedding.run(unless_waiting)
 
     def waits(self, more_than: int = 0) -> bool:
         """Whether `embed_waiting` has something to do, or more than this many passages. Always costs the same."""
         target = self.embedders.space
         with self.engine.reading() as snapshot:
-            known = snapshot.vault(self.origin)
+            known = snapshot.origin(self.origin)
             if target is None or known is None or not known.notes:
                 return False
             every = not known.has_space(target) and known.notes > more_than
@@ -411,7 +411,7 @@ class KnowledgeIndex:
         """Embed every passage again in the space that the settings choose; `fresh` ignores the cache."""
         chosen = self.embedders.space
         with self.engine.writing() as writer:
-            stored = writer.vault(self.origin)
+            stored = writer.origin(self.origin)
             for space in (stored.active, stored.building) if stored else ():
                 if stored and space and chosen and space.space.key == chosen.key:
                     writer.reembed(stored.id, space, fresh)
@@ -430,8 +430,8 @@ class KnowledgeIndex:
 
     def waiting(self) -> int:
         """How many files were changed, added or removed since they were indexed."""
-        if self.context.authority:
-            return len(self.context.authority.differences())
+        if self.setup.authority:
+            return len(self.setup.authority.differences())
         stored, unlisted = self.notes.read(lambda snapshot, vault: snapshot.listings(vault), ({}, []))
         changes = compare(stored, scan_origin(self.origin, self.exclude).listings, unlisted, recheck=False)
         look, gone = changes.look, changes.gone
@@ -485,7 +485,7 @@ class KnowledgeIndex:
     # -- inside --------------------------------------------------------------------------------------------------------
 
     def _check_source(self, source: str | None) -> None:
-        known = reader_of(self.origin).sources
+        known = adapter_of(self.origin).sources
         if source is not None and source not in known:
             raise InvalidInputError(f"a source must be one of {', '.join(known)}, not {source!r}")
 
@@ -508,13 +508,13 @@ class KnowledgeIndex:
         """Whether a file was skipped for a limit that changed since, or for a parser that is installed now."""
         if skipped is None:
             return False
-        source_reader, name = reader_of(self.origin), place_of(path)[1]
+        adapter, name = adapter_of(self.origin), place_of(path)[1]
         if skipped.startswith("needs the extra"):
-            return source_reader.unread(name) is None
-        return TOO_LARGE in skipped and not skipped.endswith(source_reader.limit_text(name, self.limit))
+            return adapter.unread(name) is None
+        return TOO_LARGE in skipped and not skipped.endswith(adapter.limit_text(name, self.limit))
 
     def _sweep(self, folders: Collection[str]) -> None:
         """Remove temporary files of killed writers, next to search.db and in these folders of the vault."""
         with suppress(OSError, KnowledgeError):  # a vault that can only be read
             sweep_temporary(os.path.dirname(self.engine.path))
-            (self.context.authority.store() if self.context.authority else NoteStore(self.root)).sweep(folders)
+            (self.setup.authority.store() if self.setup.authority else NoteStore(self.root)).sweep(folders)

@@ -236,7 +236,7 @@ def _used_last(kb: LocalKnowledgeBase) -> str | None:
     if kb.working_index() is None:
         return None
     with kb.engine.reading() as snapshot:
-        vaults = [vault for vault in snapshot.vaults() if vault.origin.source == VAULT and vault.notes]
+        vaults = [vault for vault in snapshot.origins() if vault.origin.source == VAULT and vault.notes]
     used = sorted(vaults, key=lambda vault: vault.synced_at or 0.0)
     return next((vault.origin.root for vault in reversed(used) if os.path.isdir(vault.origin.root)), None)
 

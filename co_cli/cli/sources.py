@@ -34,7 +34,7 @@ from co_cli.ground.settings import Settings
 from co_cli.ground.values import fields_of
 from co_cli.importers.articles import import_articles
 from co_cli.sources.folder import TEMPLATES
-from co_cli.sources.origin import SOURCE_READERS, Origin
+from co_cli.sources.origin import SOURCE_ADAPTERS, Origin
 from co_cli.sources.web import looks_like_url
 from co_cli.upkeep.language_advice import advise, indexed_texts
 from co_cli.vault.origins import Part, Tree, is_glob
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 """One result, as JSON prints it."""
-SOURCE = re.compile(rf"(?:{'|'.join(SOURCE_READERS)}):[^/]+")
+SOURCE = re.compile(rf"(?:{'|'.join(SOURCE_ADAPTERS)}):[^/]+")
 TROUBLE = ("missing", "failed")
 MOST_SHOWN = 10
 
@@ -55,7 +55,7 @@ def add_add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("origin", nargs="+", metavar="URL|PATH", help="web pages, files or folders")
     parser.add_argument("-t", "--tag", action="append", metavar="TAG", help="a tag for the pages (repeatable)")
     parser.add_argument(
-        "--as", dest="source", choices=tuple(SOURCE_READERS), help="how to read a folder (default: detected)"
+        "--as", dest="source", choices=tuple(SOURCE_ADAPTERS), help="how to read a folder (default: detected)"
     )
     parser.add_argument("--name", help="its name in refs: folder:NAME/file.md")
     parser.add_argument("--read-only", action="store_true", help="`co edit` must not change its files")

@@ -30,7 +30,7 @@ from co_cli.notes.refs import slugify, without_ending
 from co_cli.notes.secrets import redact
 from co_cli.notes.store import NoteStore
 from co_cli.searching.requests import Options, build_request, find
-from co_cli.sources.origin import CHECKPOINT, CHECKPOINTS, Origin, reader_of
+from co_cli.sources.origin import CHECKPOINT, CHECKPOINTS, Origin, adapter_of
 from co_cli.vault.lookup import locate_checkpoint
 from co_cli.vault.tiers import vaults_for_prompts, why_untrusted
 from co_cli.vault.vault import Vault
@@ -128,7 +128,7 @@ class Checkpoints:
 
     def note(self, name: str) -> Note:
         origin, path = locate_checkpoint(self._vault.root, name)
-        return reader_of(origin).read(origin, path, self._store().read(path))
+        return adapter_of(origin).read(origin, path, self._store().read(path))
 
     def messages(self, name: str) -> list[Any]:
         """The messages of a conversation. Raises InvalidInputError if the user does not trust the vault."""
@@ -156,7 +156,7 @@ class Checkpoints:
         for name in sorted(os.listdir(self.origin.root)) if os.path.isdir(self.origin.root) else ():
             if name.endswith(".md"):
                 with suppress(KnowledgeError, NotTextError):  # a folder, a link or something else that is no note
-                    found.append(reader_of(self.origin).read(self.origin, name, self._store().read(name)))
+                    found.append(adapter_of(self.origin).read(self.origin, name, self._store().read(name)))
         return found
 
     def _ratings(self) -> dict[str, list[bool]]:

@@ -15,7 +15,7 @@ from co_cli.index.grep import read_origin
 from co_cli.index.stored import Scope, StoredSpace
 from co_cli.index.word_query import WordQuery
 from co_cli.retrieval.query import Query, parse
-from co_cli.sources.origin import reader_of
+from co_cli.sources.origin import adapter_of
 from co_cli.vault.vault import Vault
 
 DEPTH, RRF_K = 100, 60
@@ -45,7 +45,7 @@ class Desk:
     def _reading(self) -> Generator[tuple[ReadTransaction, Scope, StoredSpace | None]]:
         with self.vault.engine.reading() as snapshot:
             state = self.vault.index.notes.state()
-            sources = reader_of(state.origin).sources
+            sources = adapter_of(state.origin).sources
             yield snapshot, Scope(tuple((state.id, source) for source in sources)), state.active
 
     def keywords(self, text: str) -> list[str]:

@@ -26,7 +26,7 @@ class Passage(NamedTuple):
     last_line: int
     heading: str = ""
     """Its headings, outermost first: `Deploys > Rolling back`."""
-    context: str = ""
+    around: str = ""
     """Text around it that is searched with it: the nearest words, the header of a table."""
     said: float | None = None
     """When it was said, in a conversation; None: when its note was created."""

@@ -11,7 +11,7 @@ class NoteLine(NamedTuple):
     """What a listing of all notes sorts and counts by."""
 
     id: int
-    vault: int
+    origin_id: int
     source: str
     path: str
     title: str

@@ -119,21 +119,21 @@ def filtered_column(note: Note, column: FilteredColumn, passages: Sequence[Passa
             return fold(note.path).rpartition("/")[2]
 
 
-def embedding_text(title: str, heading: str, body: str, tags: str, aliases: str, context: str = "") -> str:
+def embedding_text(title: str, heading: str, body: str, tags: str, aliases: str, around: str = "") -> str:
     """What is embedded of a passage: its words and what its note says about itself.
 
-    Of the context no more than the passage is long, up to a whole word, and its end rather than its beginning: it must
-    not outweigh it.
+    Of the text around it no more than the passage is long, up to a whole word, and its end rather than its beginning:
+    it must not outweigh it.
     """
-    parts = title, heading, body, tags, aliases, _last_words(context, len(body))
+    parts = title, heading, body, tags, aliases, _last_words(around, len(body))
     return "\n".join(part for part in parts if part)
 
 
 def text_to_embed(note: Row, passage: Row) -> str:
     """What is embedded of a passage, given by the columns that are stored of it and of its note."""
     title = "" if note["source"] == "conversation" else note["title"]  # what was said first is not what a turn is about
-    heading, body, context = passage["heading"], passage["body"], passage["context"]
-    return embedding_text(title, heading, body, " ".join(json.loads(note["tags"])), note["aliases"], context)
+    heading, body, around = passage["heading"], passage["body"], passage["context"]
+    return embedding_text(title, heading, body, " ".join(json.loads(note["tags"])), note["aliases"], around)
 
 
 def _last_words(text: str, size: int) -> str:
@@ -173,16 +173,16 @@ def _note_columns(file: IndexedFile, note: Note) -> Row:
 
 
 def _passages(note: Note, passages: Sequence[Passage]) -> Iterator[tuple[Row, dict[str, list[str]]]]:
-    around, languages = stored_text(note.context), languages_of(note, passages)
+    outside, languages = stored_text(note.around), languages_of(note, passages)
     of_note = {language: _note_tokens(note, language) for language in {*languages}}
     spoken = note.source == "conversation"
     began = stored_text(note.title) if spoken else ""
     for passage, language in zip(passages, languages, strict=True):
-        context = "\n".join(part for part in (began, stored_text(passage.context), around) if part)
+        around = "\n".join(part for part in (began, stored_text(passage.around), outside) if part)
         heading, body = stored_text(passage.heading), stored_text(passage.text)
-        row: Row = {"heading": heading, "body": body, "context": context, "language": language}
+        row: Row = {"heading": heading, "body": body, "context": around, "language": language}
         row |= {"first_line": passage.first_line, "last_line": passage.last_line, "said": passage.said}
-        own = {"heading": heading, "body": body, "context": context}
+        own = {"heading": heading, "body": body, "context": around}
         columns = of_note[language] | {name: _tokens(text, language) for name, text in own.items()}
         if spoken:  # who says it when tells more about a turn than what the conversation began with
             columns |= {"title": columns["heading"], "heading": []}

@@ -19,8 +19,8 @@ from co_cli.ground.errors import EmbeddingError, SettingsError
 from co_cli.ground.reports import Progress
 from co_cli.index.derivation import derive, text_to_embed
 from co_cli.index.engine import Engine
-from co_cli.index.stored import IndexedFile, ReadyVectors, StoredSpace, StoredVault, WaitingPassage, text_hash
-from co_cli.sources.origin import Origin, reader_of
+from co_cli.index.stored import IndexedFile, ReadyVectors, StoredOrigin, StoredSpace, WaitingPassage, text_hash
+from co_cli.sources.origin import Origin, adapter_of
 
 BATCH = 1_000
 SLOW_BATCH = 64
@@ -46,7 +46,7 @@ class Embedded:
 
 
 @dataclass(frozen=True, slots=True)
-class VaultEmbedding:
+class OriginEmbedding:
     """One call that embeds waiting passages, and builds the space that the settings choose."""
 
     engine: Engine
@@ -65,9 +65,9 @@ class VaultEmbedding:
         target = self.embedders.space
         if target is None:
             return None
-        with self.engine.reading() as reader:
-            known = reader.vault(self.origin)
-            waits = known is not None and reader.is_waiting(known.id)
+        with self.engine.reading() as snapshot:
+            known = snapshot.origin(self.origin)
+            waits = known is not None and snapshot.is_waiting(known.id)
         if unless_waiting and known and known.notes and (waits or not known.has_space(target)):
             return None
         if known and known.active and known.active.space.key == target.key and known.building == known.aside:
@@ -75,11 +75,11 @@ class VaultEmbedding:
         if known and self._is_guest(known):
             return self._embed_as_guest(known)
         with self.engine.writing() as writer:
-            vault = writer.add_vault(self.origin)
-            known = writer.vault(self.origin)
+            origin_id = writer.add_origin(self.origin)
+            known = writer.origin(self.origin)
             if known is None or known.active is None:
-                writer.begin_space(vault, STATIC)
-            stored = writer.begin_space(vault, target)
+                writer.begin_space(origin_id, STATIC)
+            stored = writer.begin_space(origin_id, target)
         active, building = stored.active, stored.building
         if active is None:
             return Embedded()
@@ -90,22 +90,22 @@ class VaultEmbedding:
         if not built.waiting:
             if stored.aside:
                 with self.engine.writing() as writer:
-                    writer.begin_space(writer.add_vault(self.origin), target)  # chosen, and complete now
+                    writer.begin_space(writer.add_origin(self.origin), target)  # chosen, and complete now
             return Embedded(done.done + built.done)
         if not _is_fast(active):
             done = self._embed(active)  # it still answers, so new notes belong there too
         return Embedded(done.done + built.done, done.waiting + built.waiting, built.problem or done.problem)
 
-    def _is_guest(self, known: StoredVault) -> bool:
+    def _is_guest(self, known: StoredOrigin) -> bool:
         """Whether the vault has vectors of others with the extra, which is neither here nor given up by a choice."""
         spaces = [space.space.provider for space in (known.active, known.building) if space]
         return LANGUAGES.provider in spaces and not self.embedders.chosen and not can_use(LANGUAGES)
 
-    def _embed_as_guest(self, known: StoredVault) -> Embedded:
+    def _embed_as_guest(self, known: StoredOrigin) -> Embedded:
         static = known.active if known.active and _is_fast(known.active) else known.aside
         if static is None:
             with self.engine.writing() as writer:
-                static = writer.begin_space(writer.add_vault(self.origin), STATIC, replaces=False).aside
+                static = writer.begin_space(writer.add_origin(self.origin), STATIC, replaces=False).aside
         return self._embed_each(static)
 
     def _embed_each(self, *spaces: StoredSpace | None) -> Embedded:
@@ -147,8 +147,8 @@ class VaultEmbedding:
         while waiting and done < total and (deadline is None or time.monotonic() < deadline):
             known = [passage for passage in waiting if space.space.knows(passage.language)]
             batch = {text_hash(passage.text): passage.text for passage in known}
-            with self.engine.reading() as reader:
-                cached = reader.cached(space.space, list(batch))
+            with self.engine.reading() as snapshot:
+                cached = snapshot.cached(space.space, list(batch))
             missing = {key: text for key, text in batch.items() if key not in cached}
             seconds = None if deadline is None else max(0.0, deadline - time.monotonic())
             made: dict[bytes, Vector | None] = {}
@@ -166,7 +166,7 @@ class VaultEmbedding:
             ]
             ready += [(passage, None) for passage in waiting if not space.space.knows(passage.language)]
             with self.engine.writing() as writer:
-                stored = writer.put_vectors(writer.add_vault(self.origin), space, ready)
+                stored = writer.put_vectors(writer.add_origin(self.origin), space, ready)
                 if stored or made:
                     writer.cache(space.space, made, [digest for digest in cached if digest not in made])
             done += stored
@@ -181,9 +181,9 @@ class VaultEmbedding:
         return Embedded(done, left, problem)
 
     def _waiting(self, space: StoredSpace, limit: int = 0) -> tuple[int, list[WaitingPassage]]:
-        with self.engine.reading() as reader:
-            vault = reader.vault(self.origin)
-            return reader.waiting(vault.id, space, limit) if vault else (0, [])
+        with self.engine.reading() as snapshot:
+            stored = snapshot.origin(self.origin)
+            return snapshot.waiting(stored.id, space, limit) if stored else (0, [])
 
 
 def embed_ahead(origin: Origin, embedders: Embedders, path: str, data: bytes) -> ReadyVectors | None:
@@ -197,7 +197,7 @@ def embed_ahead(origin: Origin, embedders: Embedders, path: str, data: bytes) ->
     space = embedders.space
     if space is None or space.provider not in LOCAL_SPACES:
         return None
-    note = reader_of(origin).read(origin, path, data)
+    note = adapter_of(origin).read(origin, path, data)
     derived = derive(IndexedFile(path, "", 0.0, note, cut_note(note)[0]), note)
     texts = [text_to_embed(derived.columns, row) for row, _ in derived.passages if space.knows(row["language"])]
     try:
@@ -211,8 +211,8 @@ def embed_ahead(origin: Origin, embedders: Embedders, path: str, data: bytes) ->
 def embed_text(engine: Engine, embedder: Embedder, text: str) -> Vector | None:
     """The vector of a text, from the cache if it was embedded before. The first call returns what later ones will."""
     key = text_hash(text)
-    with engine.reading() as reader:
-        known = reader.cached(embedder.space, [key])
+    with engine.reading() as snapshot:
+        known = snapshot.cached(embedder.space, [key])
     fresh = {} if known else {key: embedder.embed([text], "document")[0]}
     with engine.writing() as writer:
         writer.cache(embedder.space, fresh, list(known))

@@ -1,7 +1,7 @@
 """The storage contract: what a storage engine must guarantee. `index/stored.py` has the values that cross it.
 
-`index/sqlite/` and `index/postgres/` implement it. Word statistics (term counts, bm25) are per vault. Engines index the
-tokens of `index/tokens.py` and the names of `index/names.py`, so that all of them agree.
+`index/sqlite/` and `index/postgres/` implement it. Word statistics (term counts, bm25) are per origin. Engines index
+the tokens of `index/tokens.py` and the names of `index/names.py`, so that all of them agree.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from co_cli.index.stored import (
     SourceCount,
     StoredFile,
     StoredNote,
+    StoredOrigin,
     StoredPassage,
     StoredSpace,
-    StoredVault,
     SyncState,
     Validity,
     WaitingPassage,
@@ -69,7 +69,7 @@ class ReadTransaction(Protocol):
         ...
 
     def containing(self, scope: Scope, texts: Sequence[str], limit: int) -> list[int]:
-        """Passages in which these texts occur, if only as parts of words; of each vault, the newest first.
+        """Passages in which these texts occur, if only as parts of words; of each origin, the newest first.
 
         Case does not matter. It reads every passage of the scope.
         """
@@ -86,7 +86,7 @@ class ReadTransaction(Protocol):
         """Each of these notes with each of its folded names, and which that is: title, alias or slug."""
         ...
 
-    def names_like(self, vaults: Iterable[int], text: str, limit: int) -> list[int]:
+    def names_like(self, origin_ids: Iterable[int], text: str, limit: int) -> list[int]:
         """Notes whose title, alias or path is like a folded text, best first.
 
         It begins with the text, a word of it does, or it has the text somewhere; if none does, it has its letters in
@@ -95,7 +95,7 @@ class ReadTransaction(Protocol):
         ...
 
     def term_counts(
-        self, vaults: Iterable[int], terms: Iterable[Term] | None = None, start: str = ""
+        self, origin_ids: Iterable[int], terms: Iterable[Term] | None = None, start: str = ""
     ) -> tuple[int, dict[Term, int]]:
         """The number of passages, and how many have each of these terms (by default: every term with this start)."""
         ...
@@ -104,16 +104,16 @@ class ReadTransaction(Protocol):
         """Which of these terms each passage has, not counting its context."""
         ...
 
-    def languages(self, vaults: Iterable[int]) -> list[str]:
+    def languages(self, origin_ids: Iterable[int]) -> list[str]:
         """The languages that passages are in, most of them first, besides English and those of which nobody knows."""
         ...
 
     # notes
-    def vault(self, origin: Origin) -> StoredVault | None:
+    def origin(self, origin: Origin) -> StoredOrigin | None:
         """What is stored of an origin; None if it was never written."""
         ...
 
-    def vaults(self) -> list[StoredVault]:
+    def origins(self) -> list[StoredOrigin]:
         """Everything that was ever indexed here."""
         ...
 
@@ -125,8 +125,8 @@ class ReadTransaction(Protocol):
         """A line for each note that passes the filters, in no order: a tenth of the time that `list_notes` takes."""
         ...
 
-    def find_notes(self, vault: int | None, key: NoteKey, values: Collection[object]) -> list[StoredNote]:
-        """Notes whose key is among these values, in order of their paths: of one vault, or (for ids) of any.
+    def find_notes(self, origin_id: int | None, key: NoteKey, values: Collection[object]) -> list[StoredNote]:
+        """Notes whose key is among these values, in order of their paths: of one origin, or (for ids) of any.
 
         By `link`, the notes that link to one of these keys (`notes/wikilinks.py`), at most 2,000.
         """
@@ -145,37 +145,41 @@ class ReadTransaction(Protocol):
         ...
 
     def validities(
-        self, notes: Sequence[int], now: float, vaults: Collection[int] | None = None
+        self, notes: Sequence[int], now: float, origin_ids: Collection[int] | None = None
     ) -> dict[int, Validity]:
-        """When these notes are valid; empty if no note of their vaults ever ends. A caller may know these `vaults`.
+        """When these notes are valid; empty if no note of their origins ever ends. A caller may know the `origin_ids`.
 
         A note is superseded once the newer note exists and is valid. Of two that supersede each other, the newer wins.
         """
         ...
 
-    def files(self, vault: int, paths: Collection[str] | None = None, reported: bool = False) -> dict[str, StoredFile]:
+    def files(
+        self, origin_id: int, paths: Collection[str] | None = None, reported: bool = False
+    ) -> dict[str, StoredFile]:
         """The files that a sync looked at, by path: all, these, or those with something to report."""
         ...
 
-    def counts(self, vault: int) -> list[SourceCount]:
-        """How many notes and passages a vault has, in the order of its sources."""
+    def counts(self, origin_id: int) -> list[SourceCount]:
+        """How many notes and passages an origin has, in the order of its sources."""
         ...
 
-    def listings(self, vault: int) -> tuple[dict[str, bytes], list[str]]:
+    def listings(self, origin_id: int) -> tuple[dict[str, bytes], list[str]]:
         """Each folder's listing as of the last sync, and indexed files that are in none of them."""
         ...
 
     # vectors
-    def is_waiting(self, vault: int, more_than: int = 0) -> bool:
+    def is_waiting(self, origin_id: int, more_than: int = 0) -> bool:
         """Whether a passage waits for a vector, or more than so many. Costs the same, however many there are."""
         ...
 
-    def waiting(self, vault: int, space: StoredSpace | None = None, limit: int = 0) -> tuple[int, list[WaitingPassage]]:
+    def waiting(
+        self, origin_id: int, space: StoredSpace | None = None, limit: int = 0
+    ) -> tuple[int, list[WaitingPassage]]:
         """How many passages wait for a vector (in one space, or in any), and the first of them."""
         ...
 
     def cached(self, space: VectorSpace, hashes: Sequence[bytes]) -> dict[bytes, Vector | None]:
-        """Vectors of texts that were embedded before, for any vault; None for a text without meaning."""
+        """Vectors of texts that were embedded before, for any origin; None for a text without meaning."""
         ...
 
     def cache_state(self) -> CacheState: ...
@@ -184,31 +188,31 @@ class ReadTransaction(Protocol):
 class WriteTransaction(ReadTransaction, Protocol):
     """One write transaction: all of it happens, or nothing. One writer at a time; others wait."""
 
-    def add_vault(self, origin: Origin) -> int:
-        """The id of a vault, which is added if it is new."""
+    def add_origin(self, origin: Origin) -> int:
+        """The id of an origin, which is added if it is new."""
         ...
 
-    def put_files(self, vault: int, files: Sequence[IndexedFile], ready: ReadyVectors | None = None) -> int:
+    def put_files(self, origin_id: int, files: Sequence[IndexedFile], ready: ReadyVectors | None = None) -> int:
         """Replace everything known about these files. New passages whose vector is not ready wait for it in each of the
-        vault's spaces. Returns how many wait.
+        origin's spaces. Returns how many wait.
 
         The files count as unlisted until a stored listing has them.
         """
         ...
 
-    def drop_files(self, vault: int, paths: Collection[str] | None) -> list[str]:
+    def drop_files(self, origin_id: int, paths: Collection[str] | None) -> list[str]:
         """Forget these files with all that belongs to them. Returns the paths of those that were notes.
 
-        None forgets everything in the vault, as if it had never been synced.
+        None forgets everything in the origin, as if it had never been synced.
         """
         ...
 
-    def finish_sync(self, vault: int, state: SyncState) -> list[str]:
+    def finish_sync(self, origin_id: int, state: SyncState) -> list[str]:
         """Store what a sync found. Returns which of the missing files were notes; the others are forgotten."""
         ...
 
-    def begin_space(self, vault: int, space: VectorSpace, replaces: bool = True) -> StoredVault:
-        """Make this the vault's space: at once if it has none or no passage, otherwise by building it.
+    def begin_space(self, origin_id: int, space: VectorSpace, replaces: bool = True) -> StoredOrigin:
+        """Make this the origin's space: at once if it has none or no passage, otherwise by building it.
 
         Another space that was being built is dropped. Every passage waits for a vector in the new space, which
         replaces the active one as soon as none waits any more. Static vectors never replace those of `languages` by
@@ -216,12 +220,12 @@ class WriteTransaction(ReadTransaction, Protocol):
         """
         ...
 
-    def reembed(self, vault: int, space: StoredSpace, forget_cache: bool = False) -> None:
+    def reembed(self, origin_id: int, space: StoredSpace, forget_cache: bool = False) -> None:
         """Let every passage wait for a new vector; the old ones answer until then."""
         ...
 
     def put_vectors(
-        self, vault: int, space: StoredSpace, vectors: Sequence[tuple[WaitingPassage, Vector | None]]
+        self, origin_id: int, space: StoredSpace, vectors: Sequence[tuple[WaitingPassage, Vector | None]]
     ) -> int:
         """Store the vectors of passages that still wait and have not changed. Returns how many that were.
 

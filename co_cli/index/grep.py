@@ -23,7 +23,7 @@ from co_cli.notes.dates import edge_for
 from co_cli.notes.encoding import NotTextError
 from co_cli.notes.note import Note
 from co_cli.notes.properties import properties_of
-from co_cli.sources.origin import Origin, reader_of
+from co_cli.sources.origin import Origin, adapter_of
 from co_cli.sources.passages import passages_of
 from co_cli.sources.walk import entries_of, path_of, scan_origin
 
@@ -115,18 +115,18 @@ def read_origin(
     origin: Origin, exclude: Sequence[str], limit: int, unsearched: list[str] | None = None
 ) -> Iterator[tuple[Note, float]]:
     """Every note of an origin with its modification time. Files with text that cannot be read go to `unsearched`."""
-    source_reader, scan = reader_of(origin), scan_origin(origin, exclude)
+    adapter, scan = adapter_of(origin), scan_origin(origin, exclude)
     left = [] if unsearched is None else unsearched
     left += scan.unread
     for folder, listing in sorted(scan.listings.items()):
         for name in entries_of(listing):
-            path, reason = path_of(folder, name), source_reader.unread(name)
+            path, reason = path_of(folder, name), adapter.unread(name)
             try:
                 if reason is None:
                     with open_regular(os.path.join(origin.root, path), follow=False) as stream:
                         state = os.fstat(stream.fileno())
-                        if state.st_size <= source_reader.largest(name, limit):
-                            yield source_reader.read(origin, path, stream.read()), state.st_mtime
+                        if state.st_size <= adapter.largest(name, limit):
+                            yield adapter.read(origin, path, stream.read()), state.st_mtime
                         else:
                             reason = "too large"
             except (OSError, NotTextError) as error:
@@ -149,7 +149,7 @@ def grep(
     succession = Succession()
     read, own, unsearched = set[str](), places[0][0], list[str]()
     for origin, exclude, limit in places:
-        wanted = [source for source in reader_of(origin).sources if _is_wanted(source, origin, filters)]
+        wanted = [source for source in adapter_of(origin).sources if _is_wanted(source, origin, filters)]
         left: list[str] = []
         for note, mtime in _notes(origin, origin is own, exclude, limit, left) if wanted else ():
             file = f"{origin.root}/{note.path}"

@@ -21,9 +21,9 @@ from co_cli.index.changes import hides_text, reported
 from co_cli.index.engine import Engine, NoteKey, ReadTransaction
 from co_cli.index.links import Backlink, Link, links_from, links_to
 from co_cli.index.names import fold_name
-from co_cli.index.stored import CacheState, Scope, SourceCount, StoredNote, StoredPassage, StoredSpace, StoredVault
+from co_cli.index.stored import CacheState, Scope, SourceCount, StoredNote, StoredOrigin, StoredPassage, StoredSpace
 from co_cli.index.tokens import fold
-from co_cli.sources.origin import Origin, reader_of
+from co_cli.sources.origin import Origin, adapter_of
 
 T = TypeVar("T")
 Place = tuple[str, str]
@@ -101,33 +101,33 @@ class IndexedNotes:
             return True
         return False
 
-    def state(self) -> StoredVault:
+    def state(self) -> StoredOrigin:
         """How much is indexed, when it was synced, and the spaces that this environment can use."""
-        with self.engine.reading() as reader:
-            return (reader.vault(self.origin) or StoredVault(0, self.origin)).seen(can_use)
+        with self.engine.reading() as snapshot:
+            return (snapshot.origin(self.origin) or StoredOrigin(0, self.origin)).seen(can_use)
 
     def counts(self) -> list[SourceCount]:
         """How much is indexed, by source."""
-        return self.read(lambda reader, vault: reader.counts(vault), [])
+        return self.read(lambda snapshot, origin_id: snapshot.counts(origin_id), [])
 
     def vectors(self) -> tuple[int, CacheState]:
         """How many passages wait for a vector, and the state of the cache."""
-        with self.engine.reading() as reader:
+        with self.engine.reading() as snapshot:
             state = self.state()
             spaces = [space for space in (state.active, state.building) if space]
-            waiting = max((reader.waiting(state.id, space)[0] for space in spaces), default=0)
-            return waiting, reader.cache_state()
+            waiting = max((snapshot.waiting(state.id, space)[0] for space in spaces), default=0)
+            return waiting, snapshot.cache_state()
 
     def find(self, key: NoteKey, *values: str) -> list[StoredNote]:
         """Notes by one of their keys."""
         wanted = [value for value in values if to_utf8(value) == value]
-        return self.read(lambda reader, vault: reader.find_notes(vault, key, wanted), [])
+        return self.read(lambda snapshot, origin_id: snapshot.find_notes(origin_id, key, wanted), [])
 
     def all(self) -> list[StoredNote]:
         """Every note, newest first."""
-        sources = reader_of(self.origin).sources
+        sources = adapter_of(self.origin).sources
         return self.read(
-            lambda reader, vault: reader.list_notes(Scope(tuple((vault, source) for source in sources))), []
+            lambda snapshot, origin_id: snapshot.list_notes(Scope(tuple((origin_id, source) for source in sources))), []
         )
 
     def ref_of(self, path: str) -> str | None:
@@ -146,12 +146,12 @@ class IndexedNotes:
 
     def hashes(self) -> dict[str, str]:
         """Every note that should be indexed, with the hash of what it was indexed with."""
-        files = self.read(lambda reader, vault: reader.files(vault), {})
+        files = self.read(lambda snapshot, origin_id: snapshot.files(origin_id), {})
         return {path: file.hash for path, file in files.items() if file.skipped is None}
 
     def reported(self) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
         """Files that are not indexed, and notes with something wrong in them."""
-        return reported(self.read(lambda reader, vault: reader.files(vault, reported=True), {}))
+        return reported(self.read(lambda snapshot, origin_id: snapshot.files(origin_id, reported=True), {}))
 
     def field_values(self, name: str) -> dict[str, str]:
         """Every note whose frontmatter has this field as a text, and its value."""
@@ -167,54 +167,57 @@ class IndexedNotes:
         if to_utf8(path) != path:
             return unknown, []
         return self.read(
-            lambda reader, vault: (links_from(reader, vault, path, targets), links_to(reader, vault, path)),
+            lambda snapshot, origin_id: (
+                links_from(snapshot, origin_id, path, targets),
+                links_to(snapshot, origin_id, path),
+            ),
             (unknown, []),
         )
 
     # -- with those searched together ----------------------------------------------------------------------------------
 
-    def view(self, reader: ReadTransaction, filters: Filters) -> View:
+    def view(self, snapshot: ReadTransaction, filters: Filters) -> View:
         """What a search with these filters sees."""
-        every = self._vaults(reader)
+        every = self._origins(snapshot)
         own = next((stored for stored in every if stored.origin == self.origin), None)
-        vaults = [stored for stored in every if not filters.roots or stored.origin.root in filters.roots]
+        origins = [stored for stored in every if not filters.roots or stored.origin.root in filters.roots]
         parts = [
-            (vault.id, source)
-            for vault in vaults
-            for source in reader_of(vault.origin).sources
-            if not filters.sources or source in filters.sources or vault.origin.label in filters.sources
+            (row.id, source)
+            for row in origins
+            for source in adapter_of(row.origin).sources
+            if not filters.sources or source in filters.sources or row.origin.label in filters.sources
         ]
         scope = Scope(tuple(parts), filters)
         space = own.active if own else None
-        seen = [vault for vault in vaults if vault.id in scope.vaults]
-        synced = seen if own is None or own.id in scope.vaults else [own]
-        linked = [vault for vault in seen if vault.origin != self.origin and vault.notes]
-        away = {vault.id for vault in linked if not os.path.lexists(vault.origin.path)}
+        seen = [row for row in origins if row.id in scope.origins]
+        synced = seen if own is None or own.id in scope.origins else [own]
+        linked = [row for row in seen if row.origin != self.origin and row.notes]
+        away = {row.id for row in linked if not os.path.lexists(row.origin.path)}
         return View(
             scope=scope,
             space=space,
-            synced_at=max((vault.synced_at for vault in synced if vault.synced_at is not None), default=None),
+            synced_at=max((row.synced_at for row in synced if row.synced_at is not None), default=None),
             is_synced=own is not None and own.synced_at is not None,
-            notes=sum(vault.notes for vault in seen),
-            passages=sum(vault.passages for vault in seen),
-            prefixes={vault.id: f"{vault.origin.tier}:" for vault in vaults if vault.origin.tier},
-            tiers=self._tier_values(vaults),
-            unready=[vault.origin.label for vault in vaults if space and vault.active != space],
+            notes=sum(row.notes for row in seen),
+            passages=sum(row.passages for row in seen),
+            prefixes={row.id: f"{row.origin.tier}:" for row in origins if row.origin.tier},
+            tiers=self._tier_values(origins),
+            unready=[row.origin.label for row in origins if space and row.active != space],
             away=away,
-            outdated=[_missing_text(vault, vault.id in away) for vault in linked if vault.missing or vault.id in away],
+            outdated=[_missing_text(row, row.id in away) for row in linked if row.missing or row.id in away],
         )
 
     def unsearched(self, scope: Scope) -> list[str]:
         """Files that a search should have covered, and whose text is not in the index."""
         found: list[str] = []
-        with self.engine.reading() as reader:
-            for vault in self._vaults(reader):
-                if vault.id not in scope.vaults:
+        with self.engine.reading() as snapshot:
+            for stored in self._origins(snapshot):
+                if stored.id not in scope.origins:
                     continue
-                files = reader.files(vault.id, reported=True)
+                files = snapshot.files(stored.id, reported=True)
                 paths = [path for path, file in files.items() if hides_text(file.skipped)]
-                paths = dict.fromkeys((*paths, *self.seen.unread.get(vault.origin, ())))
-                found += [name_in(vault.origin, path, self.origin) for path in paths]
+                paths = dict.fromkeys((*paths, *self.seen.unread.get(stored.origin, ())))
+                found += [name_in(stored.origin, path, self.origin) for path in paths]
         return found
 
     def uses(self, notes: Mapping[int, StoredNote | StoredPassage]) -> Mapping[int, UseCount]:
@@ -226,22 +229,22 @@ class IndexedNotes:
 
     def docs(self, filters: Filters | None = None, limit: int = -1) -> list[StoredNote]:
         """Notes, newest first."""
-        with self.engine.reading() as reader:
-            view = self.view(reader, filters or Filters())
-            notes = reader.list_notes(view.scope, limit)
-        notes = [note._replace(missing=note.missing or 0.0) if note.vault in view.away else note for note in notes]
-        return [note._replace(ref=view.prefixes.get(note.vault, "") + note.ref) for note in notes]
+        with self.engine.reading() as snapshot:
+            view = self.view(snapshot, filters or Filters())
+            notes = snapshot.list_notes(view.scope, limit)
+        notes = [note._replace(missing=note.missing or 0.0) if note.origin_id in view.away else note for note in notes]
+        return [note._replace(ref=view.prefixes.get(note.origin_id, "") + note.ref) for note in notes]
 
     def titled(self, text: str, limit: int) -> list[StoredNote]:
         """Notes whose title, alias or path is like a text that is being typed, best first; the newest for no text."""
         name = fold_name(text)
         if not name:
             return self.docs(limit=limit)
-        with self.engine.reading() as reader:
-            view = self.view(reader, Filters())
-            best = reader.names_like(view.scope.vaults, name, limit)
-            found = sorted(reader.find_notes(None, "id", best), key=lambda note: best.index(note.id))
-        return [note._replace(ref=view.prefixes.get(note.vault, "") + note.ref) for note in found]
+        with self.engine.reading() as snapshot:
+            view = self.view(snapshot, Filters())
+            best = snapshot.names_like(view.scope.origins, name, limit)
+            found = sorted(snapshot.find_notes(None, "id", best), key=lambda note: best.index(note.id))
+        return [note._replace(ref=view.prefixes.get(note.origin_id, "") + note.ref) for note in found]
 
     def tags(self, filters: Filters | None = None) -> dict[str, int]:
         """Every tag and how many notes have it, the most used first."""
@@ -256,12 +259,12 @@ class IndexedNotes:
             tier, inside = (tier, rest) if tier in tiers else ("", ref)
             by_tier.setdefault(tier, {})[to_utf8(inside)] = ref
         stored: dict[str, tuple[str, StoredNote]] = {}
-        with self.engine.reading() as reader:
-            for vault in self._vaults(reader):
-                refs = by_tier.get(vault.origin.tier, {})
-                for note in reader.find_notes(vault.id, "ref", list(refs)) if refs else ():
-                    stored.setdefault(refs[note.ref], (vault.origin.tier, note))
-            validities = reader.validities([note.id for _, note in stored.values()], now) if stored else {}
+        with self.engine.reading() as snapshot:
+            for row in self._origins(snapshot):
+                refs = by_tier.get(row.origin.tier, {})
+                for note in snapshot.find_notes(row.id, "ref", list(refs)) if refs else ():
+                    stored.setdefault(refs[note.ref], (row.origin.tier, note))
+            validities = snapshot.validities([note.id for _, note in stored.values()], now) if stored else {}
         found = dict(named)
         for ref, (tier, note) in stored.items():
             newer = validities[note.id].superseded_by if note.id in validities else None
@@ -275,21 +278,21 @@ class IndexedNotes:
 
     def read(self, read: Callable[[ReadTransaction, int], T], nothing: T) -> T:
         """What can be read of this origin; `nothing` if it was never synced."""
-        with self.engine.reading() as reader:
-            vault = reader.vault(self.origin)
-            return nothing if vault is None else read(reader, vault.id)
+        with self.engine.reading() as snapshot:
+            stored = snapshot.origin(self.origin)
+            return nothing if stored is None else read(snapshot, stored.id)
 
-    def _vaults(self, reader: ReadTransaction) -> list[StoredVault]:
+    def _origins(self, snapshot: ReadTransaction) -> list[StoredOrigin]:
         """This origin and those searched with it, as far as they were ever synced."""
-        found = [vault for origin in (self.origin, *self.linked) if (vault := reader.vault(origin))]
-        return list({vault.id: vault.seen(can_use) for vault in found}.values())
+        found = [stored for origin in (self.origin, *self.linked) if (stored := snapshot.origin(origin))]
+        return list({stored.id: stored.seen(can_use) for stored in found}.values())
 
-    def _tier_values(self, vaults: Sequence[StoredVault]) -> dict[int, float]:
+    def _tier_values(self, origins: Sequence[StoredOrigin]) -> dict[int, float]:
         if self.tiers is None:
             return {}
         values, least = self.tiers.values, min(self.tiers.values.values(), default=0.0)
         own = {self.origin: self.tiers.own}
-        return {vault.id: values.get(vault.origin.tier or own.get(vault.origin, ""), least) for vault in vaults}
+        return {stored.id: values.get(stored.origin.tier or own.get(stored.origin, ""), least) for stored in origins}
 
 
 def name_in(origin: Origin, path: str, own: Origin) -> str:
@@ -297,14 +300,14 @@ def name_in(origin: Origin, path: str, own: Origin) -> str:
     return path if origin == own else f"{origin.label}/{path}" if path else origin.label
 
 
-def _missing_text(vault: StoredVault, away: bool) -> str:
+def _missing_text(stored: StoredOrigin, away: bool) -> str:
     """What is wrong with a linked source whose files are gone, and the fix."""
-    origin = vault.origin
+    origin = stored.origin
     if away:
         fix = "" if origin.tier else f", or `co source remove {origin.label}`"
         return f"{origin.label} is answered from what was indexed: {origin.path} is not there; mount or restore it{fix}"
     drop = f"co --vault {origin.root} index sync" if origin.tier else f"co source refresh {origin.label}"
-    count = "1 file is" if vault.missing == 1 else f"{vault.missing:,} files are"
+    count = "1 file is" if stored.missing == 1 else f"{stored.missing:,} files are"
     return (
         f"{origin.label} is answered from what was indexed: {count} gone; `{drop} --drop-missing` if you deleted them"
     )

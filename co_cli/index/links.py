@@ -39,10 +39,10 @@ class Backlink:
 class Targets:
     """Resolves the links of a vault's notes."""
 
-    def __init__(self, reader: ReadTransaction, vault: int, targets: Iterable[str]) -> None:
+    def __init__(self, snapshot: ReadTransaction, origin_id: int, targets: Iterable[str]) -> None:
         texts = {text for target in targets for text in (link_key(to_utf8(target)), to_utf8(target).partition("#")[0])}
         names = {name for text in texts if (name := fold_name(text))}
-        self._notes = {note.path: note for note in reader.find_notes(vault, "name", names)}
+        self._notes = {note.path: note for note in snapshot.find_notes(origin_id, "name", names)}
         self._targets = LinkTargets()
         for note in self._notes.values():
             self._targets.add(note.path, note.title, aliases_of(note))
@@ -63,20 +63,24 @@ def _link_keys(note: StoredNote) -> set[str]:
     return {link_key(to_utf8(name)) for name in (note.path, note.title, *aliases_of(note))}
 
 
-def links_from(reader: ReadTransaction, vault: int, path: str, targets: Sequence[str] | None = None) -> list[Link]:
+def links_from(
+    snapshot: ReadTransaction, origin_id: int, path: str, targets: Sequence[str] | None = None
+) -> list[Link]:
     """What a note links to. `targets` are the links of its file, if the index may not know them yet."""
     if targets is None:
-        targets = [target for note in reader.find_notes(vault, "path", [path]) for target in note.links]
-    notes = Targets(reader, vault, targets)
+        targets = [target for note in snapshot.find_notes(origin_id, "path", [path]) for target in note.links]
+    notes = Targets(snapshot, origin_id, targets)
     found = [(target, notes.resolve(target, path)) for target in targets]
     return [Link(target, note.ref if note else None) for target, note in found]
 
 
-def links_to(reader: ReadTransaction, vault: int, path: str) -> list[Backlink]:
+def links_to(snapshot: ReadTransaction, origin_id: int, path: str) -> list[Backlink]:
     """The notes that link to one, each once. A link to itself does not count."""
-    keys = {key for note in reader.find_notes(vault, "path", [path]) for key in _link_keys(note)}
-    sources = reader.find_notes(vault, "link", keys)
-    notes = Targets(reader, vault, [target for note in sources for target in note.links if link_key(target) in keys])
+    keys = {key for note in snapshot.find_notes(origin_id, "path", [path]) for key in _link_keys(note)}
+    sources = snapshot.find_notes(origin_id, "link", keys)
+    notes = Targets(
+        snapshot, origin_id, [target for note in sources for target in note.links if link_key(target) in keys]
+    )
     found: list[Backlink] = []
     for linking in sources:
         meant = [notes.resolve(target, linking.path) for target in linking.links if link_key(target) in keys]
@@ -85,23 +89,23 @@ def links_to(reader: ReadTransaction, vault: int, path: str) -> list[Backlink]:
     return found
 
 
-def naming(reader: ReadTransaction, entity: StoredNote) -> set[int]:
+def naming(snapshot: ReadTransaction, entity: StoredNote) -> set[int]:
     """The other notes of its vault that have the title or an alias of an entity."""
-    scope = Scope(tuple((entity.vault, source) for source in OWN_SOURCES))
-    phrases = needles_of((entity.title, *aliases_of(entity)), reader.languages([entity.vault]))
-    found = (reader.words(scope, WordQuery(phrases=(phrase,)), MOST_NAMING) for phrase in phrases)
+    scope = Scope(tuple((entity.origin_id, source) for source in OWN_SOURCES))
+    phrases = needles_of((entity.title, *aliases_of(entity)), snapshot.languages([entity.origin_id]))
+    found = (snapshot.words(scope, WordQuery(phrases=(phrase,)), MOST_NAMING) for phrase in phrases)
     return {match.note for matches in found for match in matches} - {entity.id}
 
 
-def links_around(reader: ReadTransaction, notes: Mapping[int, StoredNote]) -> list[tuple[int, int]]:
+def links_around(snapshot: ReadTransaction, notes: Mapping[int, StoredNote]) -> list[tuple[int, int]]:
     """Links of which one end is among these notes, as pairs of note ids: from, to. Naming an entity links to it."""
     found: set[tuple[int, int]] = set()
-    for vault in {note.vault for note in notes.values()}:
-        own = [note for note in notes.values() if note.vault == vault]
+    for origin_id in {note.origin_id for note in notes.values()}:
+        own = [note for note in notes.values() if note.origin_id == origin_id]
         keys = {key for note in own for key in _link_keys(note)}
-        linking = {note.id: note for note in reader.find_notes(vault, "link", keys)}
+        linking = {note.id: note for note in snapshot.find_notes(origin_id, "link", keys)}
         linking |= {note.id: note for note in own}
-        targets = Targets(reader, vault, [target for note in linking.values() for target in note.links])
+        targets = Targets(snapshot, origin_id, [target for note in linking.values() for target in note.links])
         for note in linking.values():
             meant = [targets.resolve(target, note.path) for target in note.links]
             found |= {
@@ -109,5 +113,5 @@ def links_around(reader: ReadTransaction, notes: Mapping[int, StoredNote]) -> li
                 for linked in meant
                 if linked and linked.id != note.id and {note.id, linked.id} & notes.keys()
             }
-        found |= {(other, note.id) for note in own if note.source == "entity" for other in naming(reader, note)}
+        found |= {(other, note.id) for note in own if note.source == "entity" for other in naming(snapshot, note)}
     return sorted(found)

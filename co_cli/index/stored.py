@@ -1,6 +1,6 @@
-"""The values that cross the storage contract: what is stored about notes, passages, files, vaults and vectors.
+"""The values that cross the storage contract: what is stored about notes, passages, files, origins and vectors.
 
-Ids of vaults, notes, passages and spaces belong to the engine: they are valid within one transaction, and callers
+Ids of origins, notes, passages and spaces belong to the engine: they are valid within one transaction, and callers
 neither compare nor store them across transactions.
 """
 
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What one search may see: sources of vaults, and filters on their notes."""
+    """What one search may see: sources of origins, and filters on their notes."""
 
     parts: tuple[tuple[int, str], ...]
-    """Pairs of vault and source."""
+    """Pairs of origin and source."""
     filters: Filters = field(default_factory=Filters)
     only: Collection[int] | None = None
     """The only passages that it may see; None: all."""
@@ -34,8 +34,8 @@ class Scope:
     """Passages that it may not see."""
 
     @property
-    def vaults(self) -> tuple[int, ...]:
-        return tuple(dict.fromkeys(vault for vault, _ in self.parts))
+    def origins(self) -> tuple[int, ...]:
+        return tuple(dict.fromkeys(origin_id for origin_id, _ in self.parts))
 
 
 class Match(NamedTuple):
@@ -62,7 +62,7 @@ class StoredPassage(NamedTuple):
 
     id: int
     note: int
-    vault: int
+    origin_id: int
     ref: str
     source: str
     path: str
@@ -78,7 +78,7 @@ class StoredPassage(NamedTuple):
     first_line: int
     last_line: int
     body: str
-    context: str
+    around: str
     properties: str = ""
     """The fields of its note's frontmatter, a line for each, with the name before the value."""
     language: str = ""
@@ -89,7 +89,7 @@ class StoredNote(NamedTuple):
     """A note without its text."""
 
     id: int
-    vault: int
+    origin_id: int
     root: str
     ref: str
     source: str
@@ -177,7 +177,7 @@ class IndexedFile(NamedTuple):
 
 
 class SyncState(NamedTuple):
-    """What a finished sync stores about a vault, besides the files that it wrote."""
+    """What a finished sync stores about an origin, besides the files that it wrote."""
 
     at: float
     listings: Mapping[str, bytes | None]
@@ -202,8 +202,8 @@ class StoredSpace(NamedTuple):
         return self.space.provider in (STATIC.provider, LANGUAGES.provider)
 
 
-class StoredVault(NamedTuple):
-    """A vault or another origin, how much of it is indexed, and when the index last agreed with its files."""
+class StoredOrigin(NamedTuple):
+    """The vault or another origin, how much of it is indexed, and when the index last agreed with its files."""
 
     id: int
     origin: Origin
@@ -227,7 +227,7 @@ class StoredVault(NamedTuple):
         """Whether it has vectors of this space, or is getting them."""
         return space.key in [known.space.key for known in (self.active, self.building) if known]
 
-    def seen(self, can_use: Callable[[VectorSpace], bool]) -> StoredVault:
+    def seen(self, can_use: Callable[[VectorSpace], bool]) -> StoredOrigin:
         """As an environment sees it that can use some spaces only."""
         if self.active is None or self.aside is None:
             return self

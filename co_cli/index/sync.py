@@ -20,7 +20,7 @@ from co_cli.index.stored import IndexedFile, StoredFile, SyncState
 from co_cli.notes.encoding import NotTextError
 from co_cli.notes.files import is_empty_folder
 from co_cli.notes.store import content_hash
-from co_cli.sources.origin import VAULT, Origin, reader_of
+from co_cli.sources.origin import VAULT, Origin, adapter_of
 from co_cli.sources.passages import Boundaries, cut_note
 from co_cli.sources.walk import Scan, is_listed, place_of
 
@@ -76,8 +76,8 @@ def sync_files(engine: Engine, origin: Origin, scan: Scan, changes: Changes, opt
     """Index the changes. The report's `skipped` and `problems` are those of the whole origin."""
     seen = SyncFindings(started=time.time(), source=options.source)
     with engine.writing() as writer:
-        vault = writer.add_vault(origin)
-        known_gone = writer.files(vault, changes.gone) if changes.gone else {}
+        origin_id = writer.add_origin(origin)
+        known_gone = writer.files(origin_id, changes.gone) if changes.gone else {}
         seen.was_synced = _is_synced(writer, origin)
     twins: dict[str, list[str]] = {}
     for path, file in known_gone.items():
@@ -87,8 +87,8 @@ def sync_files(engine: Engine, origin: Origin, scan: Scan, changes: Changes, opt
         options.progress(0, len(changes.look))
     for start in range(0, len(changes.look), BATCH):
         batch = changes.look[start : start + BATCH]
-        with engine.reading() as reader:
-            known = reader.files(vault, batch)
+        with engine.reading() as snapshot:
+            known = snapshot.files(origin_id, batch)
         files: list[IndexedFile] = []
         began = time.monotonic()
         for number, path in enumerate(batch, 1):
@@ -103,8 +103,8 @@ def sync_files(engine: Engine, origin: Origin, scan: Scan, changes: Changes, opt
     removed, kept = _finish(engine, origin, scan, changes, seen)
     if max(len(seen.stored), len(removed)) >= MANY:
         engine.compact()
-    with engine.reading() as reader:
-        skipped, problems = reported(reader.files(vault, reported=True))
+    with engine.reading() as snapshot:
+        skipped, problems = reported(snapshot.files(origin_id, reported=True))
     skipped += [*seen.unread.items(), *scan.odd]
     moved = {old for old, _ in seen.moved}
     removed = [path for path in removed if path not in moved]
@@ -124,7 +124,7 @@ def sync_files(engine: Engine, origin: Origin, scan: Scan, changes: Changes, opt
 
 def _write(engine: Engine, origin: Origin, files: Sequence[IndexedFile], options: SyncOptions) -> None:
     with engine.writing() as writer:
-        writer.put_files(writer.add_vault(origin), files)
+        writer.put_files(writer.add_origin(origin), files)
     if options.embed:
         options.embed()
 
@@ -135,11 +135,11 @@ def read_file(
     """A file as it goes into the index; it is not parsed if its content is known already."""
     if to_utf8(path) != path:  # a sync does not list it
         raise Unreadable("has a name that is not valid UTF-8; rename it")
-    source_reader, name = reader_of(origin), place_of(path)[1]
+    adapter, name = adapter_of(origin), place_of(path)[1]
     reason, why, limit = (
-        source_reader.unread(name),
-        source_reader.limit_text(name, limit),
-        source_reader.largest(name, limit),
+        adapter.unread(name),
+        adapter.limit_text(name, limit),
+        adapter.largest(name, limit),
     )
     try:
         with open_regular(os.path.join(origin.root, path), follow=False) as stream:
@@ -158,7 +158,7 @@ def read_file(
         return IndexedFile(path, file_hash, mtime, None, [])
     try:
         # without the tier: the same rows serve those whose own vault it is
-        note = source_reader.read(origin._replace(tier="") if origin.tier else origin, path, data)
+        note = adapter.read(origin._replace(tier="") if origin.tier else origin, path, data)
     except NotTextError as error:
         return IndexedFile(path, file_hash, mtime, None, [], str(error))
     passages, problem = cut_note(note, boundaries)
@@ -207,10 +207,10 @@ def _finish(
     """
     moved = {old for old, _ in seen.moved}
     with engine.writing() as writer:
-        vault = writer.add_vault(origin)
+        origin_id = writer.add_origin(origin)
         if seen.was_synced and not _is_synced(writer, origin):
             return [], []  # search.db was replaced meanwhile: the next sync starts over
-        known = writer.files(vault, [*seen.stored, *seen.same])
+        known = writer.files(origin_id, [*seen.stored, *seen.same])
         lost = {path for path, held in seen.stored.items() if path not in known or known[path].hash != held}
         unsure = seen.unsure | lost | (seen.same.keys() - known.keys())
         unlisted = dict.fromkeys((*changes.unlisted, *seen.stored), False)
@@ -221,16 +221,16 @@ def _finish(
             else:
                 gone.append(path)
         if seen.source and gone:
-            others = {note.path for note in writer.find_notes(vault, "path", gone) if note.source != seen.source}
+            others = {note.path for note in writer.find_notes(origin_id, "path", gone) if note.source != seen.source}
             unlisted.update(dict.fromkeys(others, True))
             gone = [path for path in gone if path not in others]
         lost_now = [path for path in gone if path not in moved and not os.path.lexists(f"{origin.root}/{path}")]
-        vanished = _vanished(writer, vault, origin, lost_now)
+        vanished = _vanished(writer, origin_id, origin, lost_now)
         keep = set(lost_now) if vanished else set[str]()
         dropped = [path for path in gone if path not in keep]
-        removed = writer.drop_files(vault, dropped) if dropped else []
-        listings = _listings(scan, changes, unsure, writer.listings(vault)[0])
-        kept = writer.finish_sync(vault, SyncState(seen.started, listings, unlisted, seen.same, sorted(keep)))
+        removed = writer.drop_files(origin_id, dropped) if dropped else []
+        listings = _listings(scan, changes, unsure, writer.listings(origin_id)[0])
+        kept = writer.finish_sync(origin_id, SyncState(seen.started, listings, unlisted, seen.same, sorted(keep)))
     return removed, kept
 
 
@@ -258,24 +258,24 @@ def _by_folder(paths: Collection[str]) -> dict[str, list[str]]:
     return found
 
 
-def _vanished(reader: ReadTransaction, vault: int, origin: Origin, lost: Sequence[str]) -> bool:
+def _vanished(snapshot: ReadTransaction, origin_id: int, origin: Origin, lost: Sequence[str]) -> bool:
     """Whether more of an origin is gone at once than a person deletes, for example because its drive is not mounted.
 
     Then the rows stay, marked as missing, until their files are back or the user drops them.
     """
-    if not lost or not reader_of(origin).guards_missing:
+    if not lost or not adapter_of(origin).guards_missing:
         return False
     if origin.only or is_empty_folder(origin.root):
         return True
-    notes = reader.find_notes(vault, "path", list(reader.files(vault)))
+    notes = snapshot.find_notes(origin_id, "path", list(snapshot.files(origin_id)))
     if origin.source == VAULT:
         there = {note.path for note in notes if note.missing is None}
     else:  # also files that are listed only
-        there = reader.files(vault).keys() - {note.path for note in notes if note.missing is not None}
+        there = snapshot.files(origin_id).keys() - {note.path for note in notes if note.missing is not None}
     gone, few = len(there.intersection(lost)), FEW_DELETED if origin.source == VAULT else 2
     return gone > 1 and (gone == len(there) or (gone >= few and gone * 2 > len(there)))
 
 
-def _is_synced(reader: ReadTransaction, origin: Origin) -> bool:
-    vault = reader.vault(origin)
-    return vault is not None and vault.synced_at is not None
+def _is_synced(snapshot: ReadTransaction, origin: Origin) -> bool:
+    stored = snapshot.origin(origin)
+    return stored is not None and stored.synced_at is not None

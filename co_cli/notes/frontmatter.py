@@ -241,8 +241,8 @@ def _describe(error: Exception) -> tuple[str, int]:
         return "a value that does not fit its `!!tag`", 0
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
     problem = " ".join(str(getattr(error, "problem", None) or error).split())
-    context = str(getattr(error, "context", None) or "")
-    plain = next((ours for theirs, ours in PLAIN_MESSAGES if theirs in problem or theirs in context), problem)
+    around = str(getattr(error, "context", None) or "")
+    plain = next((ours for theirs, ours in PLAIN_MESSAGES if theirs in problem or theirs in around), problem)
     if "not closed" in plain:
         mark = getattr(error, "context_mark", None) or mark  # where it was opened
     return plain, mark.line if mark else 0

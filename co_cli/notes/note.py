@@ -56,7 +56,7 @@ class Note:
         return " · ".join(part for part in (*self.aliases, self.description) if part)
 
     @property
-    def context(self) -> str:
+    def around(self) -> str:
         """Text around the note where it was imported from: searched with it, never shown."""
         return "\n".join(_texts(self.metadata.get("context")))
 

@@ -119,7 +119,7 @@ def gather(snapshot: ReadTransaction, ask: Ask, space: StoredSpace | None, vecto
     cosines = {neighbour.passage: neighbour.score for neighbour in near}
     if space is not None and vector is not None:
         cosines |= snapshot.cosines(space, vector, [passage for passage in notes if passage not in cosines])
-    total, counted = snapshot.term_counts(scope.vaults, stems)
+    total, counted = snapshot.term_counts(scope.origins, stems)
     # a passage has words in one language
     counts = {term: min(total, sum(counted[stem] for stem in found)) for term, found in variants.items()}
     idf = {term: log(1 + (total - count + 0.5) / (count + 0.5)) for term, count in counts.items()}
@@ -161,9 +161,9 @@ def _find_words(snapshot: ReadTransaction, ask: Ask, words: WordQuery, terms: Se
     by how rare the words are in all of them.
     """
     scope = ask.scope
-    if len(scope.vaults) < 2:
+    if len(scope.origins) < 2:
         return snapshot.words(scope, words, ask.depth)
-    counts = {vault: snapshot.term_counts((vault,), terms) for vault in scope.vaults}
+    counts = {vault: snapshot.term_counts((vault,), terms) for vault in scope.origins}
     total = sum(passages for passages, _ in counts.values())
     everywhere = {term: _rarity(total, sum(had[term] for _, had in counts.values())) for term in terms}
     found: list[Match] = []

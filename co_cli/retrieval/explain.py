@@ -88,7 +88,7 @@ def _subject(index: IndexedNotes, trace: Trace, ref: str) -> Subject | None:
         prepared, query = trace.prepared, trace.prepared.attempt.query
         view = index.view(snapshot, prepared.attempt.filters)
         everywhere = index.view(snapshot, Filters())
-        for vault in everywhere.scope.vaults:
+        for vault in everywhere.scope.origins:
             prefix = everywhere.prefixes.get(vault, "")
             notes = [stored.id for stored in snapshot.find_notes(vault, "ref", [ref.removeprefix(prefix)])]
             ids = list(snapshot.passages(notes=notes)) if ref.startswith(prefix) else []

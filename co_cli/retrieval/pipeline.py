@@ -119,7 +119,7 @@ def _trace(index: IndexedNotes, request: SearchRequest, attempt: Attempt, sugges
         embedded = _query_vector(index, request, attempt, space)
         with index.engine.reading() as snapshot:
             view = index.view(snapshot, attempt.filters)
-            languages = snapshot.languages(view.scope.vaults)
+            languages = snapshot.languages(view.scope.origins)
             attempt = replace(attempt, query=attempt.query.in_languages(languages))
             condition, unchecked = attempt.query.condition, None
             answering = view.space.space if view.space else None

@@ -158,7 +158,7 @@ def _expired_answer(trace: Trace, answered: bool) -> list[str]:
         return []
     if is_weak(candidate, passage, trace.candidates, _fit(trace.prepared)):
         return []
-    return [expired_answer(trace.prepared.view.prefixes.get(passage.vault, "") + passage.ref)]
+    return [expired_answer(trace.prepared.view.prefixes.get(passage.origin_id, "") + passage.ref)]
 
 
 def _shortcomings(index: IndexedNotes, prepared: PreparedQuery, answered: bool) -> list[str]:
@@ -182,13 +182,13 @@ def _shortcomings(index: IndexedNotes, prepared: PreparedQuery, answered: bool) 
 
 def _hit(trace: Trace, candidate: Scored) -> Hit:
     passage, view, read = trace.texts.passages[candidate.passage], trace.prepared.view, trace.read_scores
-    query, prefix = trace.prepared.attempt.query, view.prefixes.get(passage.vault, "")
+    query, prefix = trace.prepared.attempt.query, view.prefixes.get(passage.origin_id, "")
     sure = query.is_exact  # it has what must be there
     weak = not sure and is_weak(candidate, passage, trace.candidates, _fit(trace.prepared), read.get(candidate.passage))
     hit = make_hit(candidate, passage, query, prefix, weak)
     searched = {*tokens(searched_text(passage))} if trace.prepared.attempt.parts else set[str]()
     parts = tuple(word for word in trace.prepared.attempt.parts if searched.issuperset(tokens(word)))
-    return replace(hit, missing=hit.missing or passage.vault in view.away, part_of=parts)
+    return replace(hit, missing=hit.missing or passage.origin_id in view.away, part_of=parts)
 
 
 def make_hit(candidate: Scored, passage: StoredPassage, query: Query, prefix: str, weak: bool) -> Hit:

@@ -34,7 +34,7 @@ def select(snapshot: ReadTransaction, scope: Scope, condition: Condition) -> Sel
 class _Selecting:
     def __init__(self, snapshot: ReadTransaction, scope: Scope, condition: Condition) -> None:
         self.snapshot, self.scope, self.condition = snapshot, scope, condition
-        self.languages = snapshot.languages(scope.vaults)
+        self.languages = snapshot.languages(scope.origins)
         self.members: dict[Node, frozenset[int]] = {}
         """The notes that have each tag, path, file name or property of the condition."""
 
@@ -122,6 +122,6 @@ class _Selecting:
         needles = needles_in(leaf, self.languages)
         if not needles:
             return None
-        most = self.snapshot.term_counts(self.scope.vaults, ())[0] + 1
+        most = self.snapshot.term_counts(self.scope.origins, ())[0] + 1
         found = [self.snapshot.words(self.scope, WordQuery(phrases=(needle,)), most) for needle in needles]
         return frozenset(match.note for matches in found for match in matches)

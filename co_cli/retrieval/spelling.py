@@ -39,7 +39,7 @@ def respell(snapshot: ReadTransaction, scope: Scope, text: str, unknown: frozens
         return found
     for number in NUMBER.finditer(text):  # TP557 and TP 557
         other = number.expand(r"\1 \2" if number[0].isalnum() else r"\1\2")
-        if unknown & {*tokens(number[0])} and all(snapshot.term_counts(scope.vaults, tokens(other))[1].values()):
+        if unknown & {*tokens(number[0])} and all(snapshot.term_counts(scope.origins, tokens(other))[1].values()):
             found[number[0]] = other
     for word in WORD.findall(text):  # a capital may begin a name, and another name is not what was meant
         terms = tokens(word)
@@ -89,7 +89,7 @@ def suggest(snapshot: ReadTransaction, scope: Scope, query: Query) -> tuple[str,
         return ()
     from rapidfuzz import fuzz, process  # 40 ms, only for a query that found nothing
 
-    vocabulary = snapshot.term_counts(scope.vaults)[1]
+    vocabulary = snapshot.term_counts(scope.origins)[1]
     found: dict[str, None] = {}
     for term in (term for term in query.words.terms if term not in vocabulary):
         close = process.extract(term, sorted(vocabulary), scorer=fuzz.ratio, limit=2, score_cutoff=SUGGESTED)
@@ -100,7 +100,7 @@ def suggest(snapshot: ReadTransaction, scope: Scope, query: Query) -> tuple[str,
 def _closest(snapshot: ReadTransaction, scope: Scope, word: str, term: Term) -> str | None:
     from difflib import get_close_matches  # only for a word that no note has
 
-    stems = snapshot.term_counts(scope.vaults, start=term[:SAME_START])[1]
+    stems = snapshot.term_counts(scope.origins, start=term[:SAME_START])[1]
     # `acces` has a stem that is too short to compare
     close = dict.fromkeys(
         stem for text in (term, word) for stem in get_close_matches(text, sorted(stems), MOST_STEMS, CLOSE_STEMS)

@@ -164,7 +164,7 @@ def material_of(prepared: PreparedQuery, facts: Mapping[int, StoredNote]) -> Mat
         now=prepared.now,
         half_life=request.profile.half_life or request.half_life,
         facts=facts,
-        tiers={note: prepared.view.tiers.get(stored.vault, 0.0) for note, stored in facts.items()},
+        tiers={note: prepared.view.tiers.get(stored.origin_id, 0.0) for note, stored in facts.items()},
         use_renews=request.profile.use_renews,
     )
 
@@ -173,7 +173,7 @@ def invalid_notes(snapshot: ReadTransaction, prepared: PreparedQuery, notes: Seq
     """Those of the notes that are not valid, and why."""
     if prepared.attempt.filters.outdated:
         return {}
-    validities = snapshot.validities(notes, prepared.now, prepared.view.scope.vaults)
+    validities = snapshot.validities(notes, prepared.now, prepared.view.scope.origins)
     problems = {note: validity.problem(prepared.now) for note, validity in validities.items()}
     return {note: problem for note, problem in problems.items() if problem}
 

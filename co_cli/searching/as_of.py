@@ -41,7 +41,7 @@ def search_as_of(vault: Vault, request: SearchRequest) -> tuple[SearchResult | N
     with contextlib.closing(then):
         sync_vault(then)
         with then.engine.reading() as snapshot:
-            indexed = [stored.origin for stored in snapshot.vaults() if stored.notes]
+            indexed = [stored.origin for stored in snapshot.origins() if stored.notes]
         for origin in indexed:
             if not os.path.isdir(origin.root):
                 then.index.of(origin).drop_all()

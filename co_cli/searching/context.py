@@ -247,7 +247,7 @@ class _Matcher:
             for note in self._add_named([entity.passage for entity in named], MAX_RECALLED, found, seen):
                 names += [note.title, *note.aliases]
         scope = self._vault.index.notes.view(self._snapshot, memories).scope
-        for phrase in needles_of(names, self._snapshot.languages(scope.vaults)):
+        for phrase in needles_of(names, self._snapshot.languages(scope.origins)):
             having = self._snapshot.words(scope, WordQuery(phrases=(phrase,)), CANDIDATES)
             self._add_named([match.passage for match in having], 2 * MAX_RECALLED, found, seen)
         return list(found.values())
@@ -260,7 +260,7 @@ class _Matcher:
         stored = self._snapshot.passages(passages)
         added: list[Note] = []
         for passage in (stored[number] for number in passages if number in stored):
-            ref = prefixes.get(passage.vault, "") + passage.ref
+            ref = prefixes.get(passage.origin_id, "") + passage.ref
             note = None if ref in seen or ref in found or len(found) == most else _open(self._vault, ref)
             if note is None or not _is_own_and_unmarked(note):
                 continue
@@ -287,7 +287,7 @@ class _Matcher:
         prefixes = self._vault.index.notes.view(self._snapshot, Filters()).prefixes
         chosen: dict[str, ContextNote] = {}
         for passage in (stored[number] for number in enough if number in stored):
-            ref = prefixes.get(passage.vault, "") + passage.ref
+            ref = prefixes.get(passage.origin_id, "") + passage.ref
             note = None if ref in seen or ref in chosen or len(chosen) == most else _open(self._vault, ref)
             if note is None or (why == "recalled" and not _is_own_and_unmarked(note)):
                 continue
@@ -314,7 +314,7 @@ class _Matcher:
         """Each passage that may be about the prompt, with the evidence of the sentence that fits it best."""
         strongest: dict[int, float] = {}
         scope = self._vault.index.notes.view(self._snapshot, filters).scope
-        measured, languages = self._comparison.noise, self._snapshot.languages(scope.vaults)
+        measured, languages = self._comparison.noise, self._snapshot.languages(scope.origins)
         for asked, vector in self._comparison.sentences:
             query = asked.in_languages(languages)
             depth = CANDIDATES if measured > -1 else NEIGHBOURS

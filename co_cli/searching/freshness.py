@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, Self
 from co_cli.ground.errors import IndexUnavailableError, KnowledgeError
 from co_cli.ground.reports import Progress, SyncReport
 from co_cli.notes.logbook import logger
-from co_cli.sources.origin import GIT_FILE, IGNORE_FILE, Origin, reader_of, registry_version
+from co_cli.sources.origin import GIT_FILE, IGNORE_FILE, Origin, adapter_of, registry_version
 from co_cli.sources.walk import folders_of
 from co_cli.vault.vault import Vault, sync_vault
 
@@ -294,7 +294,7 @@ class Watcher:
             root = os.path.join(origin.root, "")
             hidden = f"{os.sep}." in (parent if ignores else path)[len(root) - 1 :]
             if path.startswith(root) and not hidden:
-                return ignores or "." not in name or reader_of(origin).wants(name) or os.path.isdir(path)
+                return ignores or "." not in name or adapter_of(origin).wants(name) or os.path.isdir(path)
         return False
 
     def _sync(self) -> None:

@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 
 from co_cli.ground.hits import Searched, SearchResult
-from co_cli.knowledge_index import IndexContext
+from co_cli.knowledge_index import IndexSetup
 from co_cli.retrieval.request import SearchRequest
 from co_cli.searching.requests import LARGEST_LIMIT, Options, build_request, find
 from co_cli.vault.skills import Skill, Skills
@@ -33,9 +33,9 @@ def search_with_skills(vault: Vault, request: SearchRequest) -> tuple[SearchResu
     if alone and not origins:
         return SearchResult(request.query, "absent", [], request.backend, Searched(0, 0, None), [], 0.0), offered
     if alone:
-        index = vault.index.of(origins[0]).within(IndexContext(origins[1:]))
+        index = vault.index.of(origins[0]).within(IndexSetup(origins[1:]))
     else:
-        index = vault.index.within(replace(vault.index.context, linked=[*origins, *vault.linked]))
+        index = vault.index.within(replace(vault.index.setup, linked=[*origins, *vault.linked]))
     # skills that are not offered are found, too, and left out
     limit = min(request.limit + len(skills) - len(offered), LARGEST_LIMIT)
     result = find(index, replace(request, limit=limit))

@@ -143,7 +143,7 @@ def _sort_out(
     of_sources, in_folder = lines, lines
     if filters.sources:
         wanted = {*kb.index.notes.view(snapshot, filters).scope.parts}
-        of_sources = [line for line in lines if (line.vault, line.source) in wanted]
+        of_sources = [line for line in lines if (line.origin_id, line.source) in wanted]
     if inside := asked.folder.strip("/"):
         in_folder = [line for line in lines if f"{_folder(line, names)}/".startswith(f"{inside}/")]
     both = {line.id for line in in_folder} if inside and filters.sources else None
@@ -157,20 +157,20 @@ def _sort_out(
 
 
 def _ids(snapshot: ReadTransaction, view: View, refs: Sequence[str]) -> Iterator[int]:
-    for vault in view.scope.vaults:
+    for vault in view.scope.origins:
         prefix = view.prefixes.get(vault, "")
         here = [ref.removeprefix(prefix) for ref in refs if ref.startswith(prefix)]
         yield from (note.id for note in snapshot.find_notes(vault, "ref", here))
 
 
 def _folder(line: NoteLine, names: Mapping[int, str]) -> str:
-    return names[line.vault] + line.path.rpartition("/")[0]
+    return names[line.origin_id] + line.path.rpartition("/")[0]
 
 
 def _names(kb: LocalKnowledgeBase, snapshot: ReadTransaction) -> dict[int, str]:
     """What stands before the folders of each linked source; nothing before the vault's own."""
     own = kb.index.origin
-    stored = ((origin, snapshot.vault(origin)) for origin in (own, *kb.index.linked))
+    stored = ((origin, snapshot.origin(origin)) for origin in (own, *kb.index.linked))
     return {vault.id: name_in(origin, "-", own)[:-1] for origin, vault in stored if vault}
 
 
@@ -190,11 +190,11 @@ def _sort(kb: LocalKnowledgeBase, snapshot: ReadTransaction, sort: Sort, lines: 
         return
     lines.sort(key=attrgetter("created" if sort == "created" else "changed"), reverse=True)
     if sort == "opened":
-        stored = ((origin, snapshot.vault(origin)) for origin in (kb.index.origin, *kb.index.linked))
+        stored = ((origin, snapshot.origin(origin)) for origin in (kb.index.origin, *kb.index.linked))
         roots = {vault.id: origin.root for origin, vault in stored if vault}
         with kb.activity.written().reading() as connection:
             opens = count_opened(connection, [*roots.values()])
-        lines.sort(key=lambda line: opens.get((roots[line.vault], line.path), 0), reverse=True)
+        lines.sort(key=lambda line: opens.get((roots[line.origin_id], line.path), 0), reverse=True)
 
 
 def _cards(
@@ -216,7 +216,7 @@ def _cards(
 def _card(view: View, note: StoredNote, line: NoteLine, folder: str, texts: Sequence[str]) -> NoteCard:
     body = "\n\n".join(texts)
     return NoteCard(
-        ref=view.prefixes.get(note.vault, "") + note.ref,
+        ref=view.prefixes.get(note.origin_id, "") + note.ref,
         source=note.source,
         folder=folder.rstrip("/"),
         title=note.title,
@@ -226,7 +226,7 @@ def _card(view: View, note: StoredNote, line: NoteLine, folder: str, texts: Sequ
         changed=moment_text(line.changed),
         picture=_first_picture(body),
         pinned=note.frontmatter.get(PINNED) is True,
-        missing=note.missing is not None or note.vault in view.away,
+        missing=note.missing is not None or note.origin_id in view.away,
         outdated=None,
     )
 

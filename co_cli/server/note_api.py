@@ -231,9 +231,9 @@ def show_note(kb: LocalKnowledgeBase, asked: ShowNote) -> NoteView:
 def find_titles(kb: LocalKnowledgeBase, asked: Typed) -> list[Titled]:
     """Find notes by their titles, aliases and paths as they are typed, best first; the newest for an empty text."""
     with kb.engine.reading() as snapshot:
-        notes, vault = kb.index.notes.titled(asked.q, asked.limit), snapshot.vault(kb.index.origin)
-        own = [note for note in notes if vault and note.vault == vault.id]
-        links = _links_for(Targets(snapshot, vault.id, [note.title for note in own]), own) if vault else {}
+        notes, stored = kb.index.notes.titled(asked.q, asked.limit), snapshot.origin(kb.index.origin)
+        own = [note for note in notes if stored and note.origin_id == stored.id]
+        links = _links_for(Targets(snapshot, stored.id, [note.title for note in own]), own) if stored else {}
     typed = fold_name(asked.q)
     return [
         Titled(note.title, note.ref, note.source, note.path, _alias_like(note, typed), links.get(note.id))

@@ -53,7 +53,7 @@ class Stretch(NamedTuple):
 
     start: int
     end: int
-    context: str = ""
+    around: str = ""
 
 
 class Unit(NamedTuple):
@@ -65,7 +65,7 @@ class Unit(NamedTuple):
     """A sentence of the same paragraph as the unit before."""
     leads: bool = False
     """Introduces what follows: `as in this example:`."""
-    context: str = ""
+    around: str = ""
 
 
 class Body(NamedTuple):
@@ -129,10 +129,10 @@ def cut(body: Body, section: Sequence[Block], rule: CutRule) -> list[Stretch]:
         start = units[first].start
         if units[first].continues and start - units[first - 1].start <= rule.longest * rule.overlap:
             start = units[first - 1].start
-        context = "\n".join(dict.fromkeys(unit.context for unit in units[first:end] if unit.context))
-        if context and body.text.startswith(context, units[first].start):
-            context = ""
-        found.append(Stretch(start, units[end - 1].end, context))
+        around = "\n".join(dict.fromkeys(unit.around for unit in units[first:end] if unit.around))
+        if around and body.text.startswith(around, units[first].start):
+            around = ""
+        found.append(Stretch(start, units[end - 1].end, around))
     return found
 
 
@@ -231,7 +231,7 @@ def _units(body: Body, block: Block, rule: CutRule) -> Iterator[Unit]:
         rows = [body.span(number, number + 1) for number in lines] if table else _code_parts(body, block, rule.longest)
         for row in rows:
             for piece in split_long(body.text, row, rule.longest):
-                yield Unit(*piece, context=header)
+                yield Unit(*piece, around=header)
 
 
 def _paragraphs(body: Body, first: int, end: int, kind: str) -> Iterator[Block]:

@@ -16,7 +16,7 @@ from co_cli.notes.note import Note, read_note, version_of
 from co_cli.notes.refs import without_ending
 from co_cli.sources.documents import read_document
 from co_cli.sources.documents.formats import is_binary_name, largest_size, missing_extra
-from co_cli.sources.origin import GIT_FILE, IGNORE_FILE, MARKDOWN, Origin, SourceReader
+from co_cli.sources.origin import GIT_FILE, IGNORE_FILE, MARKDOWN, Origin, SourceAdapter
 
 HEAVY = ("node_modules/", "__pycache__/", "venv/", "*.egg-info/", "*~", "#*#", "~$*", "*.part", "*.crdownload")
 """What tools leave behind, and unfinished files."""
@@ -28,7 +28,7 @@ FILE = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,9}\Z")
 """The ending of a file that is not a note, and not of `v1.2` or `Mr. Lind`."""
 
 
-class FolderReader(SourceReader):
+class FolderAdapter(SourceAdapter):
     """Any folder, without what git ignores there. Binary files are listed but not read."""
 
     sources = ("folder",)
@@ -66,7 +66,7 @@ class FolderReader(SourceReader):
         )
 
 
-class ObsidianReader(FolderReader):
+class ObsidianAdapter(FolderAdapter):
     """An Obsidian vault: a folder without its templates and the files that its own settings exclude."""
 
     sources = ("obsidian",)

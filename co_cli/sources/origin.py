@@ -70,7 +70,7 @@ class Origin(NamedTuple):
         return is_inside(self.path, other.path) and (self.source == "skill") == (other.source == "skill")
 
 
-class SourceReader(ABC):
+class SourceAdapter(ABC):
     """How the files of a source become notes. Subclasses change what differs from a folder of Markdown."""
 
     sources: tuple[str, ...] = ()
@@ -110,7 +110,7 @@ class SourceReader(ABC):
         """Raises NotTextError, with the reason, for bytes without text."""
 
 
-class VaultReader(SourceReader):
+class VaultAdapter(SourceAdapter):
     """A vault: Markdown files, of the kinds that it has folders for."""
 
     sources = OWN_SOURCES
@@ -125,7 +125,7 @@ class VaultReader(SourceReader):
         return dataclasses.replace(note, ref=f"{origin.tier}:{note.ref}") if origin.tier else note
 
 
-class CheckpointReader(VaultReader):
+class CheckpointAdapter(VaultAdapter):
     """The checkpoints of a vault: notes about conversations, beside their messages."""
 
     sources = (CHECKPOINT,)
@@ -136,19 +136,19 @@ class CheckpointReader(VaultReader):
         return dataclasses.replace(super().read(origin, path, data), source=CHECKPOINT, ref=name)
 
 
-THE_VAULT, THE_CHECKPOINTS = VaultReader(), CheckpointReader()
-SOURCE_READERS = {
-    "folder": ("co_cli.sources.folder", "FolderReader"),
-    "obsidian": ("co_cli.sources.folder", "ObsidianReader"),
-    "skill": ("co_cli.sources.skill_format", "SkillReader"),
+THE_VAULT, THE_CHECKPOINTS = VaultAdapter(), CheckpointAdapter()
+SOURCE_ADAPTERS = {
+    "folder": ("co_cli.sources.folder", "FolderAdapter"),
+    "obsidian": ("co_cli.sources.folder", "ObsidianAdapter"),
+    "skill": ("co_cli.sources.skill_format", "SkillAdapter"),
 }
-"""The sources that can be added, with the modules and classes of their readers. They import parsers."""
+"""The sources that can be added, with the modules and classes of their adapters. They import parsers."""
 
 
-def reader_of(origin: Origin) -> SourceReader:
+def adapter_of(origin: Origin) -> SourceAdapter:
     if origin.source in (VAULT, CHECKPOINT):
         return THE_VAULT if origin.source == VAULT else THE_CHECKPOINTS
-    module, name = SOURCE_READERS[origin.source]
+    module, name = SOURCE_ADAPTERS[origin.source]
     return getattr(import_module(module), name)()
 
 
@@ -209,8 +209,8 @@ def _entry(table: dict[str, object], file: str) -> Added:
     lacking = [field for field in FIELDS[:4] if not values.get(field)]
     if lacking:
         problem = f"a source lacks {' and '.join(lacking)}; add it, or delete the table"
-    elif source not in SOURCE_READERS:
-        problem = f"this co-cli knows the sources {', '.join(SOURCE_READERS)}, not {source!r}: a newer one may"
+    elif source not in SOURCE_ADAPTERS:
+        problem = f"this co-cli knows the sources {', '.join(SOURCE_ADAPTERS)}, not {source!r}: a newer one may"
     elif not os.path.isabs(path):
         problem = f"the path of a source must be absolute, not {path!r}"
     elif "/" in name or ":" in name:

@@ -96,26 +96,26 @@ def what_is_wrong(ranges: Sequence[Lines], lines: Sequence[str]) -> str:
 
 
 def _of_turn(note: Note, body: Body, turns: Sequence[SpokenTurn], place: int, rule: CutRule) -> Iterator[Passage]:
-    """A turn with its speaker and date as heading, and what was said before and after it as context."""
+    """A turn with its speaker and date as heading, and what was said before and after it around it."""
     turn = turns[place]
     first, end = turn.line - note.body_line, turn.last - note.body_line + 1
     day = "" if turn.at is None else time.strftime("%d %B %Y, %H:%M", time.gmtime(turn.at)).lstrip("0")
     heading = ", ".join(filter(None, (turn.speaker, day)))
-    around = [f"{earlier.speaker}: {earlier.text[-NEAR_TURN:]}" for earlier in turns[max(0, place - 2) : place]]
-    around += [f"{later.speaker}: {later.text[:NEAR_TURN]}" for later in turns[place + 1 : place + 2]]
+    nearby = [f"{earlier.speaker}: {earlier.text[-NEAR_TURN:]}" for earlier in turns[max(0, place - 2) : place]]
+    nearby += [f"{later.speaker}: {later.text[:NEAR_TURN]}" for later in turns[place + 1 : place + 2]]
     blocks = [
         block._replace(start=block.start + first + 1, end=block.end + first + 1)
         for block in blocks_of(Body.read("\n".join(body.lines[first + 1 : end])), note.path, None)
     ]
-    for number, (start, stop, context) in enumerate(cut(body, blocks, rule)):
+    for number, (start, stop, around) in enumerate(cut(body, blocks, rule)):
         passage = _passage(note, body, (start, stop), first if number == 0 else _line_at(body, start), heading)
-        yield passage._replace(context="\n".join(filter(None, (context, *around))), said=turn.at)
+        yield passage._replace(around="\n".join(filter(None, (around, *nearby))), said=turn.at)
 
 
 def _with_neighbours(passages: list[Passage]) -> list[Passage]:
     """Add the last sentence of the passage before and the first of the one after: searched, but not shown.
 
-    A heading without text is no context.
+    A heading without text is left out.
     """
     texts = [passage.text if "\n" in passage.text or passage.text[:1] != "#" else "" for passage in passages]
     found: list[Passage] = []
@@ -123,8 +123,8 @@ def _with_neighbours(passages: list[Passage]) -> list[Passage]:
         before = _last_sentence(texts[place - 1]) if place else ""
         before = "" if passage.text.startswith(before) else before  # the overlap
         after = _first_sentence(texts[place + 1]) if place + 1 < len(passages) else ""
-        context = "\n".join(part for part in (passage.context, before, after) if part)
-        found.append(passage._replace(context=context))
+        around = "\n".join(part for part in (passage.around, before, after) if part)
+        found.append(passage._replace(around=around))
     return found
 
 
@@ -157,9 +157,9 @@ def _sections(note: Note, body: Body, rule: CutRule, most: int) -> list[Passage]
         nonlocal section, first
         heading, above = _heading_path(path, note.title), path[-1] if path else None
         if section:
-            for place, (start, end, context) in enumerate(cut(body, section, rule)):
+            for place, (start, end, around) in enumerate(cut(body, section, rule)):
                 top = first if place == 0 and first >= 0 else _line_at(body, start)
-                found.append(_passage(note, body, (start, end), top, heading)._replace(context=context))
+                found.append(_passage(note, body, (start, end), top, heading)._replace(around=around))
         elif above and above.end > above.start and ((heading and following <= above.level) or following == 0):
             found.append(_passage(note, body, body.span(above.start, above.end), first, heading))
         else:

@@ -14,7 +14,7 @@ from typing import Any
 
 from co_cli.ground.hits import Passage
 from co_cli.notes.note import Note, read_note
-from co_cli.sources.origin import Origin, SourceReader
+from co_cli.sources.origin import Origin, SourceAdapter
 
 SKILL_FILE = "SKILL.md"
 HEAVY = ("node_modules/", "__pycache__/", "venv/", "site-packages/")
@@ -25,7 +25,7 @@ NAME = re.compile(r"[^\W_]+(?:-[^\W_]+)*")
 MAX_NAME, MAX_DESCRIPTION = 64, 1_024
 
 
-class SkillReader(SourceReader):
+class SkillAdapter(SourceAdapter):
     """A folder of skills, or one skill. A deleted skill is dropped at once: agents must not be offered it."""
 
     sources = ("skill",)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from co_cli.ground.errors import VaultError
 from co_cli.ground.paths import TEMPORARY, open_regular
 from co_cli.ground.values import to_utf8
-from co_cli.sources.origin import GIT_FILE, VAULT, Origin, reader_of
+from co_cli.sources.origin import GIT_FILE, VAULT, Origin, adapter_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -161,7 +161,7 @@ def left_out(origin: Origin, exclude: Sequence[str] = ()) -> list[tuple[str, str
         for name in (*folders, *names):
             path, is_folder = path_of(prefix, name), name in folders
             reason = rules.reason(path, is_folder) if rules else None
-            if reason is None and only_markdown and not is_folder and not reader_of(origin).wants(name):
+            if reason is None and only_markdown and not is_folder and not adapter_of(origin).wants(name):
                 reason = "not Markdown"
             if reason and name[0] != ".":
                 found.append((f"{path}/" if is_folder else path, reason))
@@ -172,7 +172,7 @@ def left_out(origin: Origin, exclude: Sequence[str] = ()) -> list[tuple[str, str
 
 def would_list(origin: Origin, paths: Iterable[str], exclude: Sequence[str] = ()) -> list[str]:
     """Those of these paths that a walk of the origin would list. No other path may be opened by a ref."""
-    wants, rules = reader_of(origin).wants, None
+    wants, rules = adapter_of(origin).wants, None
     wanted = [path for path in paths if origin.only in ("", path) and wants(place_of(path)[1])]
     if wanted:
         rules = ignore_rules(origin, exclude)
@@ -223,7 +223,7 @@ def _list_folder(origin: Origin, folder: str, scan: Scan, waiting: list[str]) ->
     """The names of the notes in one folder, with their numbers. Its folders are added to `waiting`."""
     names: list[str] = []
     numbers: list[int] = []
-    wants, only, excluded = reader_of(origin).wants, origin.only, scan.excluded
+    wants, only, excluded = adapter_of(origin).wants, origin.only, scan.excluded
     prefix = f"{folder}/" if folder else ""
     with os.scandir(os.path.join(origin.root, folder)) as entries:
         for entry in entries:
@@ -266,7 +266,7 @@ def _pack(names: list[str], numbers: list[int]) -> bytes:
 
 def ignore_rules(origin: Origin, setting: Sequence[str]) -> IgnoreRules | None:
     """None if nothing is excluded, which is usual and costs nothing."""
-    patterns, files = reader_of(origin).exclusions(origin)
+    patterns, files = adapter_of(origin).exclusions(origin)
     if (
         not any(patterns.values())
         and not setting

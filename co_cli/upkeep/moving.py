@@ -70,7 +70,7 @@ def move_history(settings: Settings, old: str, new: str) -> Moved:
         raise InvalidInputError(f"nothing is known of a vault at {old}")
     engine = engine_of(settings, {old: old})  # PostgreSQL shows no vault that is not named
     with engine.reading() as snapshot:
-        indexed = [vault.origin for vault in snapshot.vaults() if moved(vault.origin.root) != vault.origin.root]
+        indexed = [vault.origin for vault in snapshot.origins() if moved(vault.origin.root) != vault.origin.root]
     for origin in indexed:  # the next sync reads the files at their new place
         KnowledgeIndex(engine, origin).drop_all()
     engine.close()

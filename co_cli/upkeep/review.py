@@ -145,7 +145,7 @@ def _read_notes(vault: Vault, snapshot: ReadTransaction, now: float) -> list[Rev
 
 
 def _unknown_names(vault: Vault, snapshot: ReadTransaction, notes: Sequence[ReviewedNote]) -> set[str]:
-    stored = snapshot.vault(vault.index.origin)
+    stored = snapshot.origin(vault.index.origin)
     scope = Scope(tuple((stored.id, source) for source in OWN_SOURCES) if stored else ())
     named = {name for note in notes for key in ("supersedes", "superseded_by") for name in note.names(key)}
     return {name for name in named if not (fold_name(name) and snapshot.named(scope, fold_name(name)))}

@@ -64,18 +64,18 @@ def verify(index: KnowledgeIndex, progress: Progress | None = None, cut_by_model
     """
     damage = index.engine.problem()
     found = _verify(index, damage, progress, cut_by_model)
-    if found.agrees or index.context.authority is None:
+    if found.agrees or index.setup.authority is None:
         return found
-    with index.context.authority.lock():  # once more, while nobody on any server saves
+    with index.setup.authority.lock():  # once more, while nobody on any server saves
         return _verify(index, damage, progress, cut_by_model)
 
 
 def _verify(index: KnowledgeIndex, damage: str | None, progress: Progress | None, cut_by_model: bool) -> Verified:
     try:
         origins = [compare(index.of(origin), progress, cut_by_model) for origin in (index.origin, *index.linked)]
-        if index.context.authority:
+        if index.setup.authority:
             other = "differs from what was committed or saved"
-            astray = [Difference(path, other) for path in index.context.authority.differences()]
+            astray = [Difference(path, other) for path in index.setup.authority.differences()]
             origins[0] = origins[0]._replace(differing=[*astray, *origins[0].differing])
         return Verified(origins, damage)
     except Exception as error:
@@ -94,7 +94,7 @@ def compare(index: KnowledgeIndex, progress: Progress | None = None, cut_by_mode
         return OriginCheck(origin.label, origin.path, str(error))
     with index.engine.reading() as snapshot:
         notes = {note.path: note for note in index.notes.all()}
-        vault = snapshot.vault(origin)
+        vault = snapshot.origin(origin)
         known = snapshot.files(vault.id) if vault else {}
         stored: dict[str, list[StoredPassage]] = {}
         for passage in snapshot.passages(notes=[note.id for note in notes.values()]).values():

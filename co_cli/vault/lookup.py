@@ -34,7 +34,7 @@ from co_cli.notes.encoding import NotTextError
 from co_cli.notes.note import Note, read_note
 from co_cli.notes.refs import ENDINGS, FOLDERS, path_of, source_ref, without_ending, without_lines
 from co_cli.notes.store import NoteStore
-from co_cli.sources.origin import CHECKPOINT, CHECKPOINTS, VAULT, Origin, reader_of
+from co_cli.sources.origin import CHECKPOINT, CHECKPOINTS, VAULT, Origin, adapter_of
 from co_cli.sources.walk import would_list
 from co_cli.vault.origins import Origins
 from co_cli.vault.skills import Skills
@@ -125,10 +125,10 @@ class Lookup:
             skill = skills.find(ref)
             return skill.origin, skills.open(skill)[0]
         origin, path = self.locate(ref)
-        source_reader = reader_of(origin)
-        largest = source_reader.largest(os.path.basename(path), self._vault.index.of(origin).limit)
+        adapter = adapter_of(origin)
+        largest = adapter.largest(os.path.basename(path), self._vault.index.of(origin).limit)
         try:
-            return origin, source_reader.read(origin, path, NoteStore(origin.root, largest=largest).read(path))
+            return origin, adapter.read(origin, path, NoteStore(origin.root, largest=largest).read(path))
         except NotTextError as error:
             raise InvalidInputError(f"{path} is not a note: {error}") from None
 
@@ -189,7 +189,7 @@ class Lookup:
     def _locate_elsewhere(self, asked: str) -> tuple[Origin, str] | None:
         """A note by its path inside a linked source, else by its title, alias or file name anywhere."""
         for origin in self._vault.index.linked:
-            path = path_of(asked) if origin.tier else reader_of(origin).path(origin, asked)
+            path = path_of(asked) if origin.tier else adapter_of(origin).path(origin, asked)
             if path is not None and not os.path.isabs(path) and self._is_listed(origin, path):
                 return origin, path
         if self.index is None or to_utf8(asked) != asked:
@@ -396,7 +396,7 @@ def _forms(ref: str) -> list[str]:
 def _path_of_ref(origin: Origin, asked: str, vault: str) -> str | None:
     head = f"{origin.tier}:" if origin.tier else f"{origin.label}/"
     if asked.startswith(head) and len(asked) > len(head):
-        return reader_of(origin).path(origin, asked[len(head) :])
+        return adapter_of(origin).path(origin, asked[len(head) :])
     if os.path.isabs(asked) or os.path.isfile(asked):
         if is_inside(os.path.realpath(asked), vault):
             return None

@@ -22,7 +22,7 @@ from co_cli.ground.reports import BINARY, Progress, SyncReport
 from co_cli.ground.saves import ON_CONFLICT
 from co_cli.ground.values import OWN_SOURCES, moment_text
 from co_cli.notes.refs import slugify
-from co_cli.sources.origin import SOURCE_READERS, Added, Origin, added_sources, change_registry, read_registry
+from co_cli.sources.origin import SOURCE_ADAPTERS, Added, Origin, added_sources, change_registry, read_registry
 from co_cli.vault.tiers import is_own_vault
 from co_cli.vault.vault import Vault
 
@@ -163,8 +163,8 @@ class Origins:
         root, only = _place(os.fspath(path))
         is_obsidian = not only and os.path.isdir(os.path.join(root, ".obsidian"))
         origin = Origin(source or ("obsidian" if is_obsidian else "folder"), root, "", only)
-        if origin.source not in SOURCE_READERS:
-            raise InvalidInputError(f"the source must be one of {', '.join(SOURCE_READERS)}, not {origin.source!r}")
+        if origin.source not in SOURCE_ADAPTERS:
+            raise InvalidInputError(f"the source must be one of {', '.join(SOURCE_ADAPTERS)}, not {origin.source!r}")
         known: list[Origin] = []
         made: list[Origin] = []
 

@@ -22,7 +22,7 @@ from co_cli.ground.paths import PROJECT_FOLDER, is_inside, is_yours, project_of
 from co_cli.notes.encoding import NotTextError
 from co_cli.notes.note import Note
 from co_cli.notes.store import NoteStore
-from co_cli.sources.origin import Origin, reader_of
+from co_cli.sources.origin import Origin, adapter_of
 from co_cli.sources.skill_format import HEAVY, SKILL_FILE, folder_name
 from co_cli.vault.origins import Origins
 from co_cli.vault.vault import Vault
@@ -132,7 +132,7 @@ class Skills:
         """A skill as its file is now, and the other files in its folder (the first 100, without hidden ones)."""
         data = NoteStore(skill.origin.root).read(skill.inside)
         try:
-            note = reader_of(skill.origin).read(skill.origin, skill.inside, data)
+            note = adapter_of(skill.origin).read(skill.origin, skill.inside, data)
         except NotTextError as error:
             raise InvalidInputError(f"{skill.path} is not a skill: {error}") from None
         return note, list(islice(_files(os.path.dirname(skill.file)), MOST_FILES))

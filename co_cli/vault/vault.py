@@ -22,7 +22,7 @@ from co_cli.index.authority import VaultAuthority
 from co_cli.index.engine import Engine
 from co_cli.index.engines import engine_of
 from co_cli.index.indexed_notes import LastSeen, Tiers
-from co_cli.knowledge_index import IndexContext, KnowledgeIndex
+from co_cli.knowledge_index import IndexSetup, KnowledgeIndex
 from co_cli.notes.store import NoteStore
 from co_cli.sources.origin import IGNORE_FILE, VAULT, Origin, added_sources, registry_version
 from co_cli.sources.walk import LARGEST_IGNORE_FILE, require_vault
@@ -106,7 +106,7 @@ class Vault:
     @property
     def authority(self) -> VaultAuthority | None:
         """Says what the files should be, where several servers share the vault; None: the files say so."""
-        return self.index.context.authority
+        return self.index.setup.authority
 
     def working_index(self) -> KnowledgeIndex | None:
         """The index, or None if it cannot be opened: notes can be read and written without it."""
@@ -142,7 +142,7 @@ def open_vault(settings: Settings, opening: Opening | None = None) -> Vault:
     sources = _linked_sources(settings, root, settings_of)
     embedders = embedders_of(settings)
     ranking = RankingSettings(settings, root, embedders.space)
-    context = IndexContext(
+    setup = IndexSetup(
         linked=sources.origins,
         tiers=sources.tiers,
         use_counts=partial(use_counts, settings.data_dir, settings.count_use == "on"),
@@ -157,7 +157,7 @@ def open_vault(settings: Settings, opening: Opening | None = None) -> Vault:
         embedders=embedders,
         exclude=settings.knowledge_exclude,
         max_note_bytes=settings.knowledge_max_note_bytes,
-        context=context,
+        setup=setup,
         seen=LastSeen(),
     )
     limits = settings.knowledge_max_note_bytes, settings.secrets
@@ -165,7 +165,7 @@ def open_vault(settings: Settings, opening: Opening | None = None) -> Vault:
         from co_cli.vault.team.team_vault import TeamVault  # PostgreSQL's packages are an extra
 
         team = TeamVault(index, repository)
-        index, store = index.within(replace(context, authority=team)), team.store(*limits)
+        index, store = index.within(replace(setup, authority=team)), team.store(*limits)
     else:
         store = NoteStore(root, partial(_count_indexed, index), *limits)
     reader = reader_named(settings.knowledge_reader)
@@ -175,8 +175,8 @@ def open_vault(settings: Settings, opening: Opening | None = None) -> Vault:
 def reopen_vault(vault: Vault) -> Vault:
     """The same vault with the sources and tiers that it has now. Another process may have added some."""
     sources = _linked_sources(vault.settings, vault.root, vault.settings_of)
-    context = replace(vault.index.context, linked=sources.origins, tiers=sources.tiers)
-    return replace(vault, index=vault.index.within(context), sources=sources)
+    setup = replace(vault.index.setup, linked=sources.origins, tiers=sources.tiers)
+    return replace(vault, index=vault.index.within(setup), sources=sources)
 
 
 def lists_other_sources(vault: Vault) -> bool:

@@ -95,7 +95,7 @@ def test_an_edit_that_left_no_trace_in_file_times_is_found(co: Co, kb: Knowledge
         stream.write(b"One")
     with kb.engine.writing() as writer:  # as on a file system without modification times
         listings = scan_origin(kb.index.origin).listings
-        writer.finish_sync(writer.add_vault(kb.index.origin), SyncState(time.time(), listings, {}, {}, ()))
+        writer.finish_sync(writer.add_origin(kb.index.origin), SyncState(time.time(), listings, {}, {}, ()))
 
     ran = co("index", "verify")
 

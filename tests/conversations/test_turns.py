@@ -90,7 +90,7 @@ def test_each_turn_is_a_passage_with_speaker_date_and_neighbours() -> None:
 
     third = passages[2]
     assert (third.heading, third.text, third.said) == ("Cem, 14 November 2023, 22:13", "Cem says something.", 1.7e9)
-    assert third.context == "Ada: Ada says something.\nBex: Bex says something.\nDan: Dan says something."
+    assert third.around == "Ada: Ada says something.\nBex: Bex says something.\nDan: Dan says something."
     assert len(passages) > 5, "a long turn is cut"
     assert {passage.heading for passage in passages[4:]} == {"Eve"}
     assert text.split("\n")[third.first_line - 1].startswith("## Cem")

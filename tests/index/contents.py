@@ -18,7 +18,7 @@ def contents(engine: Engine, root: Path) -> dict[str, Any]:
     """Everything of one vault; fails by itself if counts or the word index do not fit the passages."""
     assert engine.problem() is None
     with engine.reading() as reader:
-        stored = reader.vault(Origin("vault", str(root)))
+        stored = reader.origin(Origin("vault", str(root)))
         if stored is None:
             return {}
         vault = stored.id
@@ -27,8 +27,8 @@ def contents(engine: Engine, root: Path) -> dict[str, Any]:
         assert (stored.notes, stored.passages) == (len(notes), len(passages))
         return {
             "files": reader.files(vault),
-            "notes": sorted(note._replace(id=0, vault=0) for note in notes),
-            "passages": sorted((one._replace(id=0, note=0, vault=0) for one in passages), key=repr),
+            "notes": sorted(note._replace(id=0, origin_id=0) for note in notes),
+            "passages": sorted((one._replace(id=0, note=0, origin_id=0) for one in passages), key=repr),
             "names": {note.path: reader.find_notes(vault, "name", [note.title.lower()]) != [] for note in notes},
             "terms": reader.term_counts([vault]),
         }

@@ -93,7 +93,7 @@ def file(path: str, text: str, mtime: float = 1_000.0, passages: Sequence[Passag
 
 def put(engine: Engine, *files: IndexedFile, origin: Origin = VAULT) -> int:
     with engine.writing() as writer:
-        vault = writer.add_vault(origin)
+        vault = writer.add_origin(origin)
         writer.put_files(vault, files)
     return vault
 
@@ -133,7 +133,7 @@ def passages_in(reader: ReadTransaction, vault: int) -> dict[int, StoredPassage]
 
 def counted(reader: ReadTransaction, vault: int) -> tuple[int, int]:
     """How many notes and passages a vault has."""
-    (stored,) = [one for one in reader.vaults() if one.id == vault]
+    (stored,) = [one for one in reader.origins() if one.id == vault]
     return stored.notes, stored.passages
 
 
@@ -496,7 +496,7 @@ def test_a_vector_that_is_ready_is_stored_with_its_passage_and_the_others_wait(e
     elm, ash = file("memories/elm.md", "An elm."), file("memories/ash.md", "An ash.")
     key = text_hash("Elm\nAn elm.")
     with engine.writing() as writer:
-        vault = writer.add_vault(VAULT)
+        vault = writer.add_origin(VAULT)
         assert writer.put_files(vault, [elm], ReadyVectors(FLOATS, {key: vector})) == 1, "the vault has no space yet"
         space = active_space(writer, vault)
         assert writer.put_files(vault, [elm, ash], ReadyVectors(FLOATS, {key: vector})) == 1
@@ -533,7 +533,7 @@ def test_a_new_space_replaces_the_active_one_when_it_is_complete(engine: Engine)
     with engine.writing() as writer:
         assert (writer.waiting(vault, active)[0], writer.waiting(vault, state.building)[0]) == (1, 3)
         embed_all(writer, vault, state.building, lambda text: turned)
-        stored = writer.vaults()[0]
+        stored = writer.origins()[0]
         assert (stored.active, stored.building) == (state.building, None)
         assert writer.waiting(vault)[0] == 0
         assert len(writer.nearest(scope_of(vault), state.building, turned, 10)) == 3
@@ -552,7 +552,7 @@ def test_static_vectors_stay_beside_those_of_languages_until_they_are_chosen(eng
         assert beside
         embed_all(writer, vault, beside, lambda text: static)
         writer.begin_space(vault, several)  # as another environment does
-        stored = writer.vaults()[0]
+        stored = writer.origins()[0]
         assert (stored.active, stored.building, stored.aside) == (active, beside, beside)
         assert (stored.seen(lambda space: True).active, stored.seen(lambda space: False).active) == (active, beside)
         assert [len(writer.nearest(scope_of(vault), space, static, 10)) for space in (active, beside)] == [2, 2]
@@ -701,7 +701,7 @@ def test_a_superseded_note_is_not_valid(open_engine: Open) -> None:
     engine, wrong = open_engine(), list[object]()
     for case, (notes, said) in SUPERSESSIONS.items():
         with engine.writing() as writer:
-            writer.drop_files(writer.add_vault(VAULT), None)
+            writer.drop_files(writer.add_origin(VAULT), None)
         problems = validity(engine, 100 * DAY, **notes)
         if problems != (said or {"old": None, "new": "not valid yet"}):
             wrong.append((case, problems))
@@ -717,14 +717,14 @@ def test_a_write_that_fails_leaves_nothing_behind_and_lets_others_write(engine: 
         writer.put_files(vault, [file("memories/elm.md", "An elm."), file("memories/ash.md", "Changed.")])
         writer.drop_files(vault, ["memories/ash.md"])
         writer.begin_space(vault, FLOATS)
-        writer.add_vault(OTHER)
+        writer.add_origin(OTHER)
         _ = 1 / 0
 
     with engine.reading() as reader:
         assert counted(reader, vault) == (1, 1)
         assert found(reader, scope_of(vault), words("ash elm")) == ["The ash is an oak."]
-        assert reader.vault(OTHER) is None
-        assert reader.vaults()[0].active is None
+        assert reader.origin(OTHER) is None
+        assert reader.origins()[0].active is None
     done = threading.Thread(target=oaks, args=(engine, "yew"), daemon=True)
     done.start()
     done.join(60)
@@ -763,7 +763,7 @@ def test_vectors_that_another_process_changes_are_never_answered_from_memory(eng
     for turn in range(12):
         first = "Ash" if turn % 2 else "Elm"
         with elsewhere.writing() as writer:
-            assert writer.add_vault(VAULT) == vault
+            assert writer.add_origin(VAULT) == vault
             space = active_space(writer, vault)
             writer.reembed(vault, space)
             embed_all(writer, vault, space, lambda text, first=first: one if text.startswith(first) else other)
@@ -782,7 +782,7 @@ def test_a_rebuild_swaps_in_a_complete_store_while_others_read(engine: Engine, o
         while not done.is_set():
             try:
                 with elsewhere.reading() as reader:
-                    stored = reader.vault(VAULT)
+                    stored = reader.origin(VAULT)
                     seen.add(stored.notes if stored else "no vault")
             except Exception as failure:
                 seen.add(repr(failure))

@@ -13,7 +13,7 @@ from co_cli.ground.errors import InvalidInputError, KnowledgeError, NoteFileErro
 from co_cli.ground.hits import Filters
 from co_cli.ground.values import OWN_SOURCES
 from co_cli.index.sqlite.connection import vector_extension
-from co_cli.knowledge_index import IndexContext, KnowledgeIndex
+from co_cli.knowledge_index import IndexSetup, KnowledgeIndex
 from co_cli.sources.origin import Origin
 from tests.folder import Vault
 
@@ -179,13 +179,13 @@ SOURCES = {
 
 
 def test_a_search_sees_exactly_the_sources_it_asks_for(index: KnowledgeIndex) -> None:
-    index = index.within(IndexContext(linked=(YOURS, ZOO, BOOK)))
+    index = index.within(IndexSetup(linked=(YOURS, ZOO, BOOK)))
     with index.engine.writing() as writer:
         for origin in (index.origin, *index.linked):
-            writer.add_vault(origin)
+            writer.add_origin(origin)
 
     with index.engine.reading() as reader:
-        roots = {vault.id: vault.origin.root for vault in reader.vaults()}
+        roots = {vault.id: vault.origin.root for vault in reader.origins()}
         views = {wanted: index.notes.view(reader, Filters(sources=wanted)).scope.parts for wanted in SOURCES}
 
     seen = {

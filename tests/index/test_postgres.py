@@ -162,7 +162,7 @@ def test_a_transaction_spans_other_tables_and_is_joined_by_the_thread_that_opene
         connection.execute("insert into public.outbox values ('oak')")
         index.sync()
         with pytest.raises(ZeroDivisionError), engine.writing() as writer:
-            writer.drop_files(writer.add_vault(Origin("vault", str(vault.root))), None)
+            writer.drop_files(writer.add_origin(Origin("vault", str(vault.root))), None)
             _ = 1 / 0
         assert [hit.ref for hit in index.search("oaks")] == ["memory:oak"], "a part that fails, fails alone"
         with ThreadPoolExecutor() as others:
@@ -189,8 +189,8 @@ def test_servers_with_folders_of_their_own_share_a_vault_by_its_name(tmp_path: P
 
     assert [hit.ref for hit in there.search("oaks")] == ["memory:oak"]
     with engines[1].reading() as reader:
-        (stored,) = reader.vaults()
-        assert stored == reader.vault(Origin("vault", str(folders[1])))
+        (stored,) = reader.origins()
+        assert stored == reader.origin(Origin("vault", str(folders[1])))
         notes = reader.find_notes(stored.id, "ref", ["memory:oak"])
         (passage,) = reader.passages(notes=[note.id for note in notes]).values()
     assert {stored.origin.root, notes[0].root, passage.root} == {str(folders[1])}
@@ -211,7 +211,7 @@ def test_writers_of_one_vault_wait_for_each_other_and_not_for_those_of_another(
     one, two = (KnowledgeIndex(second, folder.root, embedders=Embedders("none")) for folder in folders.values())
 
     with first.writing() as writer:
-        writer.drop_files(writer.add_vault(one.origin), ["memories/oak.md"])
+        writer.drop_files(writer.add_origin(one.origin), ["memories/oak.md"])
         two.index_file(None, "memories/elm.md")
         with pytest.raises(IndexUnavailableError, match="another process is writing: try again"):
             one.index_file(None, "memories/elm.md")
@@ -435,7 +435,7 @@ def test_a_rebuild_of_one_vault_leaves_those_of_others_alone(
     assert "Oaks live long." in co("search", "oaks").out
     assert co("index", "verify").code == 0
 
-    monkeypatch.setattr("co_cli.index.postgres.postgres_engine.swap_vaults", lambda *_: 1 / 0)
+    monkeypatch.setattr("co_cli.index.postgres.postgres_engine.swap_origins", lambda *_: 1 / 0)
     with KnowledgeBase.open(vault.root) as kb, pytest.raises(ZeroDivisionError):
         kb.rebuild()
     assert state() == before, "one that fails leaves nothing"
@@ -518,7 +518,7 @@ def test_a_user_who_may_not_create_roles_is_told_what_an_administrator_has_to_do
         administrator.execute(f"grant {ROLE} to {user}".encode())
 
     with engine.reading() as reader:
-        assert reader.vaults() == []
+        assert reader.origins() == []
     engine.close()
 
 

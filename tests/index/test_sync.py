@@ -12,7 +12,7 @@ import pytest
 from co_cli.entrance.knowledge_base import KnowledgeBase
 from co_cli.index import sync
 from co_cli.index.sqlite.sqlite_engine import SqliteEngine
-from co_cli.knowledge_index import IndexContext, KnowledgeIndex
+from co_cli.knowledge_index import IndexSetup, KnowledgeIndex
 from co_cli.notes.note import Note
 from tests.folder import Vault
 from tests.index.contents import contents, contents_from_scratch
@@ -144,7 +144,7 @@ def test_a_sync_that_writes_an_older_text_after_another_one_reads_the_file_again
         os.utime(vault.path("articles/oak.md"), ns=(LONG_AGO + 1, LONG_AGO + 1))
         KnowledgeIndex(engine, vault.root, embedders=index.embedders).sync()
 
-    index.within(IndexContext(boundaries=sync_meanwhile)).sync()
+    index.within(IndexSetup(boundaries=sync_meanwhile)).sync()
 
     assert index.sync().changed == ["articles/oak.md"]
     assert contents(engine, vault.root) == contents_from_scratch(vault, tmp_path / "other")

@@ -199,7 +199,7 @@ class Faulty(Embedders):
 def test_a_programming_error_is_raised_and_not_hidden_by_a_fallback(vault: Vault, kb: KnowledgeBase) -> None:
     vault.write("memories/oak.md", "Oaks live long.")
     kb.sync()
-    index = KnowledgeIndex(kb.engine, kb.index.origin, embedders=Faulty("static"), context=kb.index.context)
+    index = KnowledgeIndex(kb.engine, kb.index.origin, embedders=Faulty("static"), setup=kb.index.setup)
     kb.vault = replace(kb.vault, index=index)
 
     with pytest.raises(ZeroDivisionError):

@@ -10,7 +10,7 @@ import pytest
 from co_cli.notes.encoding import NotTextError
 from co_cli.sources.documents import Document, read_document
 from co_cli.sources.documents.formats import is_binary_name, largest_size
-from co_cli.sources.folder import FolderReader
+from co_cli.sources.folder import FolderAdapter
 from co_cli.sources.worker import MOST_TEXT
 
 
@@ -252,7 +252,7 @@ def test_a_file_whose_library_is_missing_says_what_to_install(monkeypatch: pytes
     for library in needed.values():
         monkeypatch.setitem(sys.modules, library, None)
 
-    said = {refusal(name, b"%PDF-1.4") for name in needed} | {FolderReader().unread(name) for name in needed}
+    said = {refusal(name, b"%PDF-1.4") for name in needed} | {FolderAdapter().unread(name) for name in needed}
 
     assert said == {'needs the extra "documents": pip install "co-cli[documents]"'}
-    assert FolderReader().unread("a.txt") is None
+    assert FolderAdapter().unread("a.txt") is None

@@ -116,8 +116,8 @@ def test_a_long_table_is_cut_between_its_rows_and_its_header_is_searched_with_ea
     passages = passages_of(note)
 
     assert len(passages) > 2
-    assert "| city | people |" not in passages[0].context
-    assert all(passage.context.startswith("| city | people |\n") for passage in passages[1:])
+    assert "| city | people |" not in passages[0].around
+    assert all(passage.around.startswith("| city | people |\n") for passage in passages[1:])
     assert all(passage.text.endswith("10,922 |") and passage.text in shown(note, passage) for passage in passages)
 
 
@@ -126,7 +126,7 @@ def test_a_passage_is_searched_with_the_nearest_sentences_of_its_neighbours() ->
         "# A\n\nOaks live very long. So they say here.\n\n## B\n\nElms.\n\n## C\n\nFew birches are left. The end.\n"
     )
 
-    assert [passage.context for passage in passages_of(note)] == [
+    assert [passage.around for passage in passages_of(note)] == [
         "Elms.",
         "So they say here.\nFew birches are left.",
         "Elms.",

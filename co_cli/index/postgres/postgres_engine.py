@@ -20,7 +20,7 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 
 from co_cli.ground.errors import IndexUnavailableError, SettingsError
 from co_cli.index.engine import DERIVATION, Engine, ReadTransaction, WriteTransaction
-from co_cli.index.postgres.postgres_statements import FEW, ROLE, Connection, VisibleVaults, fetch
+from co_cli.index.postgres.postgres_statements import FEW, ROLE, Connection, VisibleOrigins, fetch
 from co_cli.index.postgres.replica import Replica
 from co_cli.index.postgres.stores import (
     DAMAGE,
@@ -34,14 +34,14 @@ from co_cli.index.postgres.stores import (
     keep_cache,
     make_role,
     make_store,
-    swap_vaults,
+    swap_origins,
 )
 from co_cli.index.postgres.vector_index import find_unindexed, index_vectors, slow_text
 from co_cli.index.postgres.vector_tables import PostgresVectors
 from co_cli.index.postgres.word_tables import PostgresWords
 from co_cli.index.stored import IndexedFile, ReadyVectors
 from co_cli.index.tables.note_rows import NoteRows, find_miscounts
-from co_cli.index.tables.spaces import vault_by_id
+from co_cli.index.tables.spaces import origin_by_id
 from co_cli.notes.logbook import logger
 
 log = logger("engine")
@@ -103,12 +103,12 @@ where relnamespace = %(store)s::regnamespace and relkind = 'r'
 class PostgresTransaction(PostgresWords, PostgresVectors, NoteRows):
     """One transaction of a store."""
 
-    def put_files(self, vault: int, files: Sequence[IndexedFile], ready: ReadyVectors | None = None) -> int:
+    def put_files(self, origin_id: int, files: Sequence[IndexedFile], ready: ReadyVectors | None = None) -> int:
         if len(files) <= FEW and sum(len(file.passages) for file in files) <= FEW:
             with self.connection.pipeline():
-                return super().put_files(vault, files, ready)
-        waits = super().put_files(vault, files, ready)
-        notes = vault_by_id(self, vault).notes
+                return super().put_files(origin_id, files, ready)
+        waits = super().put_files(origin_id, files, ready)
+        notes = origin_by_id(self, origin_id).notes
         if notes.bit_length() > (notes - len(files)).bit_length():
             # the vault has doubled: without counts the planner would read every note to find some
             self.fetch("set local role none")
@@ -120,7 +120,7 @@ class PostgresTransaction(PostgresWords, PostgresVectors, NoteRows):
 class OpenTransactions(threading.local):
     """The open transactions of one thread."""
 
-    reader: PostgresTransaction | None = None
+    snapshot: PostgresTransaction | None = None
     writer: PostgresTransaction | None = None
     compact: bool = False
     """Whether to compact when the transaction ends."""
@@ -142,34 +142,34 @@ class PostgresEngine:
         of a server that answers searches.
         """
         self.address, self.path, self.roots = address, masked(address), roots or {}
-        self.visible = VisibleVaults(self.roots)
+        self.visible = VisibleOrigins(self.roots)
         self._fixed = store
         self._last: str | None = None
         self._open = OpenTransactions()
         self._starting = threading.Lock()
         self._pool: ConnectionPool[Connection] | None = None
-        self._reader = self
+        self._replica_engine = self
         self.replica: Replica | None = None
         """Whether the replica keeps up."""
         if replica:
-            self._reader = PostgresEngine(replica, roots=roots)
-            self._reader.visible = self.visible
-            self.replica = Replica(self._position, self._reader._position)
+            self._replica_engine = PostgresEngine(replica, roots=roots)
+            self._replica_engine.visible = self.visible
+            self.replica = Replica(self._position, self._replica_engine._position)
         self.set_aside: str | None = None  # it has no file
 
     @contextlib.contextmanager
     def reading(self) -> Generator[ReadTransaction]:
-        if current := self._open.writer or self._open.reader:
+        if current := self._open.writer or self._open.snapshot:
             yield current
             return
-        reader = self._reader if self.replica and self.replica.keeps_up() else self
-        with reader._connection() as connection:
-            reader._begin(connection, READ_ONLY, "lock table vaults in access share mode")
-            self._open.reader = PostgresTransaction(connection, self.visible)
+        answering = self._replica_engine if self.replica and self.replica.keeps_up() else self
+        with answering._connection() as connection:
+            answering._begin(connection, READ_ONLY, "lock table vaults in access share mode")
+            self._open.snapshot = PostgresTransaction(connection, self.visible)
             try:
-                yield self._open.reader
+                yield self._open.snapshot
             finally:
-                self._open.reader = None
+                self._open.snapshot = None
 
     @contextlib.contextmanager
     def writing(self) -> Generator[WriteTransaction]:
@@ -256,13 +256,13 @@ class PostgresEngine:
         """Fill the vaults again under other names and swap the names: vaults of others stay as they are."""
         forget_swapped(connection, store)
         engine = PostgresEngine(self.address, store, self.roots)
-        engine.visible = VisibleVaults(self.roots, FRESH)
+        engine.visible = VisibleOrigins(self.roots, FRESH)
         try:
             fill(engine)
             engine.compact()
             with advisory_lock(connection, STORE_LOCK):
                 catch_up(engine)
-                swap_vaults(connection, store)
+                swap_origins(connection, store)
         finally:
             engine.close()
             if not connection.broken:
@@ -303,15 +303,15 @@ class PostgresEngine:
             return int(fetch(connection, SIZE, {"store": self._store(connection)})[0][0])
 
     def revision(self) -> object:
-        with self.reading() as reader:
-            assert isinstance(reader, PostgresTransaction)
-            return fetch(reader.connection, SNAPSHOT)
+        with self.reading() as snapshot:
+            assert isinstance(snapshot, PostgresTransaction)
+            return fetch(snapshot.connection, SNAPSHOT)
 
     def problem(self, discard: bool = False) -> str | None:
         try:
-            with self.reading() as reader:
-                assert isinstance(reader, PostgresTransaction)
-                problem = find_miscounts(reader)
+            with self.reading() as snapshot:
+                assert isinstance(snapshot, PostgresTransaction)
+                problem = find_miscounts(snapshot)
             if problem and discard:
                 with self._connection() as connection, as_owner(connection):
                     fetch(connection, FORGET_STORE, {"version": VERSION, "store": self._store(connection)})
@@ -326,7 +326,7 @@ class PostgresEngine:
         if pool:
             pool.close()
         if self.replica:
-            self._reader.close()
+            self._replica_engine.close()
 
     def pool_use(self) -> dict[str, int]:
         """Connections that are used and free, and requests that wait for one."""

@@ -10,7 +10,7 @@ from psycopg.adapt import Dumper
 from psycopg.pq import Format, PipelineStatus
 
 from co_cli.index.derivation import Row, stored_text
-from co_cli.index.stored import StoredVault
+from co_cli.index.stored import StoredOrigin
 from co_cli.index.tables.statements import Dialect
 
 Connection = psycopg.Connection[Any]
@@ -20,7 +20,7 @@ LONG = 500
 """A statement with more members in a list is planned for them; that takes longer than a search has."""
 ROLE = "co_cli_member"
 """Everything is read and written as this role, which owns nothing: row-level security applies to it."""
-VAULT_LOCK = 1_668_246_388
+ORIGIN_LOCK = 1_668_246_388
 """The first half of the key of a vault's advisory lock; the vault is the other."""
 POSTGRES = Dialect(among="= any", cross_join="join", position="strpos", hints=False)
 
@@ -39,7 +39,7 @@ class InBinaryDumper(Dumper):
 psycopg.adapters.register_dumper(InBinary, InBinaryDumper)
 
 
-class VisibleVaults:
+class VisibleOrigins:
     """Which vaults an engine sees: those that it was asked for, by their stored names.
 
     `ending` is added to every name, for vaults that a rebuild fills.
@@ -66,9 +66,9 @@ class PostgresStatements:
 
     dialect = POSTGRES
 
-    def __init__(self, connection: Connection, visible: VisibleVaults) -> None:
+    def __init__(self, connection: Connection, visible: VisibleOrigins) -> None:
         self.connection, self.visible = connection, visible
-        self.known: dict[int, StoredVault] = {}
+        self.known: dict[int, StoredOrigin] = {}
         self.locked: set[int] = set()
         """The vaults that nobody else can write to until this transaction ends."""
 
@@ -117,10 +117,10 @@ class PostgresStatements:
         statement = f"select nextval('{table}_ids') from generate_series(1, %(count)s)"
         return [number for (number,) in self.fetch(statement, {"count": count})]
 
-    def lock(self, vault: int) -> None:
-        if vault not in self.locked:
-            self.run("select pg_advisory_xact_lock(%(key)s, %(vault)s)", {"key": VAULT_LOCK, "vault": vault})
-            self.locked.add(vault)
+    def lock(self, origin_id: int) -> None:
+        if origin_id not in self.locked:
+            self.run("select pg_advisory_xact_lock(%(key)s, %(vault)s)", {"key": ORIGIN_LOCK, "vault": origin_id})
+            self.locked.add(origin_id)
             self.known.clear()  # another writer may have changed it before
 
     def stored_root(self, root: str) -> str:

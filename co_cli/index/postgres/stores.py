@@ -17,7 +17,7 @@ DAMAGE = (psycopg.InternalError, psycopg.errors.UndefinedTable, psycopg.errors.U
 FRESH, OLD = "\2fresh", "\2old"
 """What is added to the name of a vault that a rebuild fills, and to the name of the one that it replaced."""
 
-OF_VAULTS = """
+OF_ORIGINS = """
 select table_name from information_schema.columns where table_schema = %(store)s and column_name = 'vault_id'
 """
 SHARE = f"""
@@ -48,7 +48,7 @@ SWAP = (
     """,
 )
 FORGET = "delete from {store}.{table} where vault_id in (select id from {store}.vaults where strpos(root, chr(2)) > 0)"
-FORGET_VAULTS = "delete from {store}.vaults where strpos(root, chr(2)) > 0"
+FORGET_ORIGINS = "delete from {store}.vaults where strpos(root, chr(2)) > 0"
 
 
 @contextlib.contextmanager
@@ -88,7 +88,7 @@ def make_store(connection: Connection) -> str:
     with connection.transaction():
         fetch(connection, f"create schema {store}; set local search_path = {store}, public; {SCHEMA}")
         fetch(connection, PROTECT.format(table="vaults", condition="visible(root)"))
-        for (table,) in fetch(connection, OF_VAULTS, {"store": store}):
+        for (table,) in fetch(connection, OF_ORIGINS, {"store": store}):
             fetch(connection, PROTECT.format(table=table, condition=OF_VISIBLE))
         fetch(connection, SHARE.format(store=store))
     return store
@@ -114,7 +114,7 @@ def has_others(connection: Connection, store: str, roots: Collection[str]) -> bo
         return False
 
 
-def swap_vaults(connection: Connection, store: str) -> None:
+def swap_origins(connection: Connection, store: str) -> None:
     """Give each vault that was filled again the name of the one that it replaces."""
     with connection.transaction():
         for statement in SWAP:
@@ -124,6 +124,6 @@ def swap_vaults(connection: Connection, store: str) -> None:
 def forget_swapped(connection: Connection, store: str) -> None:
     """Delete what a rebuild has replaced, or has left when it was stopped."""
     with connection.transaction():
-        for (table,) in fetch(connection, OF_VAULTS, {"store": store}):
+        for (table,) in fetch(connection, OF_ORIGINS, {"store": store}):
             fetch(connection, FORGET.format(store=store, table=table))
-        fetch(connection, FORGET_VAULTS.format(store=store))
+        fetch(connection, FORGET_ORIGINS.format(store=store))

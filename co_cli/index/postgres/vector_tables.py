@@ -14,7 +14,7 @@ from co_cli.index.packing import LARGEST, STEPS, asked
 from co_cli.index.postgres.postgres_statements import ROLE, PostgresStatements
 from co_cli.index.stored import Match, Scope, StoredSpace, WaitingPassage
 from co_cli.index.tables.filters import conditions, is_narrow
-from co_cli.index.tables.spaces import vault_by_id, vectors_table
+from co_cli.index.tables.spaces import origin_by_id, vectors_table
 
 VECTOR = {"rowid": "int8", "doc_id": "int8", "vault_id": "int4", "source": "text", "embedding": "bytea"}
 EXACT = 10_000
@@ -39,7 +39,7 @@ set local role {ROLE}
 """
 EXISTS = "select to_regclass(%(table)s) is not null"
 DROP = "delete from {table} where rowid = any(%(ids)s)"
-DROP_VAULT = "delete from {table} where vault_id = %(vault)s"
+DROP_ORIGIN = "delete from {table} where vault_id = %(vault)s"
 NEAREST = """
 select rowid, doc_id, 1 - distance from (
     select rowid, doc_id, {order} as distance from {table}
@@ -62,13 +62,13 @@ class PostgresVectors(PostgresStatements):
     def nearest(self, scope: Scope, space: StoredSpace, query: Vector, limit: int) -> list[Match]:
         found: list[Match] = []
         table = vectors_table(space.id)
-        for vault in scope.vaults:
-            state = vault_by_id(self, vault)
+        for origin_id in scope.origins:
+            state = origin_by_id(self, origin_id)
             if space not in (state.active, state.aside):
                 continue  # its vectors are of another model
             narrow = is_narrow(scope, state)
-            where, values = conditions(self.dialect, scope, vault)
-            bound = {**values, "vault": vault, "limit": limit, "query": _text(asked(query, space), space)}
+            where, values = conditions(self.dialect, scope, origin_id)
+            bound = {**values, "vault": origin_id, "limit": limit, "query": _text(asked(query, space), space)}
             reach = state.passages
             if narrow and reach > EXACT:
                 reach = self.fetch(REACH, {**values, "most": EXACT + 1}, filters=where)[0][0]
@@ -105,19 +105,19 @@ class PostgresVectors(PostgresStatements):
 
     def replace_vectors(
         self,
-        vault: int,
+        origin_id: int,
         space: StoredSpace,
         passages: Sequence[int],
         vectors: Sequence[tuple[WaitingPassage, Vector]] = (),
     ) -> None:
         self.run(DROP, {"ids": list(passages)}, table=vectors_table(space.id))
         rows = [
-            (passage.id, passage.note, vault, passage.source, _binary(vector, space)) for passage, vector in vectors
+            (passage.id, passage.note, origin_id, passage.source, _binary(vector, space)) for passage, vector in vectors
         ]
         self.put_binary(vectors_table(space.id), VECTOR, rows)
 
-    def forget_vectors(self, vault: int, space: StoredSpace) -> None:
-        self.fetch(DROP_VAULT, {"vault": vault}, table=vectors_table(space.id))
+    def forget_vectors(self, origin_id: int, space: StoredSpace) -> None:
+        self.fetch(DROP_ORIGIN, {"vault": origin_id}, table=vectors_table(space.id))
 
 
 def stored_type(space: StoredSpace) -> str:

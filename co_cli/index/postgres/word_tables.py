@@ -19,7 +19,7 @@ from co_cli.index.derivation import WEIGHTS, Row
 from co_cli.index.postgres.postgres_statements import PostgresStatements
 from co_cli.index.stored import Match, Scope
 from co_cli.index.tables.filters import conditions, is_narrow
-from co_cli.index.tables.spaces import vault_by_id
+from co_cli.index.tables.spaces import origin_by_id
 from co_cli.index.tables.statements import LAST, Tokens
 from co_cli.index.word_query import Term, WordQuery
 
@@ -86,19 +86,19 @@ class PostgresWords(PostgresStatements):
     """The word index of one transaction."""
 
     def term_counts(
-        self, vaults: Iterable[int], terms: Iterable[Term] | None = None, start: str = ""
+        self, origin_ids: Iterable[int], terms: Iterable[Term] | None = None, start: str = ""
     ) -> tuple[int, dict[Term, int]]:
         wanted = None if terms is None else list(terms)
-        bound: dict[str, Any] = {"vaults": list(vaults), "start": start, "end": start + LAST}
+        bound: dict[str, Any] = {"vaults": list(origin_ids), "start": start, "end": start + LAST}
         which = "term >= %(start)s and term < %(end)s"
         if wanted is not None:
             bound["terms"], which = [_cut(term) for term in wanted], "term = any(%(terms)s)"
         counts = {term: int(count) for term, count in self.fetch(COUNTS, bound, which=which)}
-        total = sum(vault_by_id(self, vault).passages for vault in bound["vaults"])
+        total = sum(origin_by_id(self, origin_id).passages for origin_id in bound["vaults"])
         return total, counts if wanted is None else {term: counts.get(_cut(term), 0) for term in wanted}
 
-    def count_words(self, vault: int) -> int:
-        return self.fetch("select count(*) from words where vault_id = %(vault)s", {"vault": vault})[0][0]
+    def count_words(self, origin_id: int) -> int:
+        return self.fetch("select count(*) from words where vault_id = %(vault)s", {"vault": origin_id})[0][0]
 
     def terms_in(self, passages: Sequence[int], terms: Iterable[Term]) -> dict[int, set[Term]]:
         wanted, found = [(term, _cut(term)) for term in terms], dict[int, set[Term]]()
@@ -108,24 +108,24 @@ class PostgresWords(PostgresStatements):
             found[passage] = {term for term, stored in wanted if stored in had}
         return found
 
-    def find_words(self, scope: Scope, vault: int, query: WordQuery, limit: int) -> list[Match]:
-        state, counting = vault_by_id(self, vault), [_cut(term) for term in query.counting]
+    def find_words(self, scope: Scope, origin_id: int, query: WordQuery, limit: int) -> list[Match]:
+        state, counting = origin_by_id(self, origin_id), [_cut(term) for term in query.counting]
         phrased = [_cut(term) for phrase in query.phrases for term in phrase]
-        rows = self.fetch(KNOWN, {"vault": vault, "terms": [*counting, *phrased]})
+        rows = self.fetch(KNOWN, {"vault": origin_id, "terms": [*counting, *phrased]})
         known = {term: (having, number) for term, number, having in rows}
         if not known.keys() >= {*phrased}:
             return []
         terms = [known[term] for term in (*counting, *phrased) if term in known]
         asked = [(number, _rarity(state.passages, having)) for having, number in terms]
         for start in query.prefixes:
-            starting = self.fetch(STARTING, {"vault": vault, "start": start, "end": start + LAST})
+            starting = self.fetch(STARTING, {"vault": origin_id, "start": start, "end": start + LAST})
             rarity = _rarity(state.passages, min(state.passages, sum(having for having, _ in starting)))
             asked, terms = asked + [(number, rarity) for _, number in starting], terms + starting
         conditioned = _on_tokens(query)
         if is_narrow(scope, state):
-            where, values = conditions(self.dialect, scope, vault)
+            where, values = conditions(self.dialect, scope, origin_id)
             conditioned[where] = values
-        bound: dict[str, Any] = {"vault": vault, "query": _sparse(asked), "most": limit, "rough": 2 * limit}
+        bound: dict[str, Any] = {"vault": origin_id, "query": _sparse(asked), "most": limit, "rough": 2 * limit}
         bound |= {"terms": [_sparse([(number, 1)]) for number, _ in asked], "rarities": [rarity for _, rarity in asked]}
         for more in conditioned.values():
             bound |= more
@@ -140,28 +140,30 @@ class PostgresWords(PostgresStatements):
                 break  # else the filters leave too few of those with rare terms
         return [Match(*row) for row in found]
 
-    def make_words(self, vault: int) -> None:
+    def make_words(self, origin_id: int) -> None:
         """The tables of words are those of every vault."""
 
-    def put_words(self, vault: int, passages: Sequence[tuple[Row, Tokens]]) -> None:
+    def put_words(self, origin_id: int, passages: Sequence[tuple[Row, Tokens]]) -> None:
         if not passages:
             return
         cut = [{name: _shortened(column) for name, column in tokens.items()} for _, tokens in passages]
         counted = [_counted(columns) for columns in cut]
         lengths = [sum(map(len, columns.values())) for columns in cut]
-        ((tokens, before),) = self.fetch(COUNT_TOKENS, {"vault": vault, "tokens": sum(lengths)})
+        ((tokens, before),) = self.fetch(COUNT_TOKENS, {"vault": origin_id, "tokens": sum(lengths)})
         mean = max(tokens, 1) / (before + len(passages))
         having = sorted(Counter(term for counts in counted for term in counts).items())
         bound = {"terms": " ".join(term for term, _ in having), "counts": " ".join(str(count) for _, count in having)}
-        numbers: dict[str, int] = dict(self.fetch(ADD_TERMS, {**bound, "vault": vault}))
+        numbers: dict[str, int] = dict(self.fetch(ADD_TERMS, {**bound, "vault": origin_id}))
         scales = K1 * (1 - B + B * np.array(lengths) / mean)
         packed = zip(scales.tolist(), *_packed(counted, numbers, scales), map(_lines, cut), strict=True)
-        ids = ((row["id"], row["doc_id"], vault, length) for (row, _), length in zip(passages, lengths, strict=True))
+        ids = (
+            (row["id"], row["doc_id"], origin_id, length) for (row, _), length in zip(passages, lengths, strict=True)
+        )
         self.put_binary("words", WORDS, [(*keys, *rest) for keys, rest in zip(ids, packed, strict=True)])
 
-    def drop_words(self, vault: int, passages: Sequence[int]) -> None:
+    def drop_words(self, origin_id: int, passages: Sequence[int]) -> None:
         for statement in DROP:
-            self.run(statement, {"vault": vault, "ids": list(passages)})
+            self.run(statement, {"vault": origin_id, "ids": list(passages)})
 
 
 def _on_tokens(query: WordQuery) -> dict[str, dict[str, Any]]:

@@ -46,16 +46,16 @@ class SqliteEngine:
 
     @contextlib.contextmanager
     def reading(self) -> Generator[ReadTransaction]:
-        current: SqliteTransaction | None = getattr(self._open, "reader", None)
+        current: SqliteTransaction | None = getattr(self._open, "snapshot", None)
         if current is not None:
             yield current
             return
         with self.database.reading() as connection:
-            self._open.reader = SqliteTransaction(connection, self._resident)
+            self._open.snapshot = SqliteTransaction(connection, self._resident)
             try:
-                yield self._open.reader
+                yield self._open.snapshot
             finally:
-                self._open.reader = None
+                self._open.snapshot = None
 
     @contextlib.contextmanager
     def writing(self) -> Generator[WriteTransaction]:
@@ -87,7 +87,7 @@ class SqliteEngine:
     def compact(self) -> None:
         """Merge the word indexes' segments and return free pages to the disk."""
         with self.database.reading() as connection:
-            tables = [words_table(vault) for (vault,) in fetch(connection, "select id from vaults")]
+            tables = [words_table(origin_id) for (origin_id,) in fetch(connection, "select id from vaults")]
         for table in tables:
             with self.database.writing() as connection:
                 if connection.table_exists("main", table):
@@ -111,9 +111,9 @@ class SqliteEngine:
 
     def _miscounted(self) -> str | None:
         try:
-            with self.reading() as reader:
-                assert isinstance(reader, SqliteTransaction)
-                return find_miscounts(reader)
+            with self.reading() as snapshot:
+                assert isinstance(snapshot, SqliteTransaction)
+                return find_miscounts(snapshot)
         except IndexDamagedError as error:
             return str(error)
         except IndexUnavailableError:

@@ -11,7 +11,7 @@ import apsw
 from co_cli.index.derivation import Row, stored_json
 from co_cli.index.sqlite.connection import fetch
 from co_cli.index.sqlite.resident import ResidentVectors
-from co_cli.index.stored import StoredVault
+from co_cli.index.stored import StoredOrigin
 from co_cli.index.tables.statements import Dialect
 
 SQLITE = Dialect(among="in", cross_join="cross join", position="instr", hints=True)
@@ -24,7 +24,7 @@ class SqliteStatements:
 
     def __init__(self, connection: apsw.Connection, resident: ResidentVectors, with_vec0: bool = False) -> None:
         self.connection, self.resident, self.with_vec0 = connection, resident, with_vec0
-        self.known: dict[int, StoredVault] = {}
+        self.known: dict[int, StoredOrigin] = {}
 
     def fetch(self, statement: str, values: Mapping[str, Any] | None = None, **parts: str) -> list[Any]:
         bound: dict[str, Any] = {}
@@ -52,7 +52,7 @@ class SqliteStatements:
         ((last,),) = self.fetch(f"select coalesce(max(id), 0) from {table}")
         return range(last + 1, last + 1 + count)
 
-    def lock(self, vault: int) -> None:
+    def lock(self, origin_id: int) -> None:
         """One writer at a time has the whole file."""
 
     def stored_root(self, root: str) -> str:

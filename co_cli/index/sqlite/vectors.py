@@ -16,9 +16,9 @@ from co_cli.index.packing import asked, numbers_of, stored_form, vector_of
 from co_cli.index.sqlite.sqlite_statements import SqliteStatements
 from co_cli.index.stored import Match, Scope, StoredSpace, WaitingPassage
 from co_cli.index.tables.filters import conditions, is_narrow
-from co_cli.index.tables.spaces import vault_by_id, vectors_table
+from co_cli.index.tables.spaces import origin_by_id, vectors_table
 from co_cli.index.tables.statements import notes_of
-from co_cli.sources.origin import reader_of
+from co_cli.sources.origin import adapter_of
 
 CHUNK_SIZE = 128
 """Rows that vec0 reserves at a time for each partition. At its default of 1,024 a vault with one note takes 1 MB."""
@@ -70,14 +70,14 @@ class SqliteVectors(SqliteStatements):
         limit = min(limit, MOST_NEAREST)
         in_memory = self.resident.wanted()
         found: list[tuple[int, float]] = []
-        for vault in scope.vaults:
-            state = vault_by_id(self, vault)
+        for origin_id in scope.origins:
+            state = origin_by_id(self, origin_id)
             if space not in (state.active, state.aside):
                 continue  # its vectors are of another model
-            parts = [part_of(number, source) for number, source in scope.parts if number == vault]
+            parts = [part_of(number, source) for number, source in scope.parts if number == origin_id]
             narrow = is_narrow(scope, state)
-            where, values = conditions(self.dialect, scope, vault) if narrow else ("", {})
-            ((stamp,),) = self.fetch(STAMP, {"vault": vault})
+            where, values = conditions(self.dialect, scope, origin_id) if narrow else ("", {})
+            ((stamp,),) = self.fetch(STAMP, {"vault": origin_id})
             stamped = [(part, stamp) for part in parts]
             if kind != "vec0" or (in_memory and self.resident.worth_reading(space, stamped)):
                 allowed = None
@@ -122,7 +122,7 @@ class SqliteVectors(SqliteStatements):
 
     def replace_vectors(
         self,
-        vault: int,
+        origin_id: int,
         space: StoredSpace,
         passages: Sequence[int],
         vectors: Sequence[tuple[WaitingPassage, Vector]] = (),
@@ -131,16 +131,16 @@ class SqliteVectors(SqliteStatements):
         self.run_many(DROP, [{"id": passage} for passage in passages], table=table)
         value = _bound("embedding", space) if _table_kind(self, space) == "vec0" else ":embedding"
         rows = [
-            {"id": passage.id, "part": part_of(vault, passage.source), "embedding": stored_form(vector, space)}
+            {"id": passage.id, "part": part_of(origin_id, passage.source), "embedding": stored_form(vector, space)}
             for passage, vector in vectors
         ]
         self.run_many(PUT, rows, table=table, value=value)
-        self.fetch(TOUCH, {"vault": vault})
+        self.fetch(TOUCH, {"vault": origin_id})
 
-    def forget_vectors(self, vault: int, space: StoredSpace) -> None:
-        for source in reader_of(vault_by_id(self, vault).origin).sources:
-            self.fetch(DROP_PART, {"part": part_of(vault, source)}, table=vectors_table(space.id))
-        self.fetch(TOUCH, {"vault": vault})
+    def forget_vectors(self, origin_id: int, space: StoredSpace) -> None:
+        for source in adapter_of(origin_by_id(self, origin_id).origin).sources:
+            self.fetch(DROP_PART, {"part": part_of(origin_id, source)}, table=vectors_table(space.id))
+        self.fetch(TOUCH, {"vault": origin_id})
 
 
 def _table_kind(tx: SqliteStatements, space: StoredSpace) -> str | None:
@@ -149,9 +149,9 @@ def _table_kind(tx: SqliteStatements, space: StoredSpace) -> str | None:
     return None if not found else "vec0" if found[0][0] else "plain"
 
 
-def part_of(vault: int, source: str) -> str:
+def part_of(origin_id: int, source: str) -> str:
     """The partition that limits a scan to one vault and one source."""
-    return f"{vault:d}/{source}"
+    return f"{origin_id:d}/{source}"
 
 
 def _bound(name: str, space: StoredSpace) -> str:

@@ -9,7 +9,7 @@ from co_cli.index.derivation import WEIGHTS, Row, stored_json
 from co_cli.index.sqlite.sqlite_statements import SqliteStatements
 from co_cli.index.stored import Match, Scope
 from co_cli.index.tables.filters import conditions, is_narrow
-from co_cli.index.tables.spaces import vault_by_id
+from co_cli.index.tables.spaces import origin_by_id
 from co_cli.index.tables.statements import LAST, Statements, Tokens, notes_of
 from co_cli.index.word_query import Needle, Term, WordQuery
 
@@ -39,74 +39,74 @@ HAVING = """
 select terms.key, {table}.rowid from json_each(:terms) as terms cross join {table}
 where {table} match terms.value and {table}.rowid in (select value from json_each(:ids))
 """
-VAULTS_OF = "select id, vault_id from passages where id in (select value from json_each(:ids))"
+ORIGINS_OF = "select id, vault_id from passages where id in (select value from json_each(:ids))"
 VOCABULARY = "create virtual table temp.vocabulary using fts5vocab (main, {table}, row)"
 FIND_TERMS = "select term, doc from temp.vocabulary where term >= :start and term < :end"
 MERGE = "insert into {table} ({table}) values ('optimize')"
 
 
-def words_table(vault: int) -> str:
-    return "docs_fts" if vault == 1 else f"docs_fts_{vault:d}"
+def words_table(origin_id: int) -> str:
+    return "docs_fts" if origin_id == 1 else f"docs_fts_{origin_id:d}"
 
 
 class SqliteWords(SqliteStatements):
     """The word index of one transaction."""
 
-    def find_words(self, scope: Scope, vault: int, query: WordQuery, limit: int) -> list[Match]:
-        table, bound = words_table(vault), dict[str, Any]({"match": match_text(query), "limit": limit})
-        if is_narrow(scope, vault_by_id(self, vault)):
-            where, values = conditions(self.dialect, scope, vault)
+    def find_words(self, scope: Scope, origin_id: int, query: WordQuery, limit: int) -> list[Match]:
+        table, bound = words_table(origin_id), dict[str, Any]({"match": match_text(query), "limit": limit})
+        if is_narrow(scope, origin_by_id(self, origin_id)):
+            where, values = conditions(self.dialect, scope, origin_id)
             rows = self.fetch(FIND_WITHIN, {**values, **bound}, table=table, filters=where)
         else:
             rows = self.fetch(FIND, bound, table=table)
         notes = notes_of(self, [passage for passage, _ in rows])
         return [Match(passage, notes[passage], score) for passage, score in rows if passage in notes]
 
-    def count_words(self, vault: int) -> int:
-        return self.fetch(f"select count(*) from {words_table(vault)}")[0][0]
+    def count_words(self, origin_id: int) -> int:
+        return self.fetch(f"select count(*) from {words_table(origin_id)}")[0][0]
 
     def term_counts(
-        self, vaults: Iterable[int], terms: Iterable[Term] | None = None, start: str = ""
+        self, origin_ids: Iterable[int], terms: Iterable[Term] | None = None, start: str = ""
     ) -> tuple[int, dict[Term, int]]:
         total, counts = 0, dict.fromkeys(terms or (), 0)
-        for vault in vaults:
-            total += vault_by_id(self, vault).passages
+        for origin_id in origin_ids:
+            total += origin_by_id(self, origin_id).passages
             if terms is None:
-                for term, passages in _vocabulary(self, vault, start):
+                for term, passages in _vocabulary(self, origin_id, start):
                     counts[term] = counts.get(term, 0) + passages
                 continue
             asked = dict(enumerate(counts))
             bound = {"terms": stored_json([quoted((term,)) for term in asked.values()])}
-            for number, passages in self.fetch(COUNT, bound, table=words_table(vault)) if asked else ():
+            for number, passages in self.fetch(COUNT, bound, table=words_table(origin_id)) if asked else ():
                 counts[asked[number]] += passages
         return total, counts
 
     def terms_in(self, passages: Sequence[int], terms: Iterable[Term]) -> dict[int, set[Term]]:
         found: dict[int, set[Term]] = {passage: set() for passage in passages}
-        by_vault: dict[int, list[int]] = {}
-        for passage, vault in self.fetch(VAULTS_OF, {"ids": list(passages)}):
-            by_vault.setdefault(vault, []).append(passage)
+        by_origin: dict[int, list[int]] = {}
+        for passage, origin_id in self.fetch(ORIGINS_OF, {"ids": list(passages)}):
+            by_origin.setdefault(origin_id, []).append(passage)
         asked = dict(enumerate(terms))
         wanted = stored_json([f"- context : {quoted((term,))}" for term in asked.values()])
-        for vault, members in by_vault.items() if asked else ():
-            for number, passage in self.fetch(HAVING, {"terms": wanted, "ids": members}, table=words_table(vault)):
+        for origin_id, members in by_origin.items() if asked else ():
+            for number, passage in self.fetch(HAVING, {"terms": wanted, "ids": members}, table=words_table(origin_id)):
                 found[passage].add(asked[number])
         return found
 
-    def make_words(self, vault: int) -> None:
-        self.fetch(CREATE, table=words_table(vault))
+    def make_words(self, origin_id: int) -> None:
+        self.fetch(CREATE, table=words_table(origin_id))
 
-    def put_words(self, vault: int, passages: Sequence[tuple[Row, Tokens]]) -> None:
+    def put_words(self, origin_id: int, passages: Sequence[tuple[Row, Tokens]]) -> None:
         rows = [{**{name: " ".join(had) for name, had in tokens.items()}, "id": row["id"]} for row, tokens in passages]
-        self.run_many(PUT, rows, table=words_table(vault))
+        self.run_many(PUT, rows, table=words_table(origin_id))
 
-    def drop_words(self, vault: int, passages: Sequence[int]) -> None:
-        self.fetch(DROP, {"ids": list(passages)}, table=words_table(vault))
+    def drop_words(self, origin_id: int, passages: Sequence[int]) -> None:
+        self.fetch(DROP, {"ids": list(passages)}, table=words_table(origin_id))
 
 
-def _vocabulary(tx: Statements, vault: int, start: str) -> list[tuple[Term, int]]:
+def _vocabulary(tx: Statements, origin_id: int, start: str) -> list[tuple[Term, int]]:
     tx.fetch("drop table if exists temp.vocabulary")
-    tx.fetch(VOCABULARY, table=words_table(vault))
+    tx.fetch(VOCABULARY, table=words_table(origin_id))
     found = tx.fetch(FIND_TERMS, {"start": start, "end": start + LAST})
     tx.fetch("drop table temp.vocabulary")
     return found

@@ -7,10 +7,10 @@ from typing import Any
 from co_cli.ground.hits import Filters
 from co_cli.index.derivation import OF_PASSAGES
 from co_cli.index.filter_table import compared_moments, requirements
-from co_cli.index.stored import Scope, StoredVault
+from co_cli.index.stored import Scope, StoredOrigin
 from co_cli.index.tables.statements import Dialect
 from co_cli.notes.dates import local_day
-from co_cli.sources.origin import reader_of
+from co_cli.sources.origin import adapter_of
 
 OCCURS = "{position}({table}.{column}, %({name})s) > 0"
 # a bare date, stored as its midnight UTC, is compared with the local day of a moment
@@ -19,10 +19,10 @@ SAID = "coalesce(passages.said, docs.created)"
 ANY_PASSAGE = "exists (select 1 from passages where passages.doc_id = docs.id and {which})"
 
 
-def conditions(dialect: Dialect, scope: Scope, vault: int, of_notes: bool = False) -> tuple[str, dict[str, Any]]:
+def conditions(dialect: Dialect, scope: Scope, origin_id: int, of_notes: bool = False) -> tuple[str, dict[str, Any]]:
     """`and`-joined conditions for one vault, and their parameters: of passages, or of notes that have such passages."""
-    wanted = [f"docs.vault_id = {vault:d}", f"docs.source {dialect.among} (%(sources)s)"]
-    values: dict[str, Any] = {"sources": [source for number, source in scope.parts if number == vault]}
+    wanted = [f"docs.vault_id = {origin_id:d}", f"docs.source {dialect.among} (%(sources)s)"]
+    values: dict[str, Any] = {"sources": [source for number, source in scope.parts if number == origin_id]}
     own: list[str] = []
     for number, (column, texts, absent) in enumerate(requirements(scope.filters)):
         names = {f"has_{number}_{place}": text for place, text in enumerate(texts)}
@@ -42,10 +42,10 @@ def conditions(dialect: Dialect, scope: Scope, vault: int, of_notes: bool = Fals
     return " and ".join(wanted), values
 
 
-def is_narrow(scope: Scope, vault: StoredVault) -> bool:
+def is_narrow(scope: Scope, stored: StoredOrigin) -> bool:
     """Whether a search sees less than all of a vault: some of its kinds of notes, filtered ones, or some passages."""
     if scope.only is not None or scope.without is not None:
         return True
     if scope.filters._replace(sources=(), roots=(), outdated=False) != Filters():
         return True
-    return sum(number == vault.id for number, _ in scope.parts) < len(reader_of(vault.origin).sources)
+    return sum(number == stored.id for number, _ in scope.parts) < len(adapter_of(stored.origin).sources)

@@ -42,7 +42,7 @@ MOST_LINKING, MOST_LIKE = 2_000, 200
 """Notes that are found by the link to one note; and names that are compared as somebody types one."""
 MOST_OF_A_NOTE, DEEPER = 5, 10
 """Passages of one note, when a few long notes would fill the list; and how much longer a list they are taken from."""
-ADD_VAULT = """
+ADD_ORIGIN = """
 insert into vaults (root, source, name, only_file) values (%(root)s, %(source)s, %(name)s, %(only)s)
 on conflict do nothing
 """
@@ -67,7 +67,7 @@ from docs where {filters}
 FIND_NOTES = f"{NOTE} where {{which}} order by docs.path limit %(limit)s"
 OF_NAMES = "docs.id in (select doc_id from names where vault_id = %(vault)s and name {among} (%(values)s))"
 OF_LINKS = "docs.id in (select doc_id from links where vault_id = %(vault)s and target {among} (%(values)s))"
-OF_VAULT = "docs.vault_id = %(vault)s"
+OF_ORIGIN = "docs.vault_id = %(vault)s"
 CONTAINING = """
 select passages.id from passages join docs on docs.id = passages.doc_id
 where {filters} and {occurs} order by docs.created desc, passages.id limit %(limit)s
@@ -98,7 +98,7 @@ select language from passages where vault_id {among} (%(vaults)s) and language n
 group by language order by count(*) desc, language
 """
 CONVERSATIONS = "select id from docs where source = 'conversation' and id {among} (%(ids)s)"
-VAULTS_OF = "select distinct vault_id from docs where id {among} (%(ids)s)"
+ORIGINS_OF = "select distinct vault_id from docs where id {among} (%(ids)s)"
 ANY_ENDING = """
 select exists (select 1 from docs {hint} where vault_id {among} (%(vaults)s)
     and (valid_from is not null or valid_until is not null or superseded_by is not null))
@@ -178,7 +178,7 @@ where vault_id = %(vault)s and path = %(path)s and mtime <> %(mtime)s
 DROP_LISTINGS = "delete from folders where vault_id = %(vault)s and path {among} (%(paths)s)"
 SET_SYNCED = "update vaults set synced_at = %(moment)s where id = %(vault)s"
 EVERY_FILE = "select path from knowledge_files where vault_id = %(vault)s"
-FORGET_VAULT = (
+FORGET_ORIGIN = (
     "delete from folders where vault_id = %(vault)s",
     "delete from unlisted where vault_id = %(vault)s",
     "update vaults set synced_at = null where id = %(vault)s",
@@ -198,27 +198,31 @@ class NoteRows(SpaceRows):
 
     def words(self, scope: Scope, query: WordQuery, limit: int) -> list[Match]:
         found: list[Match] = []
-        for vault in scope.vaults if not query.empty else ():
-            found += _spread(self, scope, vault, query, limit)
+        for origin_id in scope.origins if not query.empty else ():
+            found += _spread(self, scope, origin_id, query, limit)
         return sorted(found, key=lambda match: (-match.score, match.passage))[:limit]
 
-    def languages(self, vaults: Iterable[int]) -> list[str]:
-        return [language for (language,) in self.fetch(LANGUAGES, {"vaults": list(vaults)})]
+    def languages(self, origin_ids: Iterable[int]) -> list[str]:
+        return [language for (language,) in self.fetch(LANGUAGES, {"vaults": list(origin_ids)})]
 
     def conversations(self, notes: Sequence[int]) -> set[int]:
         return {note for (note,) in self.fetch(CONVERSATIONS, {"ids": list(notes)})}
 
     def validities(
-        self, notes: Sequence[int], now: float, vaults: Collection[int] | None = None
+        self, notes: Sequence[int], now: float, origin_ids: Collection[int] | None = None
     ) -> dict[int, Validity]:
         bound = {"ids": list(notes), "now": now, "now_day": local_day(now)}
-        if vaults is None:
-            vaults = [vault for (vault,) in self.fetch(VAULTS_OF, bound)]
-        if not self.fetch(ANY_ENDING, {"vaults": list(vaults)}, hint=self.dialect.indexed_by("docs_with_an_end"))[0][0]:
+        if origin_ids is None:
+            origin_ids = [origin_id for (origin_id,) in self.fetch(ORIGINS_OF, bound)]
+        if not self.fetch(ANY_ENDING, {"vaults": list(origin_ids)}, hint=self.dialect.indexed_by("docs_with_an_end"))[
+            0
+        ][0]:
             return {}
         rows = self.fetch(VALIDITIES, bound)
         unresolved = [
-            (vault, note, named) for note, *_, newer, named, vault in rows if newer is None and named is not None
+            (origin_id, note, named)
+            for note, *_, newer, named, origin_id in rows
+            if newer is None and named is not None
         ]
         named = _named_successors(self, unresolved, now) if unresolved else {}
         return {
@@ -228,9 +232,9 @@ class NoteRows(SpaceRows):
 
     def named(self, scope: Scope, name: str, longer: bool = False) -> list[Named]:
         found: list[Named] = []
-        for vault in scope.vaults if name else ():
-            where, values = conditions(self.dialect, scope, vault, of_notes=True)
-            bound = {**values, "vault": vault, "name": name, "last": f"{name} {LAST}", "limit": MOST_NAMED + 1}
+        for origin_id in scope.origins if name else ():
+            where, values = conditions(self.dialect, scope, origin_id, of_notes=True)
+            bound = {**values, "vault": origin_id, "name": name, "last": f"{name} {LAST}", "limit": MOST_NAMED + 1}
             called = "names.name >= %(name)s and names.name <= %(last)s" if longer else "names.name = %(name)s"
             found += [Named(*row) for row in self.fetch(NAMED, bound, called=called, filters=where)]
         return found if len(found) <= MOST_NAMED else []
@@ -238,12 +242,12 @@ class NoteRows(SpaceRows):
     def names_of(self, notes: Sequence[int]) -> list[tuple[int, str, str]]:
         return [(note, name, kind) for note, name, kind in self.fetch(NAMES_OF, {"docs": list(notes)})]
 
-    def names_like(self, vaults: Iterable[int], text: str, limit: int) -> list[int]:
+    def names_like(self, origin_ids: Iterable[int], text: str, limit: int) -> list[int]:
         found: dict[int, tuple[int, int, str]] = {}
         anywhere, spread = f"%{text}%", f"%{'%'.join(text)}%"
         for first, last, pattern in ((text, text + LAST, f"{text}%"), ("", LAST, anywhere), ("", LAST, spread)):
-            for vault in vaults:
-                bound = {"vault": vault, "first": first, "last": last, "pattern": pattern, "limit": MOST_LIKE}
+            for origin_id in origin_ids:
+                bound = {"vault": origin_id, "first": first, "last": last, "pattern": pattern, "limit": MOST_LIKE}
                 for note, name in self.fetch(NAMES_LIKE, bound):
                     ways = (name.startswith(text), f" {text}" in name, text in name, True)
                     rank = (ways.index(True), len(name), name)
@@ -260,23 +264,23 @@ class NoteRows(SpaceRows):
             wanted.append(f"({' or '.join(occurs)})")
             bound |= names
         found: list[int] = []
-        for vault in scope.vaults if texts else ():
-            where, values = conditions(self.dialect, scope, vault)
+        for origin_id in scope.origins if texts else ():
+            where, values = conditions(self.dialect, scope, origin_id)
             rows = self.fetch(CONTAINING, {**values, **bound}, filters=where, occurs=" and ".join(wanted))
             found += [passage for (passage,) in rows]
         return found[:limit]
 
     def list_notes(self, scope: Scope, limit: int = -1) -> list[StoredNote]:
         most, found = EVERY if limit < 0 else limit, list[StoredNote]()
-        for vault in scope.vaults:
-            where, values = conditions(self.dialect, scope, vault, of_notes=True)
+        for origin_id in scope.origins:
+            where, values = conditions(self.dialect, scope, origin_id, of_notes=True)
             found += [_note(self, row) for row in self.fetch(LIST_NOTES, {**values, "limit": most}, filters=where)]
         return sorted(found, key=lambda note: (-note.created, note.path))[:most]
 
     def outline(self, scope: Scope) -> list[NoteLine]:
         found: list[NoteLine] = []
-        for vault in scope.vaults:
-            where, values = conditions(self.dialect, scope, vault, of_notes=True)
+        for origin_id in scope.origins:
+            where, values = conditions(self.dialect, scope, origin_id, of_notes=True)
             found += map(NoteLine._make, self.fetch(OUTLINE, values, filters=where))
         return found
 
@@ -286,51 +290,53 @@ class NoteRows(SpaceRows):
             found.setdefault(note, []).append(body)
         return found
 
-    def find_notes(self, vault: int | None, key: NoteKey, values: Collection[object]) -> list[StoredNote]:
+    def find_notes(self, origin_id: int | None, key: NoteKey, values: Collection[object]) -> list[StoredNote]:
         which = {"name": OF_NAMES, "link": OF_LINKS}.get(key, f"docs.{key} {{among}} (%(values)s)")
-        which = self.dialect.compose(which if vault is None else f"{which} and {OF_VAULT}", {})
-        bound = {"vault": vault, "values": list(values), "limit": MOST_LINKING if key == "link" else EVERY}
+        which = self.dialect.compose(which if origin_id is None else f"{which} and {OF_ORIGIN}", {})
+        bound = {"vault": origin_id, "values": list(values), "limit": MOST_LINKING if key == "link" else EVERY}
         return [_note(self, row) for row in self.fetch(FIND_NOTES, bound, which=which)]
 
-    def files(self, vault: int, paths: Collection[str] | None = None, reported: bool = False) -> dict[str, StoredFile]:
+    def files(
+        self, origin_id: int, paths: Collection[str] | None = None, reported: bool = False
+    ) -> dict[str, StoredFile]:
         which = REPORTED if reported else ""
         if paths is not None:
             which = f"and path {self.dialect.among} (%(paths)s)"
-        bound = {"vault": vault, "paths": list(paths or ())}
+        bound = {"vault": origin_id, "paths": list(paths or ())}
         return {path: StoredFile(*rest) for path, *rest in self.fetch(FILES, bound, which=which)}
 
-    def counts(self, vault: int) -> list[SourceCount]:
-        return [SourceCount(*row) for row in self.fetch(COUNTS, {"vault": vault})]
+    def counts(self, origin_id: int) -> list[SourceCount]:
+        return [SourceCount(*row) for row in self.fetch(COUNTS, {"vault": origin_id})]
 
-    def listings(self, vault: int) -> tuple[dict[str, bytes], list[str]]:
-        here = {"vault": vault}
+    def listings(self, origin_id: int) -> tuple[dict[str, bytes], list[str]]:
+        here = {"vault": origin_id}
         return dict(self.fetch(LISTINGS, here)), [path for (path,) in self.fetch(UNLISTED, here)]
 
-    def add_vault(self, origin: Origin) -> int:
-        found = self.vault(origin)
+    def add_origin(self, origin: Origin) -> int:
+        found = self.origin(origin)
         if found is None:
-            self.fetch(ADD_VAULT, stored_origin(self, origin))  # waits for another who adds it
-            found = self.vault(origin)
+            self.fetch(ADD_ORIGIN, stored_origin(self, origin))  # waits for another who adds it
+            found = self.origin(origin)
             assert found
             self.make_words(found.id)
         self.lock(found.id)
         return found.id
 
-    def put_files(self, vault: int, files: Sequence[IndexedFile], ready: ReadyVectors | None = None) -> int:
-        self.lock(vault)
+    def put_files(self, origin_id: int, files: Sequence[IndexedFile], ready: ReadyVectors | None = None) -> int:
+        self.lock(origin_id)
         paths = [file.path for file in files]
-        _drop_notes(self, vault, paths)
-        self.run(DROP_FILES, {"vault": vault, "paths": paths})
-        _put_unlisted(self, vault, paths)
-        self.add_rows("knowledge_files", [_file_row(vault, file) for file in files])
+        _drop_notes(self, origin_id, paths)
+        self.run(DROP_FILES, {"vault": origin_id, "paths": paths})
+        _put_unlisted(self, origin_id, paths)
+        self.add_rows("knowledge_files", [_file_row(origin_id, file) for file in files])
         made = [derive(file, file.note) for file in files if file.note is not None]
         docs = self.take_ids("docs", len(made))
         numbers = iter(self.take_ids("passages", sum(len(note.passages) for note in made)))
         notes, names, links, supersessions = list[Row](), list[Row](), list[Row](), list[Row]()
         passages, embedded = list[tuple[Row, Tokens]](), list[tuple[WaitingPassage, Vector | None]]()
         for doc, note in zip(docs, made, strict=True):
-            here = {"vault_id": vault, "doc_id": doc}
-            notes.append({**note.columns, "id": doc, "vault_id": vault})
+            here = {"vault_id": origin_id, "doc_id": doc}
+            notes.append({**note.columns, "id": doc, "vault_id": origin_id})
             names += [{**here, "name": name, "kind": kind} for name, kind in note.names.items()]
             links += [{**here, "target": target} for target in note.links]
             supersessions += [{**here, "name": name} for name in note.supersedes]
@@ -342,25 +348,25 @@ class NoteRows(SpaceRows):
         self.add_rows("links", links)
         self.add_rows("supersessions", supersessions)
         self.add_rows("passages", [row for row, _ in passages])
-        self.put_words(vault, passages)
-        waits = add_waiting(self, vault, [row["id"] for row, _ in passages], ready and ready.space, embedded)
-        _count_in(self, vault, len(docs), len(passages))
+        self.put_words(origin_id, passages)
+        waits = add_waiting(self, origin_id, [row["id"] for row, _ in passages], ready and ready.space, embedded)
+        _count_in(self, origin_id, len(docs), len(passages))
         return waits
 
-    def drop_files(self, vault: int, paths: Collection[str] | None) -> list[str]:
-        self.lock(vault)
-        here = {"vault": vault}
+    def drop_files(self, origin_id: int, paths: Collection[str] | None) -> list[str]:
+        self.lock(origin_id)
+        here = {"vault": origin_id}
         chosen = [path for (path,) in self.fetch(EVERY_FILE, here)] if paths is None else list(paths)
-        dropped = _drop_notes(self, vault, chosen)
+        dropped = _drop_notes(self, origin_id, chosen)
         self.run(DROP_FILES, {**here, "paths": chosen})
-        for statement in FORGET_VAULT if paths is None else ():
+        for statement in FORGET_ORIGIN if paths is None else ():
             self.run(statement, here)
         self.known.clear()
         return dropped
 
-    def finish_sync(self, vault: int, state: SyncState) -> list[str]:
-        self.lock(vault)
-        here = {"vault": vault}
+    def finish_sync(self, origin_id: int, state: SyncState) -> list[str]:
+        self.lock(origin_id)
+        here = {"vault": origin_id}
         self.run_many(SET_TIME, [{**here, "path": path, "mtime": mtime} for path, mtime in state.times.items()])
         if state.times:
             self.run(SET_FOUND, {**here, "paths": list(state.times)})
@@ -372,21 +378,25 @@ class NoteRows(SpaceRows):
             self.run(DROP_FILES, {**here, "paths": [*{*state.missing}.difference(kept)]})
         self.run(DROP_LISTINGS, {**here, "paths": list(state.listings)})
         listed = [(path, listing) for path, listing in state.listings.items() if listing is not None]
-        self.add_rows("folders", [{"vault_id": vault, "path": path, "listing": listing} for path, listing in listed])
+        self.add_rows(
+            "folders", [{"vault_id": origin_id, "path": path, "listing": listing} for path, listing in listed]
+        )
         if state.unlisted:
             self.run(DROP_UNLISTED, {**here, "paths": list(state.unlisted)})
-        self.add_rows("unlisted", [{"vault_id": vault, "path": path} for path, add in state.unlisted.items() if add])
+        self.add_rows(
+            "unlisted", [{"vault_id": origin_id, "path": path} for path, add in state.unlisted.items() if add]
+        )
         self.run(SET_SYNCED, {**here, "moment": state.at})
         self.known.clear()
         return kept
 
 
-def _spread(tx: NoteRows, scope: Scope, vault: int, query: WordQuery, limit: int) -> list[Match]:
+def _spread(tx: NoteRows, scope: Scope, origin_id: int, query: WordQuery, limit: int) -> list[Match]:
     """Passages of one vault, best first. When a few long notes fill the list, only some of each are in it.
 
     Each turn of a conversation stands for itself.
     """
-    found = tx.find_words(scope, vault, query, limit)
+    found = tx.find_words(scope, origin_id, query, limit)
     notes = {match.note for match in found}
     if len(found) < limit or len(notes) * MOST_OF_A_NOTE >= limit:
         return found
@@ -394,20 +404,20 @@ def _spread(tx: NoteRows, scope: Scope, vault: int, query: WordQuery, limit: int
     if len({(match.note, match.passage if match.note in talks else 0) for match in found}) * MOST_OF_A_NOTE >= limit:
         return found
     kept: dict[int, list[Match]] = {}
-    for match in tx.find_words(scope, vault, query, limit * DEEPER):
+    for match in tx.find_words(scope, origin_id, query, limit * DEEPER):
         kept.setdefault(match.note, []).append(match)
     return [match for of_note in kept.values() for match in of_note[:MOST_OF_A_NOTE]]
 
 
 def find_miscounts(tx: NoteRows) -> str | None:
     """How the counts, the word index or the vectors differ from the notes and passages that exist."""
-    for vault in tx.vaults():
-        ((notes, passages),) = tx.fetch(EXISTING, {"vault": vault.id})
-        words = tx.count_words(vault.id)
-        if (vault.notes, vault.passages, words) != (notes, passages, passages):
+    for stored in tx.origins():
+        ((notes, passages),) = tx.fetch(EXISTING, {"vault": stored.id})
+        words = tx.count_words(stored.id)
+        if (stored.notes, stored.passages, words) != (notes, passages, passages):
             found = f"{notes:,} notes and {passages:,} passages exist"
-            return f"{found}, {vault.notes:,} and {vault.passages:,} are counted, {words:,} have words"
-        if lost := count_lost_vectors(tx, vault.id):
+            return f"{found}, {stored.notes:,} and {stored.passages:,} are counted, {words:,} have words"
+        if lost := count_lost_vectors(tx, stored.id):
             return f"{lost:,} of {passages:,} passages have no vector"
     return None
 
@@ -415,14 +425,14 @@ def find_miscounts(tx: NoteRows) -> str | None:
 def _named_successors(tx: Statements, unresolved: Sequence[tuple[int, int, str]], now: float) -> dict[int, str]:
     """The notes that are named as replacing others, each given with its vault, if they had by then."""
     called: dict[tuple[int, str], tuple[float, float, str, int]] = {}
-    for vault in {vault for vault, *_ in unresolved}:
-        names = {fold_name(named) for where, _, named in unresolved if where == vault}
-        for name, *newer in tx.fetch(SUCCESSORS, {"vault": vault, "names": sorted(names)}):
-            called[vault, name] = tuple(newer)  # the first of a name comes last
+    for origin_id in {origin_id for origin_id, *_ in unresolved}:
+        names = {fold_name(named) for where, _, named in unresolved if where == origin_id}
+        for name, *newer in tx.fetch(SUCCESSORS, {"vault": origin_id, "names": sorted(names)}):
+            called[origin_id, name] = tuple(newer)  # the first of a name comes last
     found: dict[int, str] = {}
-    for vault, note, named in unresolved:
+    for origin_id, note, named in unresolved:
         # a note that is not here may still have replaced it; one that names itself means nothing
-        created, since, ref, which = called.get((vault, fold_name(named)), (now, now, named, None))
+        created, since, ref, which = called.get((origin_id, fold_name(named)), (now, now, named, None))
         if which != note and all(moment <= edge_for(moment, now) for moment in (created, since)):
             found[note] = ref
     return found
@@ -453,30 +463,30 @@ def _embedded(
     return found
 
 
-def _put_unlisted(tx: Statements, vault: int, paths: Sequence[str]) -> None:
-    tx.run(DROP_UNLISTED, {"vault": vault, "paths": list(paths)})
-    tx.add_rows("unlisted", [{"vault_id": vault, "path": path} for path in paths])
+def _put_unlisted(tx: Statements, origin_id: int, paths: Sequence[str]) -> None:
+    tx.run(DROP_UNLISTED, {"vault": origin_id, "paths": list(paths)})
+    tx.add_rows("unlisted", [{"vault_id": origin_id, "path": path} for path in paths])
 
 
-def _drop_notes(tx: Tables, vault: int, paths: Collection[str]) -> list[str]:
-    found = tx.fetch(IDS_OF, {"vault": vault, "paths": list(paths)})
+def _drop_notes(tx: Tables, origin_id: int, paths: Collection[str]) -> list[str]:
+    found = tx.fetch(IDS_OF, {"vault": origin_id, "paths": list(paths)})
     if not found:
         return []
     docs = {"docs": [doc for doc, _ in found]}
     passages = [passage for (passage,) in tx.fetch(PASSAGE_IDS, docs)]
-    drop_vectors(tx, vault, passages)
-    tx.drop_words(vault, passages)
+    drop_vectors(tx, origin_id, passages)
+    tx.drop_words(origin_id, passages)
     for statement in DROP_DOCS:
         tx.run(statement, docs)
-    _count_in(tx, vault, -len(found), -len(passages))
+    _count_in(tx, origin_id, -len(found), -len(passages))
     return [path for _, path in found]
 
 
-def _count_in(tx: Statements, vault: int, notes: int, passages: int) -> None:
-    tx.run(COUNT_IN, {"vault": vault, "notes": notes, "passages": passages})
+def _count_in(tx: Statements, origin_id: int, notes: int, passages: int) -> None:
+    tx.run(COUNT_IN, {"vault": origin_id, "notes": notes, "passages": passages})
     tx.known.clear()
 
 
-def _file_row(vault: int, file: IndexedFile) -> Row:
+def _file_row(origin_id: int, file: IndexedFile) -> Row:
     problem = file.note.problem if file.note else None
-    return {"vault_id": vault, "path": file.path, "hash": file.hash, "skipped": file.skipped, "problem": problem}
+    return {"vault_id": origin_id, "path": file.path, "hash": file.hash, "skipped": file.skipped, "problem": problem}

@@ -12,7 +12,7 @@ from typing import Any
 from co_cli.embedding.space import Vector, VectorSpace
 from co_cli.index.derivation import text_to_embed
 from co_cli.index.packing import numbers_of, stored_form, vector_of
-from co_cli.index.stored import CacheState, StoredSpace, StoredVault, WaitingPassage, text_hash
+from co_cli.index.stored import CacheState, StoredOrigin, StoredSpace, WaitingPassage, text_hash
 from co_cli.index.tables.statements import Statements, Tables
 from co_cli.sources.origin import Origin
 
@@ -28,7 +28,7 @@ ADD_SPACE = """
 insert into spaces (provider, model, dimensions, prompts) values (%(provider)s, %(model)s, %(dimensions)s, %(prompts)s)
 on conflict do nothing
 """
-VAULTS = """
+ORIGINS = """
 select vaults.id, vaults.source, vaults.root, vaults.name, vaults.only_file, vaults.synced_at, vaults.notes,
     vaults.passages, active.id, active.provider, active.model, active.dimensions, active.prompts,
     building.id, building.provider, building.model, building.dimensions, building.prompts,
@@ -100,23 +100,25 @@ from embedding_cache
 class SpaceRows(Tables):
     """The part of the storage contract that is about vaults, their vectors and the cache, for every engine."""
 
-    def vault(self, origin: Origin) -> StoredVault | None:
-        known = [vault for vault in self.known.values() if vault.origin == origin._replace(tier="")]
-        found = known or _read_vaults(self, BY_ORIGIN, stored_origin(self, origin))
+    def origin(self, origin: Origin) -> StoredOrigin | None:
+        known = [stored for stored in self.known.values() if stored.origin == origin._replace(tier="")]
+        found = known or _read_origins(self, BY_ORIGIN, stored_origin(self, origin))
         if found:
             self.known[found[0].id] = found[0]
         return found[0]._replace(origin=origin) if found else None
 
-    def vaults(self) -> list[StoredVault]:
-        return _read_vaults(self, IN_ORDER, {})
+    def origins(self) -> list[StoredOrigin]:
+        return _read_origins(self, IN_ORDER, {})
 
-    def waiting(self, vault: int, space: StoredSpace | None = None, limit: int = 0) -> tuple[int, list[WaitingPassage]]:
-        bound = {"vault": vault, "space": space.id if space else None, "limit": limit}
+    def waiting(
+        self, origin_id: int, space: StoredSpace | None = None, limit: int = 0
+    ) -> tuple[int, list[WaitingPassage]]:
+        bound = {"vault": origin_id, "space": space.id if space else None, "limit": limit}
         count = int(self.fetch(COUNT_WAITING, bound)[0][0])
         return count, [_to_embed(row) for row in self.fetch(WAITING, bound)] if limit else []
 
-    def is_waiting(self, vault: int, more_than: int = 0) -> bool:
-        return bool(self.fetch(IS_WAITING, {"vault": vault, "more_than": more_than}))
+    def is_waiting(self, origin_id: int, more_than: int = 0) -> bool:
+        return bool(self.fetch(IS_WAITING, {"vault": origin_id, "more_than": more_than}))
 
     def cached(self, space: VectorSpace, hashes: Sequence[bytes]) -> dict[bytes, Vector | None]:
         stored = find_space(self, space)
@@ -128,41 +130,43 @@ class SpaceRows(Tables):
     def cache_state(self) -> CacheState:
         return CacheState(*self.fetch(CACHE_STATE)[0])
 
-    def begin_space(self, vault: int, space: VectorSpace, replaces: bool = True) -> StoredVault:
-        self.lock(vault)
-        stored, state = _add_space(self, space), vault_by_id(self, vault)
+    def begin_space(self, origin_id: int, space: VectorSpace, replaces: bool = True) -> StoredOrigin:
+        self.lock(origin_id)
+        stored, state = _add_space(self, space), origin_by_id(self, origin_id)
         kept = state.aside if state.active and state.active.id == stored.id else None
         if state.building and state.building.id != stored.id and not kept:
-            _abandon(self, vault, state.building)
+            _abandon(self, origin_id, state.building)
         if stored.id not in [known.id for known in (state.active, state.building) if known]:
-            self.fetch(WAIT_ALL, {"vault": vault, "space": stored.id})
+            self.fetch(WAIT_ALL, {"vault": origin_id, "space": stored.id})
         active = state.active or stored
         building = kept if active.id == stored.id else stored
-        _set_spaces(self, vault, active.id, building and building.id)
-        _finish_space(self, vault, replaces and not kept)
-        return vault_by_id(self, vault)
+        _set_spaces(self, origin_id, active.id, building and building.id)
+        _finish_space(self, origin_id, replaces and not kept)
+        return origin_by_id(self, origin_id)
 
-    def reembed(self, vault: int, space: StoredSpace, forget_cache: bool = False) -> None:
-        self.lock(vault)
+    def reembed(self, origin_id: int, space: StoredSpace, forget_cache: bool = False) -> None:
+        self.lock(origin_id)
         if forget_cache:
             self.fetch(FORGET_CACHE, {"space": space.id})
-        self.fetch(WAIT_ALL, {"vault": vault, "space": space.id})
+        self.fetch(WAIT_ALL, {"vault": origin_id, "space": space.id})
 
     def put_vectors(
-        self, vault: int, space: StoredSpace, vectors: Sequence[tuple[WaitingPassage, Vector | None]]
+        self, origin_id: int, space: StoredSpace, vectors: Sequence[tuple[WaitingPassage, Vector | None]]
     ) -> int:
-        self.lock(vault)
+        self.lock(origin_id)
         stored = find_space(self, space.space)
         if stored is None or stored.id != space.id:
             return 0  # another store was put in place of the one in which the space was looked up
-        bound = {"vault": vault, "space": space.id, "ids": [passage.id for passage, _ in vectors]}
+        bound = {"vault": origin_id, "space": space.id, "ids": [passage.id for passage, _ in vectors]}
         states = {row[0]: tuple(row[1:]) for row in self.fetch(STATES, bound)}
         # a passage may be gone, embedded by another process, or changed under the same number
         still = [(passage, vector) for passage, vector in vectors if states.get(passage.id) == passage.state]
         ids = [passage.id for passage, _ in still]
         self.run(STOP_WAITING, {**bound, "ids": ids})
-        self.replace_vectors(vault, space, ids, [(passage, vector) for passage, vector in still if vector is not None])
-        _finish_space(self, vault)
+        self.replace_vectors(
+            origin_id, space, ids, [(passage, vector) for passage, vector in still if vector is not None]
+        )
+        _finish_space(self, origin_id)
         return len(still)
 
     def cache(self, space: VectorSpace, fresh: Mapping[bytes, Vector | None], used: Collection[bytes] = ()) -> None:
@@ -175,22 +179,22 @@ class SpaceRows(Tables):
             self.run(DROP_CACHED, {"hashes": sorted(unused)})
 
 
-def vault_by_id(tx: Statements, vault: int) -> StoredVault:
-    if vault not in tx.known:
-        tx.known[vault] = _read_vaults(tx, BY_ID, {"id": vault})[0]
-    return tx.known[vault]
+def origin_by_id(tx: Statements, origin_id: int) -> StoredOrigin:
+    if origin_id not in tx.known:
+        tx.known[origin_id] = _read_origins(tx, BY_ID, {"id": origin_id})[0]
+    return tx.known[origin_id]
 
 
 def stored_origin(tx: Statements, origin: Origin) -> dict[str, str]:
     return {**origin._asdict(), "root": tx.stored_root(origin.root)}
 
 
-def count_lost_vectors(tx: SpaceRows, vault: int) -> int:
+def count_lost_vectors(tx: SpaceRows, origin_id: int) -> int:
     """How many passages have no vector and do not wait for one, although their text has a meaning."""
-    active = vault_by_id(tx, vault).active
+    active = origin_by_id(tx, origin_id).active
     if active is None or not tx.has_vectors(active):
         return 0
-    rows = tx.fetch(WITHOUT_VECTOR, {"vault": vault, "space": active.id}, table=vectors_table(active.id))
+    rows = tx.fetch(WITHOUT_VECTOR, {"vault": origin_id, "space": active.id}, table=vectors_table(active.id))
     lost = [passage for passage in map(_to_embed, rows) if active.space.knows(passage.language)]
     hashes = [text_hash(passage.text) for passage in lost]
     cached = tx.cached(active.space, hashes)
@@ -221,7 +225,7 @@ def _keep(
 
 def add_waiting(
     tx: Tables,
-    vault: int,
+    origin_id: int,
     passages: Sequence[int],
     ready: VectorSpace | None = None,
     embedded: Sequence[tuple[WaitingPassage, Vector | None]] = (),
@@ -230,41 +234,43 @@ def add_waiting(
 
     Returns how many wait.
     """
-    spaces = _spaces(tx, vault)
+    spaces = _spaces(tx, origin_id)
     waits = 0 if spaces else len(passages)
     for space in spaces:
         made = embedded if ready and ready.key == space.space.key else ()
         done = {passage.id for passage, _ in made}
         rows = [
-            {"vault_id": vault, "space_id": space.id, "passage_id": number} for number in passages if number not in done
+            {"vault_id": origin_id, "space_id": space.id, "passage_id": number}
+            for number in passages
+            if number not in done
         ]
         tx.add_rows("waiting", rows)
         waits += len(rows)
         if made:
             tx.replace_vectors(
-                vault, space, [*done], [(passage, vector) for passage, vector in made if vector is not None]
+                origin_id, space, [*done], [(passage, vector) for passage, vector in made if vector is not None]
             )
             _keep(tx, space, {text_hash(passage.text): vector for passage, vector in made})
     return waits
 
 
-def drop_vectors(tx: Tables, vault: int, passages: Sequence[int]) -> None:
-    for space in _spaces(tx, vault):
-        tx.replace_vectors(vault, space, passages)
-        tx.run(STOP_WAITING, {"vault": vault, "space": space.id, "ids": list(passages)})
+def drop_vectors(tx: Tables, origin_id: int, passages: Sequence[int]) -> None:
+    for space in _spaces(tx, origin_id):
+        tx.replace_vectors(origin_id, space, passages)
+        tx.run(STOP_WAITING, {"vault": origin_id, "space": space.id, "ids": list(passages)})
 
 
 def vectors_table(space: int) -> str:
     return "docs_vec" if space == 1 else f"docs_vec_{space:d}"
 
 
-def _read_vaults(tx: Statements, which: str, values: Mapping[str, Any]) -> list[StoredVault]:
-    rows = tx.fetch(VAULTS, values, hint=tx.dialect.indexed_by("docs_missing"), which=which)
-    found: list[StoredVault] = []
+def _read_origins(tx: Statements, which: str, values: Mapping[str, Any]) -> list[StoredOrigin]:
+    rows = tx.fetch(ORIGINS, values, hint=tx.dialect.indexed_by("docs_missing"), which=which)
+    found: list[StoredOrigin] = []
     for row in rows:
         spaces = [StoredSpace(part[0], VectorSpace(*part[1:])) if part[1] else None for part in (row[8:13], row[13:18])]
         origin = Origin(row[1], tx.local_root(row[2]), *row[3:5])
-        found.append(StoredVault(row[0], origin, *row[5:8], *spaces, missing=row[18]))
+        found.append(StoredOrigin(row[0], origin, *row[5:8], *spaces, missing=row[18]))
     return found
 
 
@@ -279,29 +285,29 @@ def _add_space(tx: Tables, space: VectorSpace) -> StoredSpace:
     return stored
 
 
-def _finish_space(tx: SpaceRows, vault: int, replaces: bool = False) -> None:
+def _finish_space(tx: SpaceRows, origin_id: int, replaces: bool = False) -> None:
     """Let a space that was built replace the active one, if it is complete. One that is kept aside needs `replaces`."""
-    state = vault_by_id(tx, vault)
+    state = origin_by_id(tx, origin_id)
     if state.aside and not replaces:
         return
-    if state.active and state.building and not tx.waiting(vault, state.building)[0]:
-        _set_spaces(tx, vault, state.building.id, None)
-        _abandon(tx, vault, state.active)
+    if state.active and state.building and not tx.waiting(origin_id, state.building)[0]:
+        _set_spaces(tx, origin_id, state.building.id, None)
+        _abandon(tx, origin_id, state.active)
 
 
-def _set_spaces(tx: Statements, vault: int, active: int, building: int | None) -> None:
-    tx.run(SET_SPACES, {"vault": vault, "active": active, "building": building})
+def _set_spaces(tx: Statements, origin_id: int, active: int, building: int | None) -> None:
+    tx.run(SET_SPACES, {"vault": origin_id, "active": active, "building": building})
     tx.known.clear()
 
 
-def _spaces(tx: Statements, vault: int) -> list[StoredSpace]:
-    state = vault_by_id(tx, vault)
+def _spaces(tx: Statements, origin_id: int) -> list[StoredSpace]:
+    state = origin_by_id(tx, origin_id)
     return [space for space in (state.active, state.building) if space]
 
 
-def _abandon(tx: Tables, vault: int, space: StoredSpace) -> None:
-    tx.fetch(FORGET_WAITING, {"vault": vault, "space": space.id})
-    tx.forget_vectors(vault, space)
+def _abandon(tx: Tables, origin_id: int, space: StoredSpace) -> None:
+    tx.fetch(FORGET_WAITING, {"vault": origin_id, "space": space.id})
+    tx.forget_vectors(origin_id, space)
 
 
 def _to_embed(row: Any) -> WaitingPassage:

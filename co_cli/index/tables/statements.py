@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol
 
 from co_cli.embedding.space import Vector
 from co_cli.index.derivation import Row
-from co_cli.index.stored import Match, Scope, StoredSpace, StoredVault, WaitingPassage
+from co_cli.index.stored import Match, Scope, StoredOrigin, StoredSpace, WaitingPassage
 from co_cli.index.word_query import WordQuery
 
 EVERY = 1 << 62
@@ -47,7 +47,7 @@ class Dialect(NamedTuple):
 class Statements(Protocol):
     """One transaction of an engine, as shared SQL uses it."""
 
-    known: dict[int, StoredVault]
+    known: dict[int, StoredOrigin]
     """The vaults as they were read in this transaction, and not changed since."""
 
     @property
@@ -73,7 +73,7 @@ class Statements(Protocol):
         """Ids for this many new rows, in increasing order."""
         ...
 
-    def lock(self, vault: int) -> None:
+    def lock(self, origin_id: int) -> None:
         """Wait until nobody else writes to this vault."""
         ...
 
@@ -89,23 +89,23 @@ class Statements(Protocol):
 class Tables(Statements, Protocol):
     """The same with its word index and its vectors, which each engine keeps in its own way."""
 
-    def find_words(self, scope: Scope, vault: int, query: WordQuery, limit: int) -> list[Match]:
+    def find_words(self, scope: Scope, origin_id: int, query: WordQuery, limit: int) -> list[Match]:
         """The best passages of one vault."""
         ...
 
-    def count_words(self, vault: int) -> int:
+    def count_words(self, origin_id: int) -> int:
         """How many passages are in the word index."""
         ...
 
-    def make_words(self, vault: int) -> None:
+    def make_words(self, origin_id: int) -> None:
         """Make what a new vault needs to be searched by words."""
         ...
 
-    def put_words(self, vault: int, passages: Sequence[tuple[Row, Tokens]]) -> None:
+    def put_words(self, origin_id: int, passages: Sequence[tuple[Row, Tokens]]) -> None:
         """Index new passages: their rows, and the tokens of each column."""
         ...
 
-    def drop_words(self, vault: int, passages: Sequence[int]) -> None: ...
+    def drop_words(self, origin_id: int, passages: Sequence[int]) -> None: ...
 
     def has_vectors(self, space: StoredSpace) -> bool:
         """Whether the space has its table."""
@@ -117,7 +117,7 @@ class Tables(Statements, Protocol):
 
     def replace_vectors(
         self,
-        vault: int,
+        origin_id: int,
         space: StoredSpace,
         passages: Sequence[int],
         vectors: Sequence[tuple[WaitingPassage, Vector]] = (),
@@ -125,7 +125,7 @@ class Tables(Statements, Protocol):
         """Drop the vectors of passages, and store these."""
         ...
 
-    def forget_vectors(self, vault: int, space: StoredSpace) -> None:
+    def forget_vectors(self, origin_id: int, space: StoredSpace) -> None:
         """Drop every vector of a vault."""
         ...
 

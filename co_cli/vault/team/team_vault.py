@@ -375,7 +375,7 @@ class TeamVault:
         there = self.index.opened(path for path, data in texts.items() if data is not None)
         hashes = {path: content_hash(texts[path] or b"") for path in there}
         with self.engine.reading() as snapshot:
-            vault = snapshot.vault(self.index.origin)
+            vault = snapshot.origin(self.index.origin)
             known = snapshot.files(vault.id, list(texts)) if vault else {}
         self.index.index_files([path for path in there if path not in known or known[path].hash != hashes[path]])
         gone = [path for path in known if path not in hashes]

@@ -183,7 +183,7 @@ def test_a_server_killed_while_it_indexes_what_another_version_saved_indexes_it_
     one.remember("Elms like water.")
     team.ask("update team.changes set version = 7")
     with one.engine.writing() as writer:  # as if it had been saved to the index of the other version only
-        writer.drop_files(writer.add_vault(one.index.origin), ["memories/elms-like-water.md"])
+        writer.drop_files(writer.add_origin(one.index.origin), ["memories/elms-like-water.md"])
     ((store,),) = team.ask("select store from co_cli.stores")
     kill_during_a_save(team, "two", f"{store}.docs")
 
@@ -278,7 +278,7 @@ def test_what_a_server_of_another_version_saved_is_indexed_by_this_one(team: Tea
     team.ask("update team.changes set version = 7")
     for kb in (two, three):
         with kb.engine.writing() as writer:  # as if it had been saved to the index of the other version only
-            writer.drop_files(writer.add_vault(kb.index.origin), ["memories/elms-like-water.md"])
+            writer.drop_files(writer.add_origin(kb.index.origin), ["memories/elms-like-water.md"])
         if kb is two:
             kb.note("memory:oak")
         else:
