@@ -13,7 +13,7 @@ from co_cli.cli.opening import at_least_1, print_json, settings_of
 from co_cli.cli.terminal import ProgressBar, printable
 from co_cli.evaluation.baselines import BASELINES, WITH_VECTORS
 from co_cli.evaluation.running import Evaluation, Marks, mean_marks, method, temporary
-from co_cli.evaluation.sets import ABSENT, QUESTIONS, read_set, read_vault
+from co_cli.evaluation.sets import ABSENT, QUESTIONS, add_others, read_set, read_vault
 from co_cli.ground.paths import sample_vault
 from co_cli.ground.settings import load_settings
 from co_cli.vault.vault import Vault, open_vault
@@ -24,6 +24,7 @@ def add_eval(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--method", action="append", metavar="NAME", help="only this method (repeatable)")
     parser.add_argument("--absent", action="store_true", help="measure how well missing answers are recognized")
     parser.add_argument("--sample", type=at_least_1, metavar="N", help="maximum number of questions for each set")
+    parser.add_argument("--among", metavar="DIR", help="put the notes of this folder around those that answer")
     parser.add_argument("--corpus", metavar="DIR", help="folder of corpus.jsonl, for a SET that has none")
 
 
@@ -36,6 +37,8 @@ def run_eval(options: argparse.Namespace) -> int:
       {"question": "who is king?", "answers": [], "kind": "absent"}
     A SET is a folder in BEIR's layout: corpus.jsonl, queries.jsonl and qrels.tsv.
     Its documents become notes in a temporary vault. Your vault is only read.
+    With --among, all of it is asked in a copy that also has the notes of DIR: a small
+    vault finds almost everything, and only the crowd of a large one tells the rest.
     Methods: co (as `co search`), co:BACKEND (the same without the reader),
     grep, fts5-all, fts5-any, vectors, spec, rrf, simple
 
@@ -43,6 +46,7 @@ def run_eval(options: argparse.Namespace) -> int:
       co eval
       co eval sets/scifact sets/cosqa --method co --method simple --sample 200
       co eval sets/locomo_obs --absent
+      co eval --among ~/notes/archive --method co --method vectors
     """
     settings = settings_of(options)
     vectors = settings.knowledge_embedding_provider != "none"
@@ -58,7 +62,7 @@ def run_eval(options: argparse.Namespace) -> int:
             asked = [question for question in found.questions if options.absent or question.kind != ABSENT]
             count = min(options.sample or len(asked), len(asked))
             found = found._replace(questions=[asked[place * len(asked) // count] for place in range(count)])
-            evaluation = Evaluation(settings, work, bar := ProgressBar(found.name))
+            evaluation = Evaluation(settings, work, bar := ProgressBar(found.name), options.among)
             runs = [] if options.absent else evaluation.ask(found, methods, vault)
             new = [row for run in runs for row in run.rows()] or [evaluation.abstain(found, vault)]
             bar.done()
@@ -74,13 +78,19 @@ def run_eval(options: argparse.Namespace) -> int:
 
 
 def _own_vault(options: argparse.Namespace, work: str) -> AbstractContextManager[Vault]:
-    """Yours, or the sample vault if yours has no questions: a copy, because PostgreSQL tells vaults apart by folder."""
+    """Yours, or the sample vault if yours has no questions.
+
+    A copy among other notes, and of the sample vault, because PostgreSQL tells vaults apart by folder.
+    """
     own = open_vault(settings_of(options))
-    if os.path.exists(os.path.join(own.root, QUESTIONS)):
+    asks = os.path.exists(os.path.join(own.root, QUESTIONS))
+    if asks and not options.among:
         return closing(own)
     own.close()
-    sample = shutil.copytree(sample_vault(), os.path.join(work, "knowledge"))
-    return temporary(open_vault(load_settings({"vault": sample, "data_dir": work})))
+    copied = shutil.copytree(own.root if asks else sample_vault(), os.path.join(work, "knowledge"))
+    if options.among:
+        add_others(copied, options.among)
+    return temporary(open_vault(load_settings({"vault": copied, "data_dir": work})))
 
 
 def _mean(name: str, rows: list[dict[str, Any]]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from co_cli.evaluation.baselines import BASELINES, Desk
-from co_cli.evaluation.sets import ABSENT, Question, QuestionSet, note_text
+from co_cli.evaluation.sets import ABSENT, Question, QuestionSet, add_others, note_text
 from co_cli.ground.errors import IndexUnavailableError, InvalidInputError
 from co_cli.ground.hits import SearchResult
 from co_cli.ground.reports import Progress
@@ -84,8 +84,11 @@ def temporary(vault: Vault) -> Generator[Vault]:
 class Evaluation:
     """Asks questions in a vault `vault`, or in temporary vaults made of a set's documents, one for each group."""
 
-    def __init__(self, settings: Settings, work: str, bar: Progress = lambda done, total: None) -> None:
-        self._settings, self._work, self._bar = settings, work, bar
+    def __init__(
+        self, settings: Settings, work: str, bar: Progress = lambda done, total: None, among: str | None = None
+    ) -> None:
+        """With `among`, temporary vaults also have the notes of this folder, which answer nothing."""
+        self._settings, self._work, self._bar, self._among = settings, work, bar, among
 
     def ask(self, found: QuestionSet, methods: dict[str, Method], vault: Vault | None = None) -> list[Run]:
         """With `before`, a vault grows: each question is asked when it holds just the documents that may answer."""
@@ -137,6 +140,8 @@ class Evaluation:
     def _vault(self) -> AbstractContextManager[Vault]:
         """With a search.db of its own, so that the words of other groups do not count."""
         vault = tempfile.mkdtemp(dir=self._work)
+        if self._among:
+            add_others(vault, self._among)
         settings = replace(self._settings, vault=vault, data_dir=f"{vault}-data", knowledge_exclude=())
         return temporary(open_vault(settings))
 
@@ -169,7 +174,7 @@ class Evaluation:
                 started = time.perf_counter()
                 refs = method(desk, question.text)
                 seconds = time.perf_counter() - started
-                marks = mark_ranking([ids[ref] if ids else ref for ref in refs], question.answers, ids is None)
+                marks = mark_ranking([ids.get(ref, ref) if ids else ref for ref in refs], question.answers, ids is None)
                 if number:
                     run.answers.append((question, marks, seconds))
             self._bar(number, len(questions))

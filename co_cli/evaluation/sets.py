@@ -12,14 +12,17 @@ import json
 import math
 import os
 import re
+import shutil
 from collections.abc import Generator, Iterator, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
 from co_cli.ground.errors import InvalidInputError
 from co_cli.notes.editing import render_note
-from co_cli.notes.refs import without_lines
+from co_cli.notes.frontmatter import read_frontmatter
+from co_cli.notes.refs import FOLDERS, without_lines
 from co_cli.notes.subjects import title_from
+from co_cli.sources.origin import MARKDOWN
 
 QUESTIONS = "questions.jsonl"
 ABSENT = "absent"  # the kind of a question that nothing in the vault answers
@@ -107,6 +110,36 @@ def created(date: str) -> str | None:
         return day[0]
     with contextlib.suppress(ValueError):
         return datetime.strptime(date, "%I:%M %p on %d %B, %Y").strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def add_others(root: str, folder: str) -> int:
+    """Copy the Markdown files of a folder into a vault, as memories that answer nothing. Returns how many there are.
+
+    No text is there twice: neither one of the vault's own, nor two alike in the folder.
+    """
+    known = {_text_of(path) for path in _markdown_in(root)}
+    home = os.path.join(root, FOLDERS["memory"], "among")
+    os.makedirs(home, exist_ok=True)
+    first = count = len(os.listdir(home))
+    for path in _markdown_in(folder):
+        if (text := _text_of(path)) and text not in known:
+            known.add(text)
+            shutil.copyfile(path, os.path.join(home, f"{count}.md"))
+            count += 1
+    if count == first:
+        raise InvalidInputError(f"{folder} has no Markdown file with another text: name a folder of notes")
+    return count
+
+
+def _markdown_in(folder: str) -> list[str]:
+    found = (os.path.join(parent, name) for parent, _, names in os.walk(folder) for name in names)
+    return sorted(path for path in found if path.lower().endswith(MARKDOWN))
+
+
+def _text_of(path: str) -> str:
+    with open(path, encoding="utf-8", errors="replace") as stream:
+        text = stream.read()
+    return text[read_frontmatter(text).body :].strip()
 
 
 def _read_documents(path: str) -> list[EvalDocument]:

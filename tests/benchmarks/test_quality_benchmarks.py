@@ -10,6 +10,7 @@ import pytest
 
 from benchmarks import absence
 from benchmarks.bootstrap import Comparison, bench_compare, compare
+from benchmarks.crowd import ROOT, ask, read_texts, write_notes
 from co_cli.evaluation.running import Marks
 from co_cli.ground.errors import InvalidInputError
 
@@ -103,3 +104,24 @@ def test_confidence_is_fitted_and_judged_from_sets_and_vaults(
     ]
     # the same facts everywhere: nothing tells the questions of one vault from those of another
     assert figures["trees: AUROC"] == figures["unseen: AUROC, other lives in the notes' words"] == 0.5
+
+
+@pytest.mark.medium
+def test_a_crowd_makes_answers_harder_to_find(tmp_path: Path) -> None:
+    lines = [{"text": f"The cat takes {number} units at {number}:15."} for number in range(1_200)]
+    lines += lines[:100]
+    (tmp_path / "corpus.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    (tmp_path / "queries.jsonl").write_text('{"text": "a question is no note"}\n')
+    texts = read_texts(tmp_path)
+    assert sorted(texts) == sorted({line["text"] for line in lines})
+    write_notes(tmp_path / "40", texts[:40])
+
+    rows = list(ask(tmp_path, ROOT / "benchmarks/quality/short_notes", "static", "off", [0, 40], None))
+
+    assert [(size, kind) for size, kind, *_ in rows] == [
+        (size, kind) for size in (0, 40) for kind in ("all", "paraphrase")
+    ]
+    assert rows[0][2] > rows[2][2]
+    (tmp_path / "corpus.jsonl").write_text("")
+    with pytest.raises(InvalidInputError, match="at least 1,000"):
+        read_texts(tmp_path)

@@ -26,6 +26,28 @@ def test_without_a_set_it_asks_the_questions_of_your_vault_which_is_only_read(co
     assert {path: vault.read(path) for path in vault.files()} == before
 
 
+@pytest.mark.parametrize("asked", ["your vault", "a set"])
+def test_among_other_notes_an_answer_is_harder_to_find(co: Co, vault: Vault, tmp_path: Path, asked: str) -> None:
+    """Notes of a folder come into a copy, without those that the vault has already."""
+    vault.write("memories/oak.md", "The oak stands in the park.")
+    vault.write("questions.jsonl", '{"question": "oak in the park", "answers": ["memory:oak"]}\n')
+    others = Vault(tmp_path / "others")
+    others.write("same.md", "---\ntitle: Another head\n---\nThe oak stands in the park.")
+    for number in range(12):
+        others.write(f"{number}.md", f"Oak {number} in the park: the oak of the park, oak and park.")
+    others.write("old.md", "How old do oaks get? Nobody knows how old oaks get.")
+    before = vault.files()
+    sets = [str(trees(tmp_path / "trees"))] if asked == "a set" else []
+
+    alone, among = (
+        co("eval", *sets, "--json", "--method", "co", *flags).json[0] for flags in ((), ("--among", str(others.root)))
+    )
+
+    assert alone["questions"] == among["questions"]
+    assert alone["ndcg10"] == 1 > among["ndcg10"]
+    assert vault.files() == before
+
+
 @pytest.mark.medium
 def test_a_vault_without_questions_is_replaced_by_the_sample_vault(co: Co, vault: Vault, data_dir: Path) -> None:
     rows = co("eval", "--json", "--method", "co", "--sample", "12").json
@@ -85,6 +107,7 @@ def test_absent_compares_answerable_with_unanswerable_questions(co: Co, vault: V
         (["--method", "magic"], "there is no method 'magic'; there are co, co:grep"),
         (["--sample", "0"], "--sample must be at least 1"),
         (["trees", "--absent"], "has no unanswerable questions"),
+        (["--among", "nowhere"], "nowhere has no Markdown file with another text: name a folder of notes"),
     ],
 )
 def test_a_mistake_is_one_line(co: Co, home: Path, arguments: list[str], message: str) -> None:
