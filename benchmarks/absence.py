@@ -28,7 +28,7 @@ import numpy as np
 from benchmarks.held_out import families_of
 from benchmarks.measuring import BenchRow
 from benchmarks.vaults import Bar
-from co_cli.embedding.encoder_file import is_installed
+from co_cli.embedding.languages_weights import is_installed
 from co_cli.evaluation.running import Evaluation, auroc
 from co_cli.evaluation.sets import EvalDocument, Question, QuestionSet, read_set, read_vault
 from co_cli.ground.hits import Filters, SearchResult

@@ -13,9 +13,9 @@ from statistics import median
 from benchmarks.cold import CO, child_output, child_seconds
 from benchmarks.measuring import BenchRow
 from benchmarks.vaults import Bar, bench_vault
-from co_cli.embedding.encoder_file import INSTALL, converted, is_installed
+from co_cli.embedding.languages_encoder import SentenceEncoder
+from co_cli.embedding.languages_weights import INSTALL, converted, is_installed
 from co_cli.embedding.multilingual import MultilingualEmbedder
-from co_cli.embedding.sentence_encoder import SentenceEncoder
 from co_cli.ground.errors import KnowledgeError
 
 REPEATS = 5

@@ -25,9 +25,9 @@ from numpy.typing import NDArray
 
 from benchmarks.measuring import BenchRow
 from benchmarks.vaults import Bar
-from co_cli.embedding.encoder_file import converted
+from co_cli.embedding.languages_encoder import SentenceEncoder
+from co_cli.embedding.languages_weights import converted
 from co_cli.embedding.multilingual import PROJECTION
-from co_cli.embedding.sentence_encoder import SentenceEncoder
 from co_cli.embedding.static import shared_embedder
 from co_cli.ground.paths import user_data_dir
 

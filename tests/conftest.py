@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from co_cli.embedding.encoder_file import CONVERTED, converted, is_installed
+from co_cli.embedding.languages_weights import CONVERTED, converted, is_installed
 from co_cli.entrance.knowledge_base import KnowledgeBase
 from tests import postgres
 from tests.command import Co, write_script

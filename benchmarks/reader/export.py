@@ -1,4 +1,4 @@
-"""Model files: named matrices into the file that `co_cli.embedding.reader` describes, and back; and the ONNX graph.
+"""Model files: named matrices into the file that `co_cli.embedding.model_file` describes, and back; and the ONNX graph.
 
 Run `python -m benchmarks.reader.export WORK/NAME.pt reader-small.bin` (this part needs onnx, and torch for such a
 file; a model file is read without). Next to the file it writes `reader-small.onnx`: the graph alone, which takes its
@@ -17,17 +17,19 @@ from typing import Any
 
 import numpy as np
 
-from co_cli.embedding.reader import GROUP, PackedColumns, PackedRows, read_arrays
+from co_cli.embedding.model_file import GROUP, PackedRows, read_arrays
 
 MAGIC = b"RDR2"
-HEADS = 12
-"""Attention heads of MiniLM and of MPNet."""
-MOST_TOKENS = 192
+HEADS, DIMENSIONS = 12, 256
+"""Attention heads of MiniLM and of MPNet; numbers of a vector."""
+MOST_TOKENS = 256
 """Positions that are kept: no input is longer."""
 TABLE, POSITIONS = "w.weight", "p.weight"
 OPSET = 20
-PLAIN = ("p.", "t.", "r.", "h2.")
+PLAIN = ("p.", "t.", "r.", "h2.", "h.")
 """Small matrices that keep 16 bits."""
+HEADS_OUT = ("h2.weight", "h.weight")
+"""The last product of the reader and of the encoder."""
 
 Arrays = Mapping[str, np.ndarray]
 
@@ -38,7 +40,7 @@ def write_model(path: Path, arrays: Arrays, packed: bool = False) -> str:
     for name, array in arrays.items():
         kept = array[:MOST_TOKENS] if name == POSITIONS else array
         if kept.ndim < 2 or name.startswith(PLAIN):
-            kept = kept.T if name == "h2.weight" else kept
+            kept = kept.T if name in HEADS_OUT else kept
             parts.append((name, kept.shape, "f16", kept.astype(np.float16).tobytes()))
         elif name == TABLE and packed:
             parts.append((name, kept.shape, "rows", _four_bits(kept)))
@@ -63,15 +65,15 @@ def read_model(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     content = path.read_bytes()
     if content[:4] != MAGIC:
         raise ValueError(f"{path} is not a model file")
-    header, found = read_arrays(content)
+    (length,) = struct.unpack_from("<I", content, 4)
+    names = [name for name, *_ in json.loads(content[8 : 8 + length])["tensors"]]
+    header, found = read_arrays(content, names)
     arrays: dict[str, np.ndarray] = {}
     for name, shape, kind, *_ in header["tensors"]:
         array = found[name]
         if isinstance(array, PackedRows):
             array = array.rows(np.arange(shape[0]))
-        elif isinstance(array, PackedColumns):
-            array = array.values * array.scales
-        arrays[name] = np.ascontiguousarray(array.T) if kind == "columns" or name == "h2.weight" else array
+        arrays[name] = np.ascontiguousarray(array.T) if kind == "columns" or name in HEADS_OUT else array
     return header, arrays
 
 
@@ -90,7 +92,7 @@ def _four_bits(matrix: np.ndarray) -> bytes:
 
 
 class Graph:
-    """The reader as an ONNX graph. Its large weights are stretches of the model file."""
+    """The reader or the encoder as an ONNX graph. Its large weights are stretches of the model file."""
 
     def __init__(self, model: Path) -> None:
         import onnx  # a tool of this step alone
@@ -159,6 +161,22 @@ class Graph:
         mixed = self.add("Reshape", self.add("Transpose", mixed, perm=[1, 0, 2]), self.constant([0, dim]))
         return self.linear(f"{name}o", mixed)
 
+    def score(self, states: str) -> str:
+        """The reader's head: one number of the state of [CLS] and the mean of all states."""
+        means = self.add("ReduceMean", states, self.constant([0]))
+        both = self.add("Concat", self.add("Gather", states, self.constant([0]), axis=0), means, axis=1)
+        score = self.add("MatMul", self.add("Tanh", self.linear("h1", both)), self.small("h2.weight"))
+        score = self.add("Add", score, self.small("h2.bias"))
+        self.nodes.append(self.onnx.helper.make_node("Squeeze", [score], ["score"]))
+        return "score"
+
+    def vector(self, states: str) -> str:
+        """The encoder's head: the mean of all states, in 256 numbers of length 1."""
+        means = self.add("ReduceMean", states, self.constant([0]))
+        numbers = self.add("Squeeze", self.add("MatMul", means, self.small("h.weight")), self.constant([0]))
+        self.nodes.append(self.onnx.helper.make_node("LpNormalization", [numbers], ["vector"], axis=0))
+        return "vector"
+
     def write(self) -> str:
         """Write the graph next to the model file and return its sha256."""
         types, helper = self.onnx.TensorProto, self.onnx.helper
@@ -168,17 +186,14 @@ class Graph:
             states = self.norm(f"{name}l1", self.add("Add", states, self.attention(name, states)))
             inner = self.add("Gelu", self.linear(f"{name}f1", states), approximate="tanh")
             states = self.norm(f"{name}l2", self.add("Add", states, self.linear(f"{name}f2", inner)))
-        means = self.add("ReduceMean", states, self.constant([0]))
-        both = self.add("Concat", self.add("Gather", states, self.constant([0]), axis=0), means, axis=1)
-        score = self.add("MatMul", self.add("Tanh", self.linear("h1", both)), self.small("h2.weight"))
-        score = self.add("Add", score, self.small("h2.bias"))
-        self.nodes.append(helper.make_node("Squeeze", [score], ["score"]))
+        result = self.vector(states) if "h.weight" in self.tensors else self.score(states)
+        shape = [DIMENSIONS] if result == "vector" else []
         dim = self.tensors["ln.weight"][0][0]
         graph = helper.make_graph(
             self.nodes,
-            "reader",
+            self.model.stem,
             [helper.make_tensor_value_info("states", types.FLOAT, ["tokens", dim])],
-            [helper.make_tensor_value_info("score", types.FLOAT, [])],
+            [helper.make_tensor_value_info(result, types.FLOAT, shape)],
             self.weights,
         )
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=9)
@@ -204,7 +219,8 @@ def main(arguments: list[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     arrays = _read_trained(options.trained)
     slope, constant = options.level
-    arrays |= {"h2.weight": slope * arrays["h2.weight"], "h2.bias": slope * arrays["h2.bias"] + constant}
+    if "h2.weight" in arrays:
+        arrays |= {"h2.weight": slope * arrays["h2.weight"], "h2.bias": slope * arrays["h2.bias"] + constant}
     digest = write_model(options.file, arrays, packed=True)
     print(
         f"{options.file}: {options.file.stat().st_size:,} bytes, sha256 {digest}, graph {Graph(options.file).write()}"

@@ -1,4 +1,4 @@
-"""The reader in torch: tokens of a question and a passage into one score. Also the vectors of the model it starts from.
+"""The reader in torch: tokens of a question and a passage into one score. Also the part that the encoder shares.
 
 Input: [CLS] question [SEP] passage [SEP], with token type 1 from the passage on. The score comes from the state of
 [CLS] and the mean of all states. The names of the weights are those of the model file.
@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from benchmarks.reader.export import HEADS, MOST_TOKENS, read_model
+from benchmarks.reader.export import HEADS, read_model
 from benchmarks.reader.packed import Texts
 
 CLS, SEP = 101, 102
@@ -46,25 +46,33 @@ class Layer(nn.Module):
         return self.l2(states + functional.dropout(inner, dropout, self.training))
 
 
-class Reader(nn.Module):
-    """A cross-encoder. `state` decides its size; weights that it lacks, such as a new head, are random."""
+class Trunk(nn.Module):
+    """What reader and encoder share: tokens to states. `state` decides its size; heads that it lacks are random."""
 
-    def __init__(self, state: State, dropout: float = 0.0) -> None:
+    def __init__(self, state: State, dropout: float = 0.0, **heads: nn.Module) -> None:
         super().__init__()
         words, dim = state["w.weight"].shape
         inner, layers = len(state["L.0.f1.weight"]), 1 + max(int(name.split(".")[1]) for name in state if "L." in name)
-        self.w, self.p, self.t = nn.Embedding(words, dim), nn.Embedding(MOST_TOKENS, dim), nn.Embedding(2, dim)
+        self.w, self.p, self.t = (
+            nn.Embedding(words, dim),
+            nn.Embedding(len(state["p.weight"]), dim),
+            nn.Embedding(2, dim),
+        )
         self.ln, self.L = nn.LayerNorm(dim, EPSILON), nn.ModuleList(Layer(dim, inner) for _ in range(layers))
         self.r = nn.Embedding(*state["r.weight"].shape) if "r.weight" in state else None
-        self.h1, self.h2 = nn.Linear(2 * dim, dim), nn.Linear(dim, 1)
         self.dropout = dropout
+        for name, head in heads.items():
+            self.add_module(name, head)
         missing, unexpected = self.load_state_dict(state, strict=False)
-        if unexpected or any(not name.startswith("h") for name in missing):
+        if unexpected or any(name.partition(".")[0] not in heads for name in missing):
             raise ValueError(f"these weights do not fit: {missing} are missing, {unexpected} are unknown")
+
+    def words(self, tokens: Tensor) -> Tensor:
+        return self.w(tokens)
 
     def states(self, tokens: Tensor, types: Tensor, mask: Tensor) -> list[Tensor]:
         """What each layer gives."""
-        states = self.ln(self.w(tokens) + self.p.weight[: tokens.shape[1]] + self.t(types))
+        states = self.ln(self.words(tokens) + self.p.weight[: tokens.shape[1]] + self.t(types))
         seen = mask[:, None, None, :]
         if self.r:
             self.r.requires_grad_(False)  # attention is much faster then
@@ -76,14 +84,6 @@ class Reader(nn.Module):
             found.append(states)
         return found
 
-    def forward(self, tokens: Tensor, types: Tensor, mask: Tensor) -> Tensor:
-        return self.score(self.states(tokens, types, mask)[-1], mask)
-
-    def score(self, states: Tensor, mask: Tensor) -> Tensor:
-        both = torch.cat([states[:, 0], _mean(states, mask)], dim=1)
-        hidden = functional.dropout(torch.tanh(self.h1(both)), self.dropout, self.training)
-        return self.h2(hidden).squeeze(-1).float()
-
     def compile_layers(self) -> None:
         torch._dynamo.config.recompile_limit = 64  # one for each width, with and without gradients
         torch._dynamo.config.suppress_errors = True
@@ -91,9 +91,27 @@ class Reader(nn.Module):
             layer.compile(dynamic=False)
 
     def vectors(self, tokens: Tensor, mask: Tensor) -> Tensor:
-        """Unit vectors of texts. Only for a model without any training of ours."""
-        states = self.states(tokens, torch.zeros_like(tokens), mask)[-1]
-        return functional.normalize(_mean(states.float(), mask), dim=1)
+        """Unit vectors of texts. Of a reader, only before any training of ours."""
+        return functional.normalize(self.means(tokens, mask), dim=1)
+
+    def means(self, tokens: Tensor, mask: Tensor) -> Tensor:
+        return _mean(self.states(tokens, torch.zeros_like(tokens), mask)[-1].float(), mask)
+
+
+class Reader(Trunk):
+    """A cross-encoder."""
+
+    def __init__(self, state: State, dropout: float = 0.0) -> None:
+        dim = state["w.weight"].shape[1]
+        super().__init__(state, dropout, h1=nn.Linear(2 * dim, dim), h2=nn.Linear(dim, 1))
+
+    def forward(self, tokens: Tensor, types: Tensor, mask: Tensor) -> Tensor:
+        return self.score(self.states(tokens, types, mask)[-1], mask)
+
+    def score(self, states: Tensor, mask: Tensor) -> Tensor:
+        both = torch.cat([states[:, 0], _mean(states, mask)], dim=1)
+        hidden = functional.dropout(torch.tanh(self.h1(both)), self.dropout, self.training)
+        return self.h2(hidden).squeeze(-1).float()
 
 
 def _distances(width: int, buckets: int) -> Tensor:
@@ -169,19 +187,30 @@ def join(
     return torch.where(mask, tokens, 0), ((columns >= asked_lengths + 2) & mask).long(), mask
 
 
+def single(store: Store, numbers: Tensor, width: int) -> tuple[Tensor, Tensor]:
+    """Tokens and mask of texts that stand alone: [CLS] text [SEP]."""
+    rows, sizes = store.rows(numbers, width - 2)
+    rows = functional.pad(rows, (1, 1))
+    rows[:, 0] = CLS
+    rows.scatter_(1, sizes[:, None] + 1, SEP)
+    return rows, torch.arange(width, device=DEVICE) < sizes[:, None] + 2
+
+
 @torch.inference_mode()
-def embed(model: Reader, store: Store, batch_tokens: int = 300_000) -> Tensor:
+def embed(model: Trunk, store: Store, batch_tokens: int = 300_000) -> Tensor:
     """The vector of every text."""
-    found = torch.zeros(len(store), model.w.embedding_dim, dtype=torch.float16, device=DEVICE)
+    found: Tensor | None = None
     order = torch.argsort(store.lengths, descending=True)
     lengths, at = store.lengths[order].tolist(), 0
     while at < len(order):
         width = lengths[at] + 2
         batch = order[at : at + max(1, batch_tokens // width)]
         at += len(batch)
-        rows, sizes = store.rows(batch, width)
-        tokens = torch.cat([torch.full_like(rows[:, :1], CLS), rows[:, :-1]], dim=1)
-        tokens.scatter_(1, sizes[:, None] + 1, SEP)
         with half_precision():
-            found[batch] = model.vectors(tokens, torch.arange(width, device=DEVICE) < sizes[:, None] + 2).half()
+            vectors = model.vectors(*single(store, batch, width)).half()
+        found = (
+            torch.zeros(len(store), vectors.shape[1], dtype=torch.float16, device=DEVICE) if found is None else found
+        )
+        found[batch] = vectors
+    assert found is not None
     return found

@@ -23,9 +23,9 @@ import numpy as np
 from benchmarks.reader.check_data import check
 from benchmarks.reader.export import write_model
 from benchmarks.reader.packed import Texts, padded, save
-from co_cli.embedding.minilm import words
 from co_cli.embedding.space import VOCABULARY
 from co_cli.embedding.static import split_word
+from co_cli.embedding.word_pieces import words
 from co_cli.entrance.knowledge_base import KnowledgeBase
 from co_cli.evaluation.baselines import Desk
 from co_cli.evaluation.running import Evaluation
@@ -66,12 +66,12 @@ def tokenizer() -> Tokenize:
 def pack_training(data: Path | None, notes: Sequence[Row], per_source: int, seed: int = 1) -> dict[str, np.ndarray]:
     """Questions with the passages that they need; at most `per_source` questions of each source, ours all."""
     chance = random.Random(seed)
-    questions = [row for name in ("pairs", "written") for row in _sample(_rows(data, name), per_source, chance)]
+    questions = [row for name in ("pairs", "written") for row in _sample(read_rows(data, name), per_source, chance)]
     for row in questions:
         row["negatives"] = chance.sample(row.get("negatives", []), min(MOST_NEGATIVES, len(row.get("negatives", []))))
     wanted = {number for row in questions for number in row["positives"] + row["negatives"]}
     tokenize, tokens, groups, place = tokenizer(), list[list[int]](), list[int](), dict[int, int]()
-    for number, row in enumerate(_rows(data, "passages")):
+    for number, row in enumerate(read_rows(data, "passages")):
         if number in wanted:
             place[number] = len(tokens)
             tokens.append(tokenize(row["text"], PASSAGE_TOKENS))
@@ -114,7 +114,7 @@ def _own_questions(notes: Sequence[Row], own: dict[str, int], chance: random.Ran
             yield {"query": question, "positives": [own[note["id"]]], "negatives": negatives, "source": OWN, "weak": 0}
 
 
-def _rows(data: Path | None, name: str) -> Iterator[Row]:
+def read_rows(data: Path | None, name: str) -> Iterator[Row]:
     if data:
         with lzma.open(data / f"{name}.jsonl.xz", "rt", encoding="utf-8") as lines:
             yield from map(json.loads, lines)

@@ -1,14 +1,12 @@
-"""What reading costs: a search whose first 20 results are all read, with numpy and with onnxruntime.
+"""What reading costs: a search whose first 20 results are all read.
 
 Two idle cores take half of the CPU time; on a busy machine only that can be compared.
 """
 
 from __future__ import annotations
 
-import importlib.util
 import sys
 import time
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import count
@@ -26,10 +24,8 @@ CLIENTS, AT_ONCE = 8, 5.0
 """Searches at once, and how many times as long as one they may take."""
 WORDS = {"short notes": 14, "passages of 135 words": 135}
 GOALS = {
-    ("short notes", "numpy"): 0.25,
-    ("short notes", "onnxruntime"): 0.12,
-    ("passages of 135 words", "numpy"): 0.7,
-    ("passages of 135 words", "onnxruntime"): 0.35,
+    "short notes": 0.12,
+    "passages of 135 words": 0.35,
 }
 """Seconds that the small reader may take for 20 texts on two idle cores; its ratio is to this."""
 LOADING, MEMORY = 0.15, 120_000
@@ -43,8 +39,8 @@ def held():
     return int(dict(line.split(":", 1) for line in open("/proc/self/status"))["VmRSS"].split()[0])
 
 before, started = held(), time.perf_counter()
-reader = CrossEncoder(SMALL, onnx=False)
-reader._load()
+reader = CrossEncoder(SMALL)
+reader.scores("", [])
 loaded = time.perf_counter() - started
 reader.scores("how long does it take?", ["It takes a while. " * 40] * 20)
 print(loaded, held() - before)
@@ -52,7 +48,6 @@ print(loaded, held() - before)
 
 
 def bench_reader(notes: int, bar: Bar | None = None) -> list[BenchRow]:
-    runtimes = ["numpy", *(name for name in ("onnxruntime",) if importlib.util.find_spec(name))]
     with bench_vault(notes, bar) as vault, vault.open() as kb:
         asked = questions(QUERIES)
         turns = {name: iter(asked * 4) for name in ("read", "not read")}
@@ -70,18 +65,17 @@ def bench_reader(notes: int, bar: Bar | None = None) -> list[BenchRow]:
         )
         for name in turns
     ]
-    rows += [row for texts in WORDS for row in _readings(texts, runtimes)]
+    rows += [row for texts in WORDS for row in _readings(texts)]
     rows.append(BenchRow("loading the small reader", round(loaded * 1000, 1), "ms", loaded / LOADING, 1))
     rows.append(BenchRow("memory of the small reader", round(kilobytes / 1000, 1), "MB", kilobytes / MEMORY, 1))
     return rows
 
 
-def _readings(name: str, runtimes: Sequence[str]) -> list[BenchRow]:
+def _readings(name: str) -> list[BenchRow]:
     """What it takes to read 20 texts: each model, and questions of several clients at once."""
     chance, numbers, words = Random(1), count(), real_words()[:5_000]
     texts = [" ".join(chance.choices(words, k=WORDS[name])) for _ in range(READ)]
-    readers = {f"small, {runtime}": CrossEncoder(SMALL, onnx=runtime != "numpy") for runtime in runtimes}
-    readers[f"large, {runtimes[-1]}"] = CrossEncoder(LARGE)
+    readers = {"small": CrossEncoder(SMALL), "large": CrossEncoder(LARGE)}
 
     def read(reader: CrossEncoder, _: int = 0) -> None:
         reader.scores(f"who has the number {next(numbers)} and where is it?", texts)  # new, so that none is known
@@ -91,16 +85,16 @@ def _readings(name: str, runtimes: Sequence[str]) -> list[BenchRow]:
             list(clients.map(partial(read, reader), range(CLIENTS)))
 
     tasks = {kind: partial(read, reader) for kind, reader in readers.items()}
-    at_once = f"{CLIENTS} clients, {runtimes[-1]}"
-    tasks[at_once] = partial(read_at_once, readers[f"small, {runtimes[-1]}"])
+    at_once = f"{CLIENTS} clients"
+    tasks[at_once] = partial(read_at_once, readers["small"])
     interleaved(tasks, 1)  # loads the models
     medians, busy = interleaved(tasks, 7), interleaved(tasks, 3, clock=time.process_time)
     rows: list[BenchRow] = []
     for kind, seconds in medians.items():
-        goal = GOALS.get((name, kind.removeprefix("small, ")))
+        goal = GOALS[name] if kind == "small" else None
         ratio, most = (seconds / goal, 1.0) if goal else (None, None)
         if kind == at_once:
-            ratio, most = seconds / medians[f"small, {runtimes[-1]}"], AT_ONCE
+            ratio, most = seconds / medians["small"], AT_ONCE
         rows.append(BenchRow(f"{READ} {name}: {kind}", round(seconds * 1000, 1), "ms", ratio, most))
         rows.append(BenchRow(f"{READ} {name}: {kind} (CPU)", round(busy[kind] * 1000, 1), "ms"))
     return rows

@@ -174,7 +174,7 @@ def run_reembed(options: argparse.Namespace) -> int:
     builds all of them now.
 
     example:
-      CO_KNOWLEDGE_EMBEDDING_PROVIDER=minilm co index reembed
+      CO_KNOWLEDGE_EMBEDDING_PROVIDER=encoder co index reembed
     """
     with open_knowledge_base(options) as kb, ProgressBar("embedding") as bar:
         kb.sync(bar, seconds=0)  # notes first: the next line embeds them

@@ -10,16 +10,16 @@ import os
 import threading
 
 from co_cli.embedding import static
-from co_cli.embedding.encoder_file import is_converted, is_installed
-from co_cli.embedding.minilm import MiniLMEmbedder
+from co_cli.embedding.encoder import EncoderEmbedder
+from co_cli.embedding.languages_weights import is_converted, is_installed
 from co_cli.embedding.multilingual import MultilingualEmbedder
 from co_cli.embedding.reader import MODELS, CrossEncoder
 from co_cli.embedding.remote_embedders import Outage, RemoteEmbedder, remote_space
-from co_cli.embedding.space import LANGUAGES, MINILM, Embedder, VectorSpace
+from co_cli.embedding.space import ENCODER, LANGUAGES, Embedder, VectorSpace
 from co_cli.ground.errors import EmbeddingError, SettingsError
 from co_cli.ground.paths import user_data_dir
 
-LOCAL_SPACES = {space.provider: space for space in (static.SPACE, LANGUAGES, MINILM)}
+LOCAL_SPACES = {space.provider: space for space in (static.SPACE, ENCODER, LANGUAGES)}
 """Providers with one model, which need no server."""
 
 
@@ -109,8 +109,8 @@ class Embedders:
             return None
         if known is static.SPACE:
             return static.shared_embedder()
-        if known is MINILM:
-            return MiniLMEmbedder()
+        if known is ENCODER:
+            return EncoderEmbedder()
         if known is LANGUAGES:
             return MultilingualEmbedder(self._data_dir)
         # with a local provider, a host in the settings belongs to the server that was used before

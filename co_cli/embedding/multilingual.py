@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from co_cli.embedding.encoder_file import WIDTH, converted
-from co_cli.embedding.sentence_encoder import SentenceEncoder
+from co_cli.embedding.languages_encoder import SentenceEncoder
+from co_cli.embedding.languages_weights import WIDTH, converted
 from co_cli.embedding.space import LANGUAGES, EmbedKind, Vector, VectorSpace
 from co_cli.embedding.static import SPACE as STATIC
 from co_cli.embedding.static import shared_embedder

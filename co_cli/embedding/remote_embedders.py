@@ -86,7 +86,7 @@ def remote_space(provider: str, model: str | None = None) -> VectorSpace:
     name = (model or DEFAULT_MODELS.get(provider, "")).removesuffix(":latest")
     if not name:
         raise SettingsError(
-            f"there is no embedding provider {provider!r} with a default model: choose one of static, minilm,"
+            f"there is no embedding provider {provider!r} with a default model: choose one of encoder, static,"
             f" {', '.join(DEFAULT_MODELS)} or none, or name a model with CO_KNOWLEDGE_EMBEDDING_MODEL"
         )
     fixed = (size for size, models in FIXED_DIMENSIONS.items() if _plain_name(name) in models.split())

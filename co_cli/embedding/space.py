@@ -15,10 +15,10 @@ from co_cli.ground.errors import EmbeddingError
 
 EmbedKind = Literal["query", "document"]
 Vector = bytes
-ENGLISH_MODELS = ("static", "minilm")
+ENGLISH_MODELS = ("static", "encoder")
 """Providers that know English only: what they make of other text is noise, and worse than words alone."""
-VOCABULARY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "model", "minilm-vocab.txt")
-"""The word pieces of MiniLM and of the reader, one a line."""
+VOCABULARY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "model", "pieces.txt")
+"""The word pieces of the encoder and of the reader, one a line."""
 
 
 @lru_cache(64)
@@ -52,8 +52,8 @@ class VectorSpace(NamedTuple):
         return f"{self.provider}:{self.model}:{self.dimensions}:{self.prompts}"
 
 
-MINILM = VectorSpace("minilm", "all-MiniLM-L6-v2", 384)
-"""Without a certainty: a fit on three small sets (AUROC .98 to 1) does not carry over to larger vaults."""
+ENCODER = VectorSpace("encoder", "co-encoder-256@5177ea4a", 256)
+"""Named after the first eight hex digits of the sha256 of its weights."""
 
 LANGUAGES = VectorSpace("languages", "use-multilingual-3@4f2ac525", 256, noise=0.1, certainty=(8.2, 5.3, -0.25, -2.7))
 """Named after the first eight hex digits of the sha256 of the projection's file. The noise is what the same share of

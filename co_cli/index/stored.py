@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from co_cli.embedding.space import LANGUAGES, Vector, VectorSpace
+from co_cli.embedding.space import ENCODER, LANGUAGES, Vector, VectorSpace
 from co_cli.embedding.static import SPACE as STATIC
 from co_cli.ground.hits import Filters, Passage
 from co_cli.notes.dates import edge_for
@@ -199,7 +199,7 @@ class StoredSpace(NamedTuple):
     @property
     def packed(self) -> bool:
         """Whether its vectors are stored as int8. Those of local models with 256 numbers lose nothing by it."""
-        return self.space.provider in (STATIC.provider, LANGUAGES.provider)
+        return self.space.provider in (STATIC.provider, ENCODER.provider, LANGUAGES.provider)
 
 
 class StoredOrigin(NamedTuple):

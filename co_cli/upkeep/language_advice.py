@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from co_cli.embedding.embedders import LOCAL_SPACES, Embedders
-from co_cli.embedding.encoder_file import INSTALL, is_installed
+from co_cli.embedding.languages_weights import INSTALL, is_installed
 from co_cli.embedding.multilingual import KNOWN_LANGUAGES
 from co_cli.embedding.space import LANGUAGES
 from co_cli.ground.hits import Filters

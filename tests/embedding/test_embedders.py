@@ -12,7 +12,7 @@ from co_cli.ground.errors import SettingsError
 def test_each_provider_has_a_default_model_and_one_embedder() -> None:
     defaults = {
         "static": ("co-static-256", 256),
-        "minilm": ("all-MiniLM-L6-v2", 384),
+        "encoder": ("co-encoder-256", 256),
         "ollama": ("embeddinggemma", 256),
         "openai": ("text-embedding-3-small", 256),
         "gemini": ("gemini-embedding-001", 256),
@@ -33,9 +33,9 @@ def test_each_provider_has_a_default_model_and_one_embedder() -> None:
 
 def test_an_unknown_provider_or_model_is_refused() -> None:
     for provider, model, said in (
-        ("bert", None, r"no embedding provider 'bert'.*static, minilm, ollama.*none"),
+        ("bert", None, r"no embedding provider 'bert'.*encoder, static, ollama.*none"),
         ("static", "embeddinggemma", "has one model"),
-        ("minilm", "embeddinggemma", "has one model"),
+        ("encoder", "embeddinggemma", "has one model"),
     ):
         with pytest.raises(SettingsError, match=said):
             Embedders(provider, model)
@@ -49,10 +49,10 @@ def test_a_model_that_cannot_be_shortened_keeps_its_dimensions() -> None:
 
 def test_the_embedder_of_another_space_is_opened_while_this_version_has_it() -> None:
     embedders = Embedders("ollama")
-    minilm = space_of("minilm")
+    encoder = space_of("encoder")
 
-    assert minilm is not None
-    assert embedders.of(VectorSpace(*minilm[:3])) is not None
+    assert encoder is not None
+    assert embedders.of(VectorSpace(*encoder[:3])) is not None
     assert embedders.of(VectorSpace("static", "co-static-256@00000000", 256)) is None
     assert embedders.of(VectorSpace("ollama", "embeddinggemma", 512)) is None
     assert embedders.of(VectorSpace("ollama", "embeddinggemma", 256, prompts="0")) is None

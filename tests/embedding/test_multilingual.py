@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from co_cli.embedding.embedders import Embedders, default_provider
-from co_cli.embedding.encoder_file import CONVERTED, PACKAGE, converted, is_installed
+from co_cli.embedding.languages_encoder import FEW_LETTERS, SentenceEncoder
+from co_cli.embedding.languages_weights import CONVERTED, PACKAGE, converted, is_installed
 from co_cli.embedding.multilingual import PROJECTION, MultilingualEmbedder, is_english
-from co_cli.embedding.sentence_encoder import FEW_LETTERS, SentenceEncoder
 from co_cli.embedding.space import LANGUAGES
 from co_cli.ground.errors import EmbeddingError
 from tests.command import Co

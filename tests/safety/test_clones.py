@@ -32,7 +32,7 @@ REFUSED: dict[str, tuple[str, ...]] = {
     "tier_project": ("1.0",),
     "tier_team": ("1.0",),
     "knowledge_agent_weights": ('"recency=1"',),
-    "knowledge_embedding_provider": ('"openai"', '"ollama"', '"minilm"'),
+    "knowledge_embedding_provider": ('"openai"', '"ollama"', '"encoder"'),
     "knowledge_embedding_model": ('"gpt-oss:120b-cloud"', '"embeddinggemma"'),
     "knowledge_embedding_host": ('"http://127.0.0.1:1"', '"https://evil.example"'),
     "secrets": ('"allow"',),

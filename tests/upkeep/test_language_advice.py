@@ -24,7 +24,7 @@ EXTRA, OLLAMA = 'pip install "co-cli[languages]"', "ollama pull embeddinggemma"
         ([ENGLISH] * 9 + [GERMAN], "static", None),
         ([GERMAN] * 2, "static", None),
         ([ENGLISH] * 4 + [GERMAN] * 3, "static", "co config set knowledge_embedding_provider languages"),
-        ([GERMAN] * 9, "minilm", "co config set knowledge_embedding_provider languages"),
+        ([GERMAN] * 9, "encoder", "co config set knowledge_embedding_provider languages"),
         ([GERMAN] * 9, "languages", None),
         ([GREEK] * 9, "static", OLLAMA),
         ([GREEK] * 9, "languages", OLLAMA),

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from co_cli.embedding.encoder_file import is_installed
+from co_cli.embedding.languages_weights import is_installed
 from tests.command import Co, Ran
 from tests.embedding.meaning.inside import Inside
 from tests.folder import Vault

@@ -28,7 +28,7 @@ def learned(co: Co, vault: Vault, data_dir: Path) -> dict[str, float]:
     return WEIGHTS
 
 
-@pytest.mark.medium
+@pytest.mark.slow
 def test_learned_weights_are_shown_first_and_applying_them_can_be_undone(
     co: Co, judge_answers: Judge, data_dir: Path
 ) -> None:
@@ -111,7 +111,7 @@ def test_weights_of_other_vectors_or_another_formula_and_damaged_ones_are_ignore
         "[]",
         "{}",
         text.replace("formula", "older formula"),
-        text.replace("static", "minilm"),
+        text.replace("static", "encoder"),
         text.replace("0.8", "NaN"),
         text.replace("0.8", "7"),
         text.replace("0.8", '"x"'),

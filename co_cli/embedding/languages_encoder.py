@@ -10,7 +10,7 @@ import importlib
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from co_cli.embedding.encoder_file import CHUNKS, HALF, SPECIAL, WIDTH, WINDOWS, open_arrays
+from co_cli.embedding.languages_weights import CHUNKS, HALF, SPECIAL, WIDTH, WINDOWS, open_arrays
 from co_cli.embedding.unigram_pieces import UnigramPieces
 
 if TYPE_CHECKING:

@@ -1,0 +1,1 @@
+"""Training of the encoder, which turns text into vectors."""
