@@ -21,6 +21,7 @@ from co_cli.ground.reports import SyncReport
 from co_cli.ground.settings import Settings, load_settings, this_process
 from co_cli.ground.values import INVISIBLE, plain
 from co_cli.index.filter_table import Group, options_in
+from co_cli.index.indexed_notes import FEW
 from co_cli.notes.files import open_private, read_json
 from co_cli.notes.note import Note
 from co_cli.searching.requests import close_tags, unused_tags
@@ -31,8 +32,6 @@ Opened = TypeVar("Opened", bound=KnowledgeBase)
 
 SLOW_SECONDS = 2.0
 """How long a command may make vectors after its answer; `co index sync` finishes the work."""
-FEW = 20
-"""Passages that get their vectors before the answer: notes that were just edited."""
 INDEXED = "fts5"
 """A backend to sync for: the index must be fresh even if searches do not use it."""
 LAST_SEARCH = "last-search.json"

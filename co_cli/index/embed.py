@@ -1,10 +1,11 @@
 """Give passages their vectors, through the cache, and replace one vector space by another without a gap.
 
-A vault without vectors gets those of the embedded model at once. Another space is built while the active one answers,
-and replaces it in one transaction when it is complete. A call that is stopped is continued by the next one.
+Every vault has vectors of the static model, its floor: they are made at once, and answer where others are missing.
+Another space is built while the active one answers, and replaces it in one transaction when it is complete. A call that
+is stopped is continued by the next one.
 
 Environments share an index. One without the extra `languages`, whose user chose no provider, leaves the vectors of
-`languages` alone and keeps static ones beside them.
+`languages` alone and uses the floor.
 """
 
 from __future__ import annotations
@@ -70,47 +71,31 @@ class OriginEmbedding:
             waits = known is not None and snapshot.is_waiting(known.id)
         if unless_waiting and known and known.notes and (waits or not known.has_space(target)):
             return None
-        if known and known.active and known.active.space.key == target.key and known.building == known.aside:
-            return self._embed_each(known.active, known.aside) if waits else None
-        if known and self._is_guest(known):
-            return self._embed_as_guest(known)
+        settled = known and known.floor and known.active and known.active.space.key == target.key
+        if known and settled and known.building is None:
+            return self._embed_each(known) if waits else None
         with self.engine.writing() as writer:
             origin_id = writer.add_origin(self.origin)
-            known = writer.origin(self.origin)
-            if known is None or known.active is None:
-                writer.begin_space(origin_id, STATIC)
-            stored = writer.begin_space(origin_id, target)
-        active, building = stored.active, stored.building
-        if active is None:
-            return Embedded()
-        if building is None:
-            return self._embed(active)
-        done = self._embed(active) if _is_fast(active) else Embedded()
-        built = self._embed(building)
-        if not built.waiting:
-            if stored.aside:
-                with self.engine.writing() as writer:
-                    writer.begin_space(writer.add_origin(self.origin), target)  # chosen, and complete now
-            return Embedded(done.done + built.done)
-        if not _is_fast(active):
-            done = self._embed(active)  # it still answers, so new notes belong there too
-        return Embedded(done.done + built.done, done.waiting + built.waiting, built.problem or done.problem)
+            state = writer.keep_floor(origin_id, STATIC)
+            if state.active is None:
+                state = writer.begin_space(origin_id, STATIC)
+            if not self._is_guest(state):
+                state = writer.begin_space(origin_id, target)
+        return self._embed_each(state)
 
     def _is_guest(self, known: StoredOrigin) -> bool:
         """Whether the vault has vectors of others with the extra, which is neither here nor given up by a choice."""
-        spaces = [space.space.provider for space in (known.active, known.building) if space]
-        return LANGUAGES.provider in spaces and not self.embedders.chosen and not can_use(LANGUAGES)
+        has_it = any(space.space.provider == LANGUAGES.provider for space in known.spaces)
+        return has_it and not self.embedders.chosen and not can_use(LANGUAGES)
 
-    def _embed_as_guest(self, known: StoredOrigin) -> Embedded:
-        static = known.active if known.active and _is_fast(known.active) else known.aside
-        if static is None:
-            with self.engine.writing() as writer:
-                static = writer.begin_space(writer.add_origin(self.origin), STATIC, replaces=False).aside
-        return self._embed_each(static)
-
-    def _embed_each(self, *spaces: StoredSpace | None) -> Embedded:
-        done = [self._embed(space) for space in spaces if space]
-        problem = next((result.problem for result in done if result.problem), None)
+    def _embed_each(self, known: StoredOrigin) -> Embedded:
+        """What waits in each space: the floor first, which takes no time, and the active one if it still answers."""
+        floor, active, building = known.floor, known.active, known.building
+        done = [self._embed(space) for space in (floor, building) if space and can_use(space.space)]
+        is_built = building is not None and not done[-1].waiting
+        if active and floor and active.id != floor.id and not is_built and can_use(active.space):
+            done.append(self._embed(active))
+        problem = next((result.problem for result in reversed(done) if result.problem), None)
         return Embedded(sum(result.done for result in done), sum(result.waiting for result in done), problem)
 
     def _embed(self, space: StoredSpace) -> Embedded:

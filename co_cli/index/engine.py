@@ -168,7 +168,7 @@ class ReadTransaction(Protocol):
         ...
 
     # vectors
-    def is_waiting(self, origin_id: int, more_than: int = 0) -> bool:
+    def is_waiting(self, origin_id: int, more_than: int = 0, space: StoredSpace | None = None) -> bool:
         """Whether a passage waits for a vector, or more than so many. Costs the same, however many there are."""
         ...
 
@@ -211,13 +211,16 @@ class WriteTransaction(ReadTransaction, Protocol):
         """Store what a sync found. Returns which of the missing files were notes; the others are forgotten."""
         ...
 
-    def begin_space(self, origin_id: int, space: VectorSpace, replaces: bool = True) -> StoredOrigin:
+    def begin_space(self, origin_id: int, space: VectorSpace) -> StoredOrigin:
         """Make this the origin's space: at once if it has none or no passage, otherwise by building it.
 
         Another space that was being built is dropped. Every passage waits for a vector in the new space, which
-        replaces the active one as soon as none waits any more. Static vectors never replace those of `languages` by
-        themselves: they are kept beside them until a call with `replaces` finds them complete.
+        replaces the active one as soon as none waits any more.
         """
+        ...
+
+    def keep_floor(self, origin_id: int, space: VectorSpace) -> StoredOrigin:
+        """Keep vectors of this space, whatever space answers: they answer where those of another one are missing."""
         ...
 
     def reembed(self, origin_id: int, space: StoredSpace, forget_cache: bool = False) -> None:

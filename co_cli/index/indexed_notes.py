@@ -29,6 +29,8 @@ T = TypeVar("T")
 Place = tuple[str, str]
 """The root and the path of a note."""
 UseCounts = Callable[[Collection[Place]], Mapping[Place, UseCount]]
+FEW = 20
+"""Passages that may lack a vector of the space that answers: notes that were just edited."""
 
 
 class Tiers(NamedTuple):
@@ -188,8 +190,8 @@ class IndexedNotes:
             if not filters.sources or source in filters.sources or row.origin.label in filters.sources
         ]
         scope = Scope(tuple(parts), filters)
-        space = own.active if own else None
         seen = [row for row in origins if row.id in scope.origins]
+        space = self._answering(snapshot, own, seen) if own else None
         synced = seen if own is None or own.id in scope.origins else [own]
         linked = [row for row in seen if row.origin != self.origin and row.notes]
         away = {row.id for row in linked if not os.path.lexists(row.origin.path)}
@@ -202,7 +204,7 @@ class IndexedNotes:
             passages=sum(row.passages for row in seen),
             prefixes={row.id: f"{row.origin.tier}:" for row in origins if row.origin.tier},
             tiers=self._tier_values(origins),
-            unready=[row.origin.label for row in origins if space and row.active != space],
+            unready=[row.origin.label for row in origins if space and space not in (row.active, row.floor)],
             away=away,
             outdated=[_missing_text(row, row.id in away) for row in linked if row.missing or row.id in away],
         )
@@ -281,6 +283,18 @@ class IndexedNotes:
         with self.engine.reading() as snapshot:
             stored = snapshot.origin(self.origin)
             return nothing if stored is None else read(snapshot, stored.id)
+
+    def _answering(
+        self, snapshot: ReadTransaction, own: StoredOrigin, seen: Sequence[StoredOrigin]
+    ) -> StoredSpace | None:
+        """The active space; or the floor, if many passages lack a vector of it and the floor knows their language."""
+        active, floor = own.active, own.floor
+        if active is None or floor is None or active == floor:
+            return active
+        if all(row.active == active and not snapshot.is_waiting(row.id, FEW, active) for row in seen):
+            return active
+        known = all(map(floor.space.knows, snapshot.languages([row.id for row in seen])))
+        return floor if known and all(row.floor == floor for row in seen) else active
 
     def _origins(self, snapshot: ReadTransaction) -> list[StoredOrigin]:
         """This origin and those searched with it, as far as they were ever synced."""

@@ -214,24 +214,25 @@ class StoredOrigin(NamedTuple):
     """The space that answers."""
     building: StoredSpace | None = None
     """The space that is being built to replace it."""
+    floor: StoredSpace | None = None
+    """A space that is always kept, and answers where vectors of the active one are missing or cannot be used."""
     missing: int = 0
     """Notes that are kept although their files are gone."""
 
     @property
-    def aside(self) -> StoredSpace | None:
-        """Static vectors beside those of `languages`: for environments without its extra, and never to replace them."""
-        spaces = [space and space.space.provider for space in (self.active, self.building)]
-        return self.building if spaces == [LANGUAGES.provider, STATIC.provider] else None
+    def spaces(self) -> list[StoredSpace]:
+        """Those in which passages have vectors, or wait for them."""
+        return list({space.id: space for space in (self.floor, self.active, self.building) if space}.values())
 
     def has_space(self, space: VectorSpace) -> bool:
         """Whether it has vectors of this space, or is getting them."""
-        return space.key in [known.space.key for known in (self.active, self.building) if known]
+        return space.key in [known.space.key for known in self.spaces]
 
     def seen(self, can_use: Callable[[VectorSpace], bool]) -> StoredOrigin:
         """As an environment sees it that can use some spaces only."""
-        if self.active is None or self.aside is None:
+        if self.active is None or can_use(self.active.space):
             return self
-        return self._replace(active=self.active if can_use(self.active.space) else self.aside, building=None)
+        return self._replace(active=self.floor, building=None)
 
 
 class SourceCount(NamedTuple):

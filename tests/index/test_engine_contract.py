@@ -540,26 +540,34 @@ def test_a_new_space_replaces_the_active_one_when_it_is_complete(engine: Engine)
         assert writer.nearest(scope_of(vault), active, query, 10) == []
 
 
-def test_static_vectors_stay_beside_those_of_languages_until_they_are_chosen(engine: Engine) -> None:
+def test_the_vectors_of_the_floor_stay_whatever_space_answers(engine: Engine) -> None:
     several, static = VectorSpace("languages", "several", 256), random_unit(np.random.default_rng(1), 256)
     vault = oaks(engine, "ash", "elm")
     with engine.writing() as writer:
+        floor = writer.keep_floor(vault, BYTES).floor
+        assert floor
+        assert writer.keep_floor(vault, BYTES).spaces == [floor]
         active = writer.begin_space(vault, several).active
         assert active
-        embed_all(writer, vault, active, lambda text: static)
+        for space in (floor, active):
+            embed_all(writer, vault, space, lambda text: static)
 
-        beside = writer.begin_space(vault, BYTES, replaces=False).aside
-        assert beside
-        embed_all(writer, vault, beside, lambda text: static)
-        writer.begin_space(vault, several)  # as another environment does
+    oaks(engine, "yew")  # belongs to both
+    with engine.writing() as writer:
+        assert [writer.waiting(vault, space)[0] for space in (floor, active)] == [1, 1]
+        assert [writer.is_waiting(vault, count, active) for count in (0, 1)] == [True, False]
+        embed_all(writer, vault, floor, lambda text: static)
+        assert not writer.is_waiting(vault, 0, floor)
         stored = writer.origins()[0]
-        assert (stored.active, stored.building, stored.aside) == (active, beside, beside)
-        assert (stored.seen(lambda space: True).active, stored.seen(lambda space: False).active) == (active, beside)
-        assert [len(writer.nearest(scope_of(vault), space, static, 10)) for space in (active, beside)] == [2, 2]
+        assert (stored.active, stored.building, stored.floor) == (active, None, floor)
+        assert (stored.seen(lambda space: True).active, stored.seen(lambda space: False).active) == (active, floor)
+        assert [len(writer.nearest(scope_of(vault), space, static, 10)) for space in (active, floor)] == [2, 3]
 
         stored = writer.begin_space(vault, BYTES)
-        assert (stored.active, stored.building) == (beside, None)
+        assert (stored.active, stored.building) == (floor, None), "it is complete"
         assert writer.nearest(scope_of(vault), active, static, 10) == []
+        writer.begin_space(vault, several)
+        assert len(writer.nearest(scope_of(vault), floor, static, 10)) == 3
 
 
 def test_a_vault_without_passages_changes_its_space_at_once(engine: Engine) -> None:

@@ -12,6 +12,7 @@ create table vaults (
     tokens bigint not null default 0,    -- of all passages, for their mean length
     space_id integer,
     building_id integer,
+    floor_id integer,
     unique (root, source, name, only_file)
 );
 

@@ -64,7 +64,7 @@ class PostgresVectors(PostgresStatements):
         table = vectors_table(space.id)
         for origin_id in scope.origins:
             state = origin_by_id(self, origin_id)
-            if space not in (state.active, state.aside):
+            if space not in (state.active, state.floor):
                 continue  # its vectors are of another model
             narrow = is_narrow(scope, state)
             where, values = conditions(self.dialect, scope, origin_id)

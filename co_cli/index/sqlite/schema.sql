@@ -13,6 +13,7 @@ create table vaults (
     passages integer not null default 0,
     space_id integer references spaces (id),     -- the space that answers; null: none yet
     building_id integer references spaces (id),  -- the space that is being built to replace it
+    floor_id integer references spaces (id),     -- a space that is always kept, and answers while others lack vectors
     vector_stamp integer not null default 0,     -- changes whenever a vector of this vault changes
     unique (root, source, name, only_file)
 ) strict;

@@ -72,7 +72,7 @@ class SqliteVectors(SqliteStatements):
         found: list[tuple[int, float]] = []
         for origin_id in scope.origins:
             state = origin_by_id(self, origin_id)
-            if space not in (state.active, state.aside):
+            if space not in (state.active, state.floor):
                 continue  # its vectors are of another model
             parts = [part_of(number, source) for number, source in scope.parts if number == origin_id]
             narrow = is_narrow(scope, state)

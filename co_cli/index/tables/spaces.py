@@ -32,14 +32,17 @@ ORIGINS = """
 select vaults.id, vaults.source, vaults.root, vaults.name, vaults.only_file, vaults.synced_at, vaults.notes,
     vaults.passages, active.id, active.provider, active.model, active.dimensions, active.prompts,
     building.id, building.provider, building.model, building.dimensions, building.prompts,
+    floor.id, floor.provider, floor.model, floor.dimensions, floor.prompts,
     (select count(*) from docs {hint} where docs.vault_id = vaults.id and docs.missing is not null)
 from vaults left join spaces as active on active.id = vaults.space_id
-left join spaces as building on building.id = vaults.building_id {which}
+left join spaces as building on building.id = vaults.building_id
+left join spaces as floor on floor.id = vaults.floor_id {which}
 """
 BY_ID = "where vaults.id = %(id)s"
 BY_ORIGIN = "where root = %(root)s and source = %(source)s and name = %(name)s and only_file = %(only)s"
 IN_ORDER = "order by vaults.id"
 SET_SPACES = "update vaults set space_id = %(active)s, building_id = %(building)s where id = %(vault)s"
+SET_FLOOR = "update vaults set floor_id = %(space)s where id = %(vault)s"
 
 WAIT_ALL = """
 insert into waiting (vault_id, space_id, passage_id)
@@ -70,6 +73,7 @@ select waiting.passage_id, docs.path, docs.hash, passages.first_line
 from waiting join passages on passages.id = waiting.passage_id join docs on docs.id = passages.doc_id
 where waiting.vault_id = %(vault)s and waiting.space_id = %(space)s and waiting.passage_id {among} (%(ids)s)
 """
+IS_WAITING_IN = "select 1 from waiting where vault_id = %(vault)s and space_id = %(space)s limit 1 offset %(more_than)s"
 IS_WAITING = "select 1 from waiting where vault_id = %(vault)s limit 1 offset %(more_than)s"
 COUNT_WAITING = "select count(*) from waiting where vault_id = %(vault)s and space_id = coalesce(%(space)s, space_id)"
 
@@ -117,8 +121,9 @@ class SpaceRows(Tables):
         count = int(self.fetch(COUNT_WAITING, bound)[0][0])
         return count, [_to_embed(row) for row in self.fetch(WAITING, bound)] if limit else []
 
-    def is_waiting(self, origin_id: int, more_than: int = 0) -> bool:
-        return bool(self.fetch(IS_WAITING, {"vault": origin_id, "more_than": more_than}))
+    def is_waiting(self, origin_id: int, more_than: int = 0, space: StoredSpace | None = None) -> bool:
+        bound = {"vault": origin_id, "more_than": more_than}
+        return bool(self.fetch(IS_WAITING_IN, {**bound, "space": space.id}) if space else self.fetch(IS_WAITING, bound))
 
     def cached(self, space: VectorSpace, hashes: Sequence[bytes]) -> dict[bytes, Vector | None]:
         stored = find_space(self, space)
@@ -130,19 +135,30 @@ class SpaceRows(Tables):
     def cache_state(self) -> CacheState:
         return CacheState(*self.fetch(CACHE_STATE)[0])
 
-    def begin_space(self, origin_id: int, space: VectorSpace, replaces: bool = True) -> StoredOrigin:
+    def keep_floor(self, origin_id: int, space: VectorSpace) -> StoredOrigin:
         self.lock(origin_id)
         stored, state = _add_space(self, space), origin_by_id(self, origin_id)
-        kept = state.aside if state.active and state.active.id == stored.id else None
-        if state.building and state.building.id != stored.id and not kept:
-            _abandon(self, origin_id, state.building)
-        if stored.id not in [known.id for known in (state.active, state.building) if known]:
-            self.fetch(WAIT_ALL, {"vault": origin_id, "space": stored.id})
-        active = state.active or stored
-        building = kept if active.id == stored.id else stored
-        _set_spaces(self, origin_id, active.id, building and building.id)
-        _finish_space(self, origin_id, replaces and not kept)
+        if not state.floor or state.floor.id != stored.id:
+            self.run(SET_FLOOR, {"vault": origin_id, "space": stored.id})
+            self._wait_in(origin_id, stored, state)
         return origin_by_id(self, origin_id)
+
+    def begin_space(self, origin_id: int, space: VectorSpace) -> StoredOrigin:
+        self.lock(origin_id)
+        stored, state = _add_space(self, space), origin_by_id(self, origin_id)
+        if state.building and state.building.id != stored.id:
+            _abandon(self, origin_id, state.building)
+        active = state.active or stored
+        _set_spaces(self, origin_id, active.id, None if active.id == stored.id else stored.id)
+        self._wait_in(origin_id, stored, state)
+        _finish_space(self, origin_id)
+        return origin_by_id(self, origin_id)
+
+    def _wait_in(self, origin_id: int, stored: StoredSpace, before: StoredOrigin) -> None:
+        """Let every passage wait for a vector in a space that the origin did not have."""
+        if stored.id not in [known.id for known in before.spaces]:
+            self.fetch(WAIT_ALL, {"vault": origin_id, "space": stored.id})
+        self.known.clear()
 
     def reembed(self, origin_id: int, space: StoredSpace, forget_cache: bool = False) -> None:
         self.lock(origin_id)
@@ -234,7 +250,7 @@ def add_waiting(
 
     Returns how many wait.
     """
-    spaces = _spaces(tx, origin_id)
+    spaces = origin_by_id(tx, origin_id).spaces
     waits = 0 if spaces else len(passages)
     for space in spaces:
         made = embedded if ready and ready.key == space.space.key else ()
@@ -255,7 +271,7 @@ def add_waiting(
 
 
 def drop_vectors(tx: Tables, origin_id: int, passages: Sequence[int]) -> None:
-    for space in _spaces(tx, origin_id):
+    for space in origin_by_id(tx, origin_id).spaces:
         tx.replace_vectors(origin_id, space, passages)
         tx.run(STOP_WAITING, {"vault": origin_id, "space": space.id, "ids": list(passages)})
 
@@ -268,9 +284,12 @@ def _read_origins(tx: Statements, which: str, values: Mapping[str, Any]) -> list
     rows = tx.fetch(ORIGINS, values, hint=tx.dialect.indexed_by("docs_missing"), which=which)
     found: list[StoredOrigin] = []
     for row in rows:
-        spaces = [StoredSpace(part[0], VectorSpace(*part[1:])) if part[1] else None for part in (row[8:13], row[13:18])]
+        spaces = [
+            StoredSpace(part[0], VectorSpace(*part[1:])) if part[1] else None
+            for part in (row[8:13], row[13:18], row[18:23])
+        ]
         origin = Origin(row[1], tx.local_root(row[2]), *row[3:5])
-        found.append(StoredOrigin(row[0], origin, *row[5:8], *spaces, missing=row[18]))
+        found.append(StoredOrigin(row[0], origin, *row[5:8], *spaces, missing=row[23]))
     return found
 
 
@@ -285,11 +304,9 @@ def _add_space(tx: Tables, space: VectorSpace) -> StoredSpace:
     return stored
 
 
-def _finish_space(tx: SpaceRows, origin_id: int, replaces: bool = False) -> None:
-    """Let a space that was built replace the active one, if it is complete. One that is kept aside needs `replaces`."""
+def _finish_space(tx: SpaceRows, origin_id: int) -> None:
+    """Let a space that was built replace the active one, if it is complete."""
     state = origin_by_id(tx, origin_id)
-    if state.aside and not replaces:
-        return
     if state.active and state.building and not tx.waiting(origin_id, state.building)[0]:
         _set_spaces(tx, origin_id, state.building.id, None)
         _abandon(tx, origin_id, state.active)
@@ -300,12 +317,11 @@ def _set_spaces(tx: Statements, origin_id: int, active: int, building: int | Non
     tx.known.clear()
 
 
-def _spaces(tx: Statements, origin_id: int) -> list[StoredSpace]:
-    state = origin_by_id(tx, origin_id)
-    return [space for space in (state.active, state.building) if space]
-
-
 def _abandon(tx: Tables, origin_id: int, space: StoredSpace) -> None:
+    """Forget the vectors of a space, unless it is the floor."""
+    floor = origin_by_id(tx, origin_id).floor
+    if floor and floor.id == space.id:
+        return
     tx.fetch(FORGET_WAITING, {"vault": origin_id, "space": space.id})
     tx.forget_vectors(origin_id, space)
 

@@ -12,6 +12,7 @@ import pytest
 
 from co_cli.embedding.static import SPACE as STATIC
 from co_cli.index.embed import SLOW_BATCH
+from co_cli.index.indexed_notes import FEW
 from tests.command import Co
 from tests.embedding.meaning.conftest import Open
 from tests.embedding.meaning.inside import Inside
@@ -39,7 +40,7 @@ def test_another_provider_is_noticed_built_and_swapped_in(
     kb = open_kb("ollama", host=ollama.url)
     kb.sync()
 
-    assert inside.spaces() == {"static:co-static-256": 0, "ollama:embeddinggemma": 3}
+    assert inside.spaces() == {"static:co-static-256": 3, "ollama:embeddinggemma": 3}
     assert (kb.status().space, kb.status().building) == ("ollama:embeddinggemma:256:1", None)
     asked = len(ollama.asked)
     found = kb.search(QUESTION)
@@ -63,7 +64,33 @@ def test_while_a_space_is_built_the_old_one_answers_also_for_new_notes(
     notes.delete("memories/new.md")
     kb.sync()
 
-    assert inside.spaces() == {"static:co-static-256": 0, f"ollama:{model}": 4}
+    assert inside.spaces() == {"static:co-static-256": 4, f"ollama:{model}": 4}
+
+
+def test_while_many_new_notes_wait_for_a_slow_model_the_static_vectors_answer(
+    open_kb: Open, notes: Vault, ollama: TurnedOllama, model: str
+) -> None:
+    """A note that waits ranks as it would with the static model alone, and no search waits for the others."""
+    kb = open_kb("ollama", model, ollama.url)
+    kb.sync()
+    notes.write("memories/bill.md", "Invoices are due in thirty days.")
+    for number in range(FEW):
+        notes.write(f"memories/order-{number}.md", f"Order {number} is shipped from shelf {number * 7}.")
+    asked = len(ollama.asked)
+
+    kb.sync(seconds=0)
+    found = kb.search("when must a bill be paid")
+
+    assert found.hits[0].ref == "memory:bill"
+    assert len(ollama.asked) == asked
+    alone = open_kb(root=notes.root, data_dir=str(notes.root.parent / "alone"))
+    alone.sync()
+    assert [(hit.ref, hit.score) for hit in found.hits] == [
+        (hit.ref, hit.score) for hit in alone.search("when must a bill be paid").hits
+    ]
+    kb.sync()
+    kb.search(QUESTION)
+    assert ollama.asked[-1] == QUESTION
 
 
 def test_a_search_that_is_overtaken_by_a_swap_asks_again_in_the_new_space(
@@ -120,7 +147,7 @@ def test_a_server_that_dies_midway_leaves_what_it_did(
         assert len(server.documents) == NOTES - SLOW_BATCH
     finally:
         server.close()
-    assert inside.spaces() == {"static:co-static-256": 0, f"ollama:{model}": NOTES}
+    assert inside.spaces() == {"static:co-static-256": NOTES, f"ollama:{model}": NOTES}
     assert inside.waiting == 0
 
 
@@ -147,7 +174,7 @@ def test_a_process_that_is_killed_while_it_embeds_leaves_what_it_did(
     kb.sync()
 
     assert len(ollama.documents) - asked == NOTES - SLOW_BATCH
-    assert inside.spaces() == {"static:co-static-256": 0, f"ollama:{model}": NOTES}
+    assert inside.spaces() == {"static:co-static-256": NOTES, f"ollama:{model}": NOTES}
     assert [finding for finding in kb.doctor() if finding.level != "ok"] == []
 
 
