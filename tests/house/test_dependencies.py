@@ -141,4 +141,4 @@ def test_agents_md_has_a_reason_for_each_package_and_for_no_other() -> None:
     assert {name: sorted(found) for name, found in reasons.items()} == {
         name: sorted(re.split(r"[ <>=;]", one)[0] for one in given) for name, given in wanted.items()
     }
-    assert project["optional-dependencies"]["all"] == ["co-cli[documents,languages,postgres,reader]"]
+    assert project["optional-dependencies"]["all"] == ["co-cli[documents,languages,postgres]"]
