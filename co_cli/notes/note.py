@@ -98,10 +98,10 @@ class Note:
 
     @property
     def provenance(self) -> str:
-        """Who said it. Files of a folder or an Obsidian vault may be anybody's, and broken frontmatter may have said
-        something else than `user`.
+        """Who said it. Files from elsewhere may be anybody's, and broken frontmatter may have said something else than
+        `user`.
         """
-        if self.source in ("folder", "obsidian"):
+        if self.source not in (*OWN_SOURCES, "skill"):
             return "import"
         return _line(self.metadata.get("provenance")) or ("unknown" if self.problem else "user")
 

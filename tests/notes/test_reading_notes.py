@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
@@ -201,6 +203,8 @@ def test_a_note_whose_frontmatter_cannot_be_read_does_not_pass_for_the_user_s() 
     assert note_of("---\nx: [1\n---\nBody.").provenance == "unknown"
     assert note_of("---\nprovenance: web\nx: [1\n---\nBody.").provenance == "web"
     assert note_of("Body.").provenance == "user"
+    elsewhere: Any = "a source that is added later"
+    assert replace(note_of("Body."), source=elsewhere).provenance == "import"
 
 
 def test_a_name_that_begins_with_a_day_dates_the_note() -> None:
