@@ -91,7 +91,7 @@ def test_the_model_gets_the_url_and_only_tools_that_read(shelf: Library) -> None
     assert info.function_tools[0].parameters_json_schema["required"] == ["name"]
 
 
-@pytest.mark.slow
+@pytest.mark.medium
 def test_only_a_content_that_was_shown_can_be_accepted(shelf: Library) -> None:
     made_up: list[Call] = [("accept", {"content": 7})]
     titled: list[Call] = [("accept", {"content": 1, "title": "Own"})]

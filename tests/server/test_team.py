@@ -142,7 +142,7 @@ def test_a_token_has_its_own_limit(team: Server, kb: KnowledgeBase) -> None:
     with client(team, slow) as asking, client(team, token(kb, "read")) as other:
         answers = [asking.get(f"{API}/{path}") for path in ("health", "map", *["session"] * 6)]
         assert {one.status_code for one in answers} == {200, 429}
-        assert "this token has 2 requests a second" in answers[-1].text
+        assert "this token may send 2 requests a second" in answers[-1].text
         assert {other.get(f"{API}/session").status_code for _ in range(8)} == {200}
 
 
