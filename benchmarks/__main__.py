@@ -50,7 +50,7 @@ COST = {
     "skills": Bench("finding one of 1,000 skills, compared with listing all"),
 }
 QUALITY = {
-    "crowd": Bench("small vaults among 0 to 20,000 notes of others, by kind of question", sets=True),
+    "crowd": Bench("questions about small vaults among up to 20,000 other notes", sets=True),
     "year": Bench("a year of facts that change and expire: is the valid one first?"),
     "hooks": Bench("a month of a coder's prompts: who gets notes, and are they right?", 2_000),
     "feedback": Bench("what ratings of half the questions do for the other half"),

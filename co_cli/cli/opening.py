@@ -13,10 +13,11 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, TypeVar
 
+from co_cli.cli.embed_later import embed_later
 from co_cli.cli.terminal import ProgressBar, Screen, count_of, logbook, print_message, printable, reads_terminal
 from co_cli.entrance.knowledge_base import KnowledgeBase
 from co_cli.entrance.local import LocalKnowledgeBase, open_local
-from co_cli.ground.errors import IndexUnavailableError, InvalidInputError, KnowledgeError, UnknownRefError
+from co_cli.ground.errors import IndexUnavailableError, InvalidInputError, UnknownRefError
 from co_cli.ground.reports import SyncReport
 from co_cli.ground.settings import Settings, load_settings, this_process
 from co_cli.ground.values import INVISIBLE, plain
@@ -31,7 +32,7 @@ from co_cli.vault.vault import Opening, waits_for_vectors
 Opened = TypeVar("Opened", bound=KnowledgeBase)
 
 SLOW_SECONDS = 2.0
-"""How long a command may make vectors after its answer; `co index sync` finishes the work."""
+"""How long a command may make vectors of a few new notes before its answer."""
 INDEXED = "fts5"
 """A backend to sync for: the index must be fresh even if searches do not use it."""
 LAST_SEARCH = "last-search.json"
@@ -107,7 +108,7 @@ def sync_first(kb: KnowledgeBase, backend: str | None = None) -> SyncReport | No
         return None
     if not kb.server and waits_for_vectors(kb.local.vault):
         if waits_for_vectors(kb.local.vault, FEW):
-            this_process.afterwards = partial(_embed_waiting, kb.settings)
+            this_process.afterwards = partial(embed_later, kb.settings)
         else:
             kb.embed(SLOW_SECONDS)
     log_info("synced: %d files changed, %d unchanged", report.touched, report.unchanged)
@@ -119,12 +120,6 @@ def sync_first(kb: KnowledgeBase, backend: str | None = None) -> SyncReport | No
         others = f"; and {len(found) - 1:,} more, which `co index status` lists" if len(found) > 1 else ""
         print(f"co: {printable(found[0])}{others}", file=sys.stderr)
     return report
-
-
-def _embed_waiting(settings: Settings) -> None:
-    """Make vectors after the answer: what waits for them never slows a search."""
-    with suppress(KnowledgeError, KeyboardInterrupt), open_knowledge_base(None, settings=settings) as kb:
-        kb.embed(SLOW_SECONDS)
 
 
 def kept_text(count: int) -> str:

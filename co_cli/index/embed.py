@@ -155,8 +155,9 @@ class OriginEmbedding:
                 if stored or made:
                     writer.cache(space.space, made, [digest for digest in cached if digest not in made])
             done += stored
+            before = left
             left, waiting = self._waiting(space, size)
-            if problem or not stored:
+            if problem or left >= before:  # else another process may have stored some
                 break
             if self.progress:
                 report = getattr(self.progress, "passages", self.progress)  # a bar says what it counts

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
@@ -23,6 +24,7 @@ from co_cli.index.engine import Engine
 from co_cli.index.engines import engine_of
 from co_cli.index.indexed_notes import LastSeen, Tiers
 from co_cli.knowledge_index import IndexSetup, KnowledgeIndex
+from co_cli.notes.files import locked
 from co_cli.notes.store import NoteStore
 from co_cli.sources.origin import IGNORE_FILE, VAULT, Origin, added_sources, registry_version
 from co_cli.sources.walk import LARGEST_IGNORE_FILE, require_vault
@@ -230,12 +232,30 @@ def waits_for_vectors(vault: Vault, more_than: int = 0) -> bool:
 
 
 def embed_vault(vault: Vault, seconds: float) -> None:
-    """Make vectors of what waits, for at most this long."""
+    """Make vectors of what waits, for at most this long. If another process does so already, leave it to that one."""
     until = time.monotonic() + seconds
-    for origin in (vault.index.origin, *vault.linked):
-        index = vault.index.of(origin)
-        if (left := until - time.monotonic()) > 0 and index.waits():
-            index.embed_waiting(seconds=left)
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(locked(_embedding_lock(vault.settings), wait=False))
+        except OSError:  # another process has it, or nothing can be written here
+            return
+        for origin in (vault.index.origin, *vault.linked):
+            index = vault.index.of(origin)
+            if (left := until - time.monotonic()) > 0 and index.waits():
+                index.embed_waiting(seconds=left)
+
+
+def makes_vectors(settings: Settings) -> bool:
+    """Whether a process makes vectors of what waits."""
+    try:
+        with locked(_embedding_lock(settings), wait=False):
+            return False
+    except OSError:
+        return True
+
+
+def _embedding_lock(settings: Settings) -> str:
+    return os.path.join(settings.data_dir, "embedding.lock")
 
 
 def rebuild_index(vault: Vault, progress: Progress | None = None) -> SyncReport:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import struct
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,6 +15,10 @@ from co_cli.embedding.model_file import FOLDER
 from co_cli.embedding.space import ENCODER, VOCABULARY
 from co_cli.embedding.word_pieces import WordPieces
 from co_cli.ground.errors import ModelMissingError
+from co_cli.ground.settings import load_settings
+from co_cli.index.indexed_notes import FEW
+from co_cli.notes.files import locked
+from co_cli.vault.vault import makes_vectors
 from tests.command import Co
 from tests.folder import Vault
 
@@ -92,4 +97,27 @@ def test_a_vault_is_searched_with_the_encoder_once_its_vectors_are_complete(
     co("index", "sync")
 
     assert ENCODER.key in co("index", "status").out
+    assert co("search", "what drug is our mother on?", "--json").json["hits"][0]["ref"] == "memory:mamma"
+
+
+@pytest.mark.medium
+def test_a_search_answers_at_once_and_another_process_makes_the_vectors(
+    vault: Vault, co: Co, data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CO_KNOWLEDGE_EMBEDDING_PROVIDER", "encoder")
+    for number in range(FEW):
+        vault.write(f"memories/order-{number}.md", f"Order {number} is shipped from shelf {number * 7}.")
+    vault.write("memories/mamma.md", "Mamma takes apixaban, five milligrams at eight and at eight.")
+    settings = load_settings({"vault": str(vault.root), "data_dir": str(data_dir)})
+    data_dir.mkdir()
+    with locked(str(data_dir / "embedding.lock")):  # as if one was at work
+        assert makes_vectors(settings)
+        assert co("search", "what drug is our mother on?", "--json").json["degraded"] == []
+        assert co("index", "status", "--json").json["unembedded"] > FEW
+
+    co("search", "what drug is our mother on?")
+
+    end = time.monotonic() + 100
+    while co("index", "status", "--json").json["space"] != ENCODER.key and time.monotonic() < end:
+        time.sleep(0.1)
     assert co("search", "what drug is our mother on?", "--json").json["hits"][0]["ref"] == "memory:mamma"
