@@ -16,6 +16,8 @@ from co_cli.ground.errors import KnowledgeError
 from co_cli.ground.settings import Settings, load_settings
 from co_cli.vault.vault import Opening, makes_vectors
 
+DETACHED = 0x00000008
+"""Windows' DETACHED_PROCESS: it outlives the terminal."""
 LOW_PRIORITY, MOST_SECONDS = 10, 6 * 3600.0
 
 
@@ -26,10 +28,9 @@ def embed_later(settings: Settings) -> None:
     if makes_vectors(settings):
         return
     command = [sys.executable, "-m", __name__, settings.vault, settings.data_dir]
-    apart = {"creationflags": 0x00000008} if os.name == "nt" else {"start_new_session": True}  # DETACHED_PROCESS
-    none = subprocess.DEVNULL
+    none, flags = subprocess.DEVNULL, DETACHED if os.name == "nt" else 0
     with suppress(OSError):  # no room for another process: the next command tries again
-        subprocess.Popen(command, stdin=none, stdout=none, stderr=none, close_fds=True, **apart)
+        subprocess.Popen(command, stdin=none, stdout=none, stderr=none, start_new_session=True, creationflags=flags)
 
 
 def main(vault: str, data_dir: str) -> None:
