@@ -28,13 +28,13 @@ def embed_later(settings: Settings) -> None:
     if makes_vectors(settings):
         return
     command = [sys.executable, "-m", __name__, settings.vault, settings.data_dir]
-    none, flags = subprocess.DEVNULL, DETACHED if os.name == "nt" else 0
+    none, flags = subprocess.DEVNULL, DETACHED if sys.platform == "win32" else 0
     with suppress(OSError):  # no room for another process: the next command tries again
         subprocess.Popen(command, stdin=none, stdout=none, stderr=none, start_new_session=True, creationflags=flags)
 
 
 def main(vault: str, data_dir: str) -> None:
-    if hasattr(os, "nice"):
+    if sys.platform != "win32":
         os.nice(LOW_PRIORITY)
     settings = load_settings({"vault": vault, "data_dir": data_dir})
     with suppress(KnowledgeError), open_local(settings=settings, opening=Opening("cli", True)) as kb:
