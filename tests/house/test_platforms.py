@@ -15,6 +15,8 @@ ROOT = Path(__file__).parents[2]
 FILES = sorted((ROOT / "co_cli").rglob("*.py"))
 BRANCHES = {
     "cli/editor.py _words_of": "backslashes in $EDITOR",
+    "cli/embed_later.py embed_later": "a process is detached by a flag",
+    "cli/embed_later.py main": "there is no nice",
     "cli/notes.py _open": "the program that opens a file",
     "cli/terminal.py takes_codes": "a console has to be asked for colours",
     "notes/git.py _kill": "there are no groups of processes",
