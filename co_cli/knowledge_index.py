@@ -115,7 +115,7 @@ class KnowledgeIndex:
         """Update the index from the files: all notes, or those of one source.
 
         If nothing changed this costs one walk. `seconds` bounds the time for vectors; the next sync continues. With 0,
-        only what changed gets some, those of the embedded model, unless other notes wait: `embed_waiting` is for later.
+        only those of the floor are made: `embed_waiting` is for later.
         """
         self._check_source(source)
         try:
@@ -166,7 +166,7 @@ class KnowledgeIndex:
                 from co_cli.index.sync import SyncOptions, sync_files  # parsers, which an unchanged vault does not need
 
                 # where servers share the vault, others wait until the files are read
-                embed = None if self.setup.authority or self.waits() else self._embed_written
+                embed = None if self.setup.authority else self._embed_written
                 options = SyncOptions(self.limit, source, progress, self.setup.boundaries, embed)
                 report = sync_files(self.engine, self.origin, scan, changes, options)
         self.seen.fresh_as_of = started
@@ -381,16 +381,15 @@ class KnowledgeIndex:
         return OriginEmbedding(self.engine, self.origin, self.embedders, deadline, progress).run()
 
     def embed_synced(self, progress: Progress | None, seconds: float | None) -> None:
-        """Give what waits after a sync its vectors; in no time, only begin the space of an empty vault."""
+        """Give what waits after a sync its vectors; in no time, only those of the floor."""
         if seconds != 0:
             self.embed_waiting(progress, seconds)
         else:
-            self._embed_written(unless_waiting=True)
+            self._embed_written()
 
-    def _embed_written(self, unless_waiting: bool = False) -> None:
-        """Give what a sync has just written the vectors of the embedded model: then they count as one."""
-        embedding = OriginEmbedding(self.engine, self.origin, self.embedders, compacts=False, fast_only=True)
-        embedding.run(unless_waiting)
+    def _embed_written(self) -> None:
+        """Give what a sync has just written the vectors of the embedded model, which take hardly any time."""
+        OriginEmbedding(self.engine, self.origin, self.embedders, compacts=False, fast_only=True).run()
 
     def waits(self, more_than: int = 0) -> bool:
         """Whether `embed_waiting` has something to do, or more than this many passages. Always costs the same."""

@@ -61,18 +61,16 @@ class OriginEmbedding:
     fast_only: bool = False
     """Whether only the embedded model makes vectors, as many as it takes."""
 
-    def run(self, unless_waiting: bool = False) -> Embedded | None:
-        """None if there is nothing to do: then no model is loaded. `unless_waiting`: nor if notes wait already."""
+    def run(self) -> Embedded | None:
+        """None if there is nothing to do: then no model is loaded."""
         target = self.embedders.space
         if target is None:
             return None
         with self.engine.reading() as snapshot:
             known = snapshot.origin(self.origin)
             waits = known is not None and snapshot.is_waiting(known.id)
-        if unless_waiting and known and known.notes and (waits or not known.has_space(target)):
-            return None
-        settled = known and known.floor and known.active and known.active.space.key == target.key
-        if known and settled and known.building is None:
+        newest = known and known.floor and (known.building or known.active)
+        if known and newest and newest.space.key == target.key and (waits or known.building is None):
             return self._embed_each(known) if waits else None
         with self.engine.writing() as writer:
             origin_id = writer.add_origin(self.origin)

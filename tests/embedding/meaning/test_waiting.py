@@ -10,22 +10,21 @@ from tests.command import Co
 from tests.folder import Vault
 
 
-def test_a_command_answers_before_it_makes_the_vectors_that_notes_wait_for(
+def test_a_search_has_static_vectors_at_once_and_the_encoders_after_its_answer(
     co: Co, vault: Vault, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for number in range(30):
         vault.write(f"memories/oak-{number}.md", f"Oak {number} has lived for centuries.")
     monkeypatch.setenv("CO_KNOWLEDGE_EMBEDDING_PROVIDER", "none")
     co("index", "sync")
-    monkeypatch.setenv("CO_KNOWLEDGE_EMBEDDING_PROVIDER", "static")
+    monkeypatch.setenv("CO_KNOWLEDGE_EMBEDDING_PROVIDER", "encoder")
 
-    signals = co("search", "oaks", "--json").json["hits"][0]["signals"]
+    assert "meaning" in co("search", "oaks", "--json").json["hits"][0]["signals"]
 
-    assert "meaning" not in signals
     end = time.monotonic() + 100
-    while "meaning" not in signals:
+    while not co("index", "status", "--json").json["space"].startswith("encoder"):
         assert time.monotonic() < end
-        signals = co("search", "oaks", "--json").json["hits"][0]["signals"]
+        time.sleep(0.1)
 
 
 def test_a_changed_note_is_found_by_meaning_at_once(co: Co, vault: Vault) -> None:
