@@ -132,6 +132,8 @@ class Graph:
 
     def linear(self, name: str, states: str) -> str:
         """A product in eight bits, with a scale for each token and for each column of the weights."""
+        if f"{name}.inputs" in self.tensors:
+            states = self.add("Mul", states, self.small(f"{name}.inputs"))
         shape, _, offset, _ = self.tensors[f"{name}.weight"]
         types = self.onnx.TensorProto
         scales = self.stretch(f"{name}.scales", shape[1:], types.FLOAT16, offset)

@@ -9,8 +9,8 @@ from co_cli.embedding.space import ENCODER, EmbedKind, Vector, VectorSpace
 from co_cli.embedding.word_pieces import END, START, UNKNOWN
 
 MOST_TOKENS = 256
-SHA256 = "5177ea4a41aa391df5464d934a92b0f0c4e48d41b66c2bcc219548f3d6da7bdf"
-GRAPH_SHA256 = "1cb4bdce2e74d14fd3441fbb5a4efb8b7c5608ac17b15164d78ea21e1eba732c"
+SHA256 = "edc2cd58c670de520dd62c4a1836408b4905472b038f099dd6c0fe9a63cda9fb"
+GRAPH_SHA256 = "3ac1cfae8283ce2f75ad27258e69ff117fda7a960c28b6f058edcb7c824de703"
 
 
 class EncoderEmbedder:

@@ -52,7 +52,7 @@ class VectorSpace(NamedTuple):
         return f"{self.provider}:{self.model}:{self.dimensions}:{self.prompts}"
 
 
-ENCODER = VectorSpace("encoder", "co-encoder-256@5177ea4a", 256)
+ENCODER = VectorSpace("encoder", "co-encoder-256@edc2cd58", 256)
 """Named after the first eight hex digits of the sha256 of its weights."""
 
 LANGUAGES = VectorSpace("languages", "use-multilingual-3@4f2ac525", 256, noise=0.1, certainty=(8.2, 5.3, -0.25, -2.7))
