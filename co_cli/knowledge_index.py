@@ -14,7 +14,7 @@ from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from co_cli.embedding.embedders import Embedders
+from co_cli.embedding.embedders import Embedders, can_use
 from co_cli.ground.errors import (
     IndexDamagedError,
     IndexUnavailableError,
@@ -30,9 +30,9 @@ from co_cli.ground.reports import Progress, SyncReport
 from co_cli.ground.values import to_utf8
 from co_cli.index.authority import VaultAuthority
 from co_cli.index.changes import compare, reported
-from co_cli.index.embed import Embedded, OriginEmbedding, embed_text
+from co_cli.index.embed import Embedded, OriginEmbedding, embed_text, is_guest
 from co_cli.index.engine import Engine
-from co_cli.index.indexed_notes import IndexedNotes, LastSeen, Tiers, UseCounts
+from co_cli.index.indexed_notes import FEW, IndexedNotes, LastSeen, Tiers, UseCounts
 from co_cli.index.sqlite.sqlite_engine import SqliteEngine
 from co_cli.index.stored import IndexedFile, ReadyVectors
 from co_cli.notes.files import is_empty_folder, sweep_temporary
@@ -126,7 +126,10 @@ class KnowledgeIndex:
         self.seen.unsynced = None
         if self.setup.on_change and report.touched:
             self.setup.on_change(self.notes, report, False)
-        self.embed_synced(progress, seconds)
+        if seconds != 0:
+            self.embed_waiting(progress, seconds)
+        else:
+            self.embed_written()
         return report
 
     def _sync_again_if_damaged(self, source: str | None, progress: Progress | None) -> SyncReport:
@@ -166,7 +169,7 @@ class KnowledgeIndex:
                 from co_cli.index.sync import SyncOptions, sync_files  # parsers, which an unchanged vault does not need
 
                 # where servers share the vault, others wait until the files are read
-                embed = None if self.setup.authority else self._embed_written
+                embed = None if self.setup.authority else self.embed_written
                 options = SyncOptions(self.limit, source, progress, self.setup.boundaries, embed)
                 report = sync_files(self.engine, self.origin, scan, changes, options)
         self.seen.fresh_as_of = started
@@ -211,7 +214,7 @@ class KnowledgeIndex:
             return
         with self.engine.writing() as writer:
             writer.put_files(writer.add_origin(self.origin), files)
-        self._embed_written()
+        self.embed_written()
         if self.setup.on_change:
             self.setup.on_change(self.notes, SyncReport(changed=[file.path for file in files]), False)
 
@@ -380,14 +383,7 @@ class KnowledgeIndex:
         deadline = None if seconds is None else time.monotonic() + seconds
         return OriginEmbedding(self.engine, self.origin, self.embedders, deadline, progress).run()
 
-    def embed_synced(self, progress: Progress | None, seconds: float | None) -> None:
-        """Give what waits after a sync its vectors; in no time, only those of the floor."""
-        if seconds != 0:
-            self.embed_waiting(progress, seconds)
-        else:
-            self._embed_written()
-
-    def _embed_written(self) -> None:
+    def embed_written(self) -> None:
         """Give what a sync has just written the vectors of the embedded model, which take hardly any time."""
         OriginEmbedding(self.engine, self.origin, self.embedders, compacts=False, fast_only=True).run()
 
@@ -398,13 +394,26 @@ class KnowledgeIndex:
             known = snapshot.origin(self.origin)
             if target is None or known is None or not known.notes:
                 return False
-            every = not known.has_space(target) and known.notes > more_than
-            return every or snapshot.is_waiting(known.id, more_than)
+            if not known.has_space(target) and not is_guest(known, self.embedders):
+                return known.notes > more_than
+            usable = [space for space in known.spaces if can_use(space.space)]
+            return any(snapshot.is_waiting(known.id, more_than, space) for space in usable)
+
+    def unembedded(self) -> int:
+        """How many passages have no vector yet of the model that the settings choose."""
+        target = self.embedders.space
+        with self.engine.reading() as snapshot:
+            known = snapshot.origin(self.origin)
+            if target is None or known is None or is_guest(known, self.embedders):
+                return 0
+            built = next((space for space in known.spaces if space.space.key == target.key), None)
+            return snapshot.waiting(known.id, built)[0] if built else known.passages
 
     def embed_saved(self) -> None:
-        """Give what was just saved its vectors, if that does not take long; else the next sync does."""
+        """Give what was just saved its vectors, if that does not take long; else whoever embeds what waits does."""
         with suppress(IndexUnavailableError):
-            self.embed_waiting(seconds=SAVE_SECONDS)
+            if not self.waits(FEW):
+                self.embed_waiting(seconds=SAVE_SECONDS)
 
     def reembed(self, progress: Progress | None = None, fresh: bool = False) -> Embedded | None:
         """Embed every passage again in the space that the settings choose; `fresh` ignores the cache."""

@@ -16,7 +16,6 @@ from typing import Literal
 from co_cli.entrance.local import LocalKnowledgeBase
 from co_cli.ground.errors import FrontmatterError, InvalidInputError, KnowledgeError, NoteConflictError
 from co_cli.ground.values import to_utf8
-from co_cli.knowledge_index import SAVE_SECONDS
 from co_cli.notes.editing import set_fields
 from co_cli.notes.files import create_exclusively, make_folders
 from co_cli.notes.frontmatter import read_frontmatter
@@ -76,7 +75,8 @@ class MemoryFiles:
         with self.store.lock():
             yield
         with contextlib.suppress(KnowledgeError):  # the files are the truth: the next sync reads them
-            sync_origin(self.kb.vault, self.kb.index.origin, seconds=SAVE_SECONDS)
+            sync_origin(self.kb.vault, self.kb.index.origin)
+            self.kb.index.embed_saved()
 
     def write(self, path: str, text: str, old: bytes | None = None) -> bytes:
         """Create a file, or replace the old one. Returns what was written, with secrets masked.

@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Iterator
 
-from co_cli.cli.opening import open_knowledge_base, print_result, settings_of
+from co_cli.cli.opening import embed_now, open_knowledge_base, print_result, settings_of
 from co_cli.cli.terminal import ProgressBar, printable, read_key, reads_terminal
 from co_cli.ground.errors import InvalidInputError, SettingsError
 from co_cli.ground.paths import shell_line, user_settings_file
@@ -149,7 +149,9 @@ def _offer_memories(options: argparse.Namespace, client: Client) -> None:
         with open_knowledge_base(options) as kb, ProgressBar("indexing", unit="files") as bar:
             for path in found:
                 receipt = kb.sources.add(path, progress=bar, read_only=True)
+                bar.done()
                 print(printable(f"{receipt.path}  {receipt.outcome} {receipt.label}: {receipt.detail}"))
+            embed_now(kb, bar)
 
 
 def _offer_capture(settings: Settings) -> None:

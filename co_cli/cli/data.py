@@ -14,6 +14,7 @@ from co_cli.activity.backup import FOLDER, Copy, back_up, backups, default_path,
 from co_cli.cli.opening import (
     INDEXED,
     add_filters,
+    embed_soon,
     filters_of,
     open_knowledge_base,
     open_synced,
@@ -82,6 +83,7 @@ def run_import(options: argparse.Namespace) -> int:
             return bars.enter_context(ProgressBar(verb, unit="files" if verb == "indexing" else "bytes"))
 
         receipts = import_export(kb.vault, request, stage)
+        embed_soon(kb)
     failed = [receipt for receipt in receipts if receipt.outcome == "failed"]
     remarks = _remarks(receipts, options.yes)
     if options.json:

@@ -14,10 +14,18 @@ from typing import Any
 
 from co_cli.agent.models import load_model
 from co_cli.cli.coding_agents import check_clients
-from co_cli.cli.opening import json_text, kept_text, open_knowledge_base, print_result, problem_lines, settings_of
+from co_cli.cli.opening import (
+    embed_now,
+    json_text,
+    kept_text,
+    open_knowledge_base,
+    print_result,
+    problem_lines,
+    settings_of,
+)
 from co_cli.cli.terminal import ProgressBar, count_of, print_message, printable, size_of
 from co_cli.entrance.local import LocalKnowledgeBase
-from co_cli.ground.reports import BINARY, SyncReport
+from co_cli.ground.reports import BINARY, SyncReport, Waiting
 from co_cli.ground.summaries import Status
 from co_cli.ground.values import fields_of, moment_text
 from co_cli.searching.freshness import Batch, Notice, Watcher
@@ -51,7 +59,8 @@ def run_sync(options: argparse.Namespace) -> int:
       co index sync --drop-missing
     """
     with _open_to_index(options) as kb, ProgressBar("indexing", unit="files") as bar:
-        report = kb.sync(bar, drop_missing=options.drop_missing)
+        report = kb.sync(bar, 0, options.drop_missing)
+        embed_now(kb, bar)
         report = replace(report, kept=tuple(kb.index.notes.missing()))  # also those of earlier syncs
     return _print_report(options, report)
 
@@ -159,8 +168,9 @@ def run_status(options: argparse.Namespace) -> int:
 def _vectors(state: Status) -> str:
     if state.space is None:
         return "none: search by words only"
-    waiting = f", {count_of(state.unembedded, 'passage')} waiting" if state.unembedded else ""
-    return f"{state.space}{f', building {state.building}' if state.building else ''}{waiting}"
+    building = f", building {state.building}" if state.building else ""
+    waiting = Waiting(state.unembedded, state.unembedded_seconds)
+    return f"{state.space}{building}{f'; waiting: {waiting} (`co index sync`)' if waiting.passages else ''}"
 
 
 def add_reembed(parser: argparse.ArgumentParser) -> None:
@@ -169,9 +179,9 @@ def add_reembed(parser: argparse.ArgumentParser) -> None:
 
 def run_reembed(options: argparse.Namespace) -> int:
     """
-    co notices a new provider or model by itself, and other commands build its
-    vectors bit by bit. Until they are complete, searches use the old ones. This
-    builds all of them now.
+    co notices a new provider or model by itself, and makes its vectors in the
+    background. Until they are complete, searches use the old ones. This makes all
+    of them now, also those that are there.
 
     example:
       CO_KNOWLEDGE_EMBEDDING_PROVIDER=encoder co index reembed

@@ -106,11 +106,8 @@ def sync_first(kb: KnowledgeBase, backend: str | None = None) -> SyncReport | No
         if not kb.server and kb.local.index.notes.works():
             _warn(f"the index lacks the latest changes of your files: {error}")
         return None
-    if not kb.server and waits_for_vectors(kb.local.vault):
-        if waits_for_vectors(kb.local.vault, FEW):
-            this_process.afterwards = partial(embed_later, kb.settings)
-        else:
-            kb.embed(SLOW_SECONDS)
+    if not kb.server:
+        embed_soon(kb.local)
     log_info("synced: %d files changed, %d unchanged", report.touched, report.unchanged)
     if report.kept:
         print(f"co: {kept_text(len(report.kept))}", file=sys.stderr)
@@ -120,6 +117,24 @@ def sync_first(kb: KnowledgeBase, backend: str | None = None) -> SyncReport | No
         others = f"; and {len(found) - 1:,} more, which `co index status` lists" if len(found) > 1 else ""
         print(f"co: {printable(found[0])}{others}", file=sys.stderr)
     return report
+
+
+def embed_soon(kb: LocalKnowledgeBase) -> None:
+    """Make the vectors of a few passages that wait now, and those of many after the answer."""
+    if waits_for_vectors(kb.vault, FEW):
+        this_process.afterwards = partial(embed_later, kb.settings)
+    elif waits_for_vectors(kb.vault):
+        kb.embed(SLOW_SECONDS)
+
+
+def embed_now(kb: LocalKnowledgeBase, bar: ProgressBar) -> None:
+    """Make all vectors that wait. The user may stop that: it is not what was asked for."""
+    try:
+        with bar:
+            kb.embed(progress=bar)
+    except KeyboardInterrupt:
+        later = "the next command goes on in the background, `co index sync` here"
+        print_message(f"co: stopped while {kb.waiting()} waited for vectors: searches work; {later}", sys.stderr)
 
 
 def kept_text(count: int) -> str:

@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 
-from co_cli.cli.opening import add_limit, open_knowledge_base, print_result, settings_of
+from co_cli.cli.opening import add_limit, embed_now, open_knowledge_base, print_result, settings_of
 from co_cli.cli.search import query_of, show_result
 from co_cli.cli.terminal import ProgressBar, Screen, count_of, print_message, read_key, reads_terminal
 from co_cli.embedding.embedders import Embedders
@@ -109,7 +109,9 @@ def _offer_notes(options: argparse.Namespace, vault: str, project: str, command:
     if read_key("[y] search them, too  [n] not now", "yn") == "y":
         with KnowledgeBase.open(vault, options.data_dir) as kb, ProgressBar("indexing", unit="files") as bar:
             receipt = kb.sources.add(project, progress=bar)
-        print_message(f"{receipt.path}  {receipt.outcome} {receipt.label}: {receipt.detail}")
+            bar.done()
+            print_message(f"{receipt.path}  {receipt.outcome} {receipt.label}: {receipt.detail}")
+            embed_now(kb.local, bar)
 
 
 def _find_notes(folder: str) -> list[str]:

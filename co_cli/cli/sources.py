@@ -17,6 +17,7 @@ from co_cli.cli.opening import (
     INDEXED,
     add_no_sync,
     at_least_1,
+    embed_now,
     open_knowledge_base,
     open_synced,
     print_json,
@@ -89,6 +90,8 @@ def run_add(options: argparse.Namespace) -> int:
             results.add_source(receipt)
             if receipt.label.startswith("obsidian:") and receipt.report:
                 results.say_templates(kb.sources.trees(receipt.label)[0])
+        if paths:
+            embed_now(kb, results.bar)
         if urls:
             with _loader(kb.settings, options.prompt_addition) as loader:
                 pages = kb.web_pages(loader=loader)
@@ -139,6 +142,8 @@ def run_refresh(options: argparse.Namespace) -> int:
             refs += [] if found and not is_glob(ref) else [ref]
         for origin, parts in origins.items():
             results.add_source(kb.sources.refresh(origin.label, options.drop_missing, results.bar), parts)
+        if origins:
+            embed_now(kb, results.bar)
         if refs or options.all:
             sync_first(kb, INDEXED)
             with _loader(kb.settings) as loader:

@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager, contextmanager, redirect_stdout
 from datetime import datetime
 from typing import TextIO
 
-from co_cli.ground.values import INVISIBLE
+from co_cli.ground.values import INVISIBLE, about
 from co_cli.notes.dates import is_bare_date, local_day
 
 OBEY_CODES = 4
@@ -276,7 +276,8 @@ def size_of(count: int) -> str:
 class ProgressBar(AbstractContextManager["ProgressBar"]):
     """A bar on stderr for much work, or work that takes over 0.4 s, if stderr is a terminal that can erase it.
 
-    Elsewhere a line every ten seconds: a log or an agent shows that something goes on, and short work says nothing.
+    Elsewhere a line when it is clear that it takes ten seconds, and then one every ten seconds: a log or an agent shows
+    that something goes on, and short work says nothing.
     """
 
     def __init__(self, verb: str, stream: TextIO | None = None, unit: str = "") -> None:
@@ -284,31 +285,35 @@ class ProgressBar(AbstractContextManager["ProgressBar"]):
         self.verb, self.stream, self.unit = verb, stream or sys.stderr, unit
         self.visible = takes_codes(self.stream)
         self.started = self.shown = time.monotonic()
-        self.total = 0
-        self.drawn = False
+        self.stage: tuple[str, int] | None = None
+        self.drawn = self.said = False
 
     def __call__(self, done: int, total: int) -> None:
-        self._show(done, total, self.unit)
+        self._show(done, total, self.verb, self.unit)
 
     def passages(self, done: int, total: int) -> None:
         """The second stage of a sync, in which a slow model makes vectors."""
-        self._show(done, total, "passages")
+        self._show(done, total, "meaning:", "passages", "; Ctrl-C is fine" if self.visible else "")
 
-    def _show(self, done: int, total: int, unit: str) -> None:
+    def _show(self, done: int, total: int, verb: str, unit: str, remark: str = "") -> None:
         now = time.monotonic()
-        if total != self.total:  # another stage, with another speed
-            self.started, self.total = self.shown if not self.total else now, total
-        if now - self.shown < ((0.1 if self.drawn else 0.0) if self.visible else 10.0):
+        if self.stage != (verb, total):  # another one, with another speed
+            self.started, self.said = now if self.stage else self.started, False
+            self.stage = verb, total
+        passed = now - self.started
+        left = (total - done) * passed / done if done else None
+        if self.visible:
+            pause = 0.1 if self.said else 0.0
+        else:
+            pause = 10.0 if self.said or left is None or left < 10.0 else 0.0
+        if now - self.shown < pause or (passed < 0.4 and (done or total < LONG_WORK)):
             return
-        if now - self.started < 0.4 and (done or total < LONG_WORK):
-            return
-        self.shown, self.drawn = now, self.visible
-        rate = done / max(now - self.started, 0.001)
-        left = f", {(total - done) / rate:,.0f} s left" if rate else ""
-        filled = 24 * done // max(total, 1)
-        counted = f"{done:,} of {total:,} {unit}".rstrip()
-        text = f"{self.verb} {counted}{left}"
-        bar = f"[{'#' * filled}{'.' * (24 - filled)}] {text}"
+        self.shown, self.drawn, self.said = now, self.visible, True
+        time_left = f", {about(left)} left" if left is not None else ""
+        text = f"{verb} {done:,} of {total:,} {unit}".rstrip() + time_left + remark
+        size = max(4, min(24, terminal_width() - len(text) - 3))
+        filled = size * done // max(total, 1)
+        bar = f"[{'#' * filled}{'.' * (size - filled)}] {text}"
         self.stream.write(f"\r\x1b[K{bar[: terminal_width()]}" if self.visible else f"{text}\n")
         self.stream.flush()
 

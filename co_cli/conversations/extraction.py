@@ -115,7 +115,7 @@ def extract(
     started = time.time()
     os.makedirs(vault.settings.data_dir, exist_ok=True)
     with locked(os.path.join(vault.settings.data_dir, LOCK)):
-        sync_vault(vault)
+        sync_vault(vault, seconds=0)
         with vault.activity.written().writing() as connection:
             extracted.drop_gone(connection)
         reading = _Reading(vault, model, tokens)

@@ -78,7 +78,7 @@ class KnowledgeBase(AbstractContextManager["KnowledgeBase"], Protocol):
         """Update the index from the files."""
         ...
 
-    def embed(self, seconds: float) -> None:
+    def embed(self, seconds: float | None = None, progress: Progress | None = None) -> None:
         """Make vectors of what waits for them, for at most this long."""
         ...
 

@@ -32,6 +32,7 @@ from co_cli.vault.vault import (
     rebuild_index,
     reopen_vault,
     sync_vault,
+    waiting_vectors,
 )
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from typing import Any, Unpack
 
     from co_cli.conversations.checkpoints import Checkpoints
-    from co_cli.ground.reports import Progress, SyncReport
+    from co_cli.ground.reports import Progress, SyncReport, Waiting
     from co_cli.ground.saves import ChangeOptions, DraftOptions, Erased, Forgotten, Saved
     from co_cli.ground.summaries import NoteSummary, Status
     from co_cli.index.embed import Embedded
@@ -187,9 +188,13 @@ class LocalKnowledgeBase(AbstractContextManager["LocalKnowledgeBase"]):
         """
         return sync_vault(self.vault, progress, seconds, drop_missing)
 
-    def embed(self, seconds: float) -> None:
+    def embed(self, seconds: float | None = None, progress: Progress | None = None) -> None:
         """Make vectors of what waits for them, for at most this long."""
-        embed_vault(self.vault, seconds)
+        embed_vault(self.vault, seconds, progress)
+
+    def waiting(self) -> Waiting:
+        """How many passages wait for a vector, and about how long making those takes."""
+        return waiting_vectors(self.vault)
 
     def catch_up(self) -> None:
         """Notice the sources that other processes added or removed, and write what other servers saved to the files."""

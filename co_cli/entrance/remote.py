@@ -171,7 +171,7 @@ class RemoteKnowledgeBase(contextlib.AbstractContextManager["RemoteKnowledgeBase
         """The server watches its files."""
         return SyncReport()
 
-    def embed(self, seconds: float) -> None:
+    def embed(self, seconds: float | None = None, progress: Progress | None = None) -> None:
         """The server does so."""
 
     def catch_up(self) -> None:

@@ -162,7 +162,7 @@ class Evaluation:
 
     def _sync(self, vault: Vault) -> None:
         sync_vault(vault, self._bar)
-        if vault.embedders.space and (waiting := vault.index.notes.vectors()[0]):
+        if vault.embedders.space and (waiting := vault.index.unembedded()):
             raise IndexUnavailableError(f"{waiting} passages have no vector and would not be found: see `co doctor`")
 
     def _ask(self, desk: Desk, questions: list[Question], runs: list[tuple[Run, Method]], ids: Ids = None) -> None:

@@ -4,9 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from co_cli.ground.values import about
 
 Progress = Callable[[int, int], None]
 """How much is done, and of how much."""
+
+
+class Waiting(NamedTuple):
+    """Passages without a vector of the chosen model, and about how long making those takes."""
+
+    passages: int = 0
+    seconds: float | None = None
+    """None: nobody knows, as of a server."""
+
+    def __str__(self) -> str:
+        counted = "1 passage" if self.passages == 1 else f"{self.passages:,} passages"
+        return counted if self.seconds is None else f"{counted}, {about(self.seconds)}"
+
+
+def counting_passages(progress: Progress) -> Progress:
+    """The same for the second stage of a sync. A bar says what it counts."""
+    return getattr(progress, "passages", progress)
+
+
 BINARY = "binary"
 """The reason for a skipped file that is not a problem."""
 

@@ -71,7 +71,9 @@ class Status:
     building: str | None
     """The space that is being built to replace it."""
     unembedded: int
-    """Passages without a vector yet."""
+    """Passages that wait for a vector of the chosen model, also those of what is searched with the vault."""
+    unembedded_seconds: float | None
+    """About how long making those takes; None if nobody knows."""
     cache_entries: int
     cache_bytes: int
     cache_hit_rate: float | None

@@ -66,6 +66,13 @@ def moment_text(seconds: float) -> str:
     return f"{(EPOCH + timedelta(seconds=seconds // 1)).isoformat()}Z"  # on Windows time.gmtime knows nothing before it
 
 
+def about(seconds: float) -> str:
+    """How long something takes, such as `about 3 min`."""
+    if seconds < 90:
+        return f"about {max(1.0, seconds):.0f} s"
+    return f"about {seconds / 60:.0f} min" if seconds < 5_400 else f"about {seconds / 3_600:,.0f} h"
+
+
 def to_utf8(text: str) -> str:
     """Text that a file and SQLite can hold. Lone surrogates become the UTF-8 character they came from, or `?`."""
     if text.isascii():

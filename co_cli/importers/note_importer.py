@@ -46,7 +46,6 @@ NO_HASH = "0" * 16
 WIDE = tuple(mark.decode("utf-8", "surrogateescape") for mark in UTF_16)
 OTHERS_WORDS = ("import", "web", "agent")  # provenance that does not claim to be the person's own words
 WRITTEN = ("created", "updated")
-EMBEDDING_SECONDS = 5.0  # for a slow embedder; `co index sync` finishes the work
 Result = tuple[ImportOutcome, str | None, str]
 """The outcome, the note's path in the vault, and a detail."""
 
@@ -79,14 +78,14 @@ def import_export(
         data_dir = vault.settings.data_dir
         os.makedirs(data_dir, exist_ok=True)
         with locked(os.path.join(data_dir, "import.lock")):  # a second import sees what the first one wrote
-            sync_origin(vault, vault.index.origin, stages and stages("indexing"), EMBEDDING_SECONDS)
+            sync_origin(vault, vault.index.origin, stages and stages("indexing"))
             if not request.write or request.on_conflict == "error":
                 receipts = _run(vault, request._replace(write=False), stages and stages("reading"))
                 if not request.write:
                     return receipts
             receipts = _run(vault, request, stages and stages("importing"))
             if any(receipt.outcome in WRITTEN for receipt in receipts):
-                sync_origin(vault, vault.index.origin, stages and stages("indexing"), EMBEDDING_SECONDS)
+                sync_origin(vault, vault.index.origin, stages and stages("indexing"))
             return receipts
     except OSError as error:
         where = vault.settings.data_dir

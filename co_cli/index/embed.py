@@ -17,7 +17,7 @@ from co_cli.embedding.embedders import LOCAL_SPACES, Embedders, can_use
 from co_cli.embedding.space import LANGUAGES, Embedder, OutOfTimeError, Vector
 from co_cli.embedding.static import SPACE as STATIC
 from co_cli.ground.errors import EmbeddingError, SettingsError
-from co_cli.ground.reports import Progress
+from co_cli.ground.reports import Progress, counting_passages
 from co_cli.index.derivation import derive, text_to_embed
 from co_cli.index.engine import Engine
 from co_cli.index.stored import IndexedFile, ReadyVectors, StoredOrigin, StoredSpace, WaitingPassage, text_hash
@@ -77,14 +77,9 @@ class OriginEmbedding:
             state = writer.keep_floor(origin_id, STATIC)
             if state.active is None:
                 state = writer.begin_space(origin_id, STATIC)
-            if not self._is_guest(state):
+            if not is_guest(state, self.embedders):
                 state = writer.begin_space(origin_id, target)
         return self._embed_each(state)
-
-    def _is_guest(self, known: StoredOrigin) -> bool:
-        """Whether the vault has vectors of others with the extra, which is neither here nor given up by a choice."""
-        has_it = any(space.space.provider == LANGUAGES.provider for space in known.spaces)
-        return has_it and not self.embedders.chosen and not can_use(LANGUAGES)
 
     def _embed_each(self, known: StoredOrigin) -> Embedded:
         """What waits in each space: the floor first, which takes no time, and the active one if it still answers."""
@@ -158,8 +153,7 @@ class OriginEmbedding:
             if problem or left >= before:  # else another process may have stored some
                 break
             if self.progress:
-                report = getattr(self.progress, "passages", self.progress)  # a bar says what it counts
-                report(done, total)
+                counting_passages(self.progress)(done, total)
         if done >= MANY and self.compacts:
             self.engine.compact()
         return Embedded(done, left, problem)
@@ -168,6 +162,12 @@ class OriginEmbedding:
         with self.engine.reading() as snapshot:
             stored = snapshot.origin(self.origin)
             return snapshot.waiting(stored.id, space, limit) if stored else (0, [])
+
+
+def is_guest(known: StoredOrigin, embedders: Embedders) -> bool:
+    """Whether the vault has vectors of others with the extra, which is neither here nor given up by a choice."""
+    has_it = any(space.space.provider == LANGUAGES.provider for space in known.spaces)
+    return has_it and not embedders.chosen and not can_use(LANGUAGES)
 
 
 def embed_ahead(origin: Origin, embedders: Embedders, path: str, data: bytes) -> ReadyVectors | None:

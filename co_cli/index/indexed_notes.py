@@ -69,8 +69,6 @@ class View(NamedTuple):
     """The prefix of refs from other tiers' vaults."""
     tiers: Mapping[int, float]
     """The weight of each vault, where several tiers are searched together."""
-    unready: Sequence[str] = ()
-    """Sources whose vectors are of another model."""
     away: Collection[int] = ()
     """Linked sources whose folder is not there: all their files are missing."""
     outdated: Sequence[str] = ()
@@ -112,13 +110,9 @@ class IndexedNotes:
         """How much is indexed, by source."""
         return self.read(lambda snapshot, origin_id: snapshot.counts(origin_id), [])
 
-    def vectors(self) -> tuple[int, CacheState]:
-        """How many passages wait for a vector, and the state of the cache."""
+    def cache_state(self) -> CacheState:
         with self.engine.reading() as snapshot:
-            state = self.state()
-            spaces = [space for space in (state.active, state.building) if space]
-            waiting = max((snapshot.waiting(state.id, space)[0] for space in spaces), default=0)
-            return waiting, snapshot.cache_state()
+            return snapshot.cache_state()
 
     def find(self, key: NoteKey, *values: str) -> list[StoredNote]:
         """Notes by one of their keys."""
@@ -204,7 +198,6 @@ class IndexedNotes:
             passages=sum(row.passages for row in seen),
             prefixes={row.id: f"{row.origin.tier}:" for row in origins if row.origin.tier},
             tiers=self._tier_values(origins),
-            unready=[row.origin.label for row in origins if space and space not in (row.active, row.floor)],
             away=away,
             outdated=[_missing_text(row, row.id in away) for row in linked if row.missing or row.id in away],
         )

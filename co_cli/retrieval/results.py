@@ -170,8 +170,6 @@ def _shortcomings(index: IndexedNotes, prepared: PreparedQuery, answered: bool) 
         found.append("this vault was never synced: run `co index sync`")
     elif by_meaning and view.space is None and view.passages and not prepared.attempt.listing:
         found.append("no note has a vector yet: answered by words")
-    elif by_meaning and view.unready and by_vectors:
-        found.append(f"answered by words, for lack of vectors: {', '.join(view.unready)}")
     elif by_vectors and view.space and view.space.space != embedders.space:
         problem = embedders.outage.problem()  # of the server whose vectors are not there yet
         found += [f"answered with the vectors of {view.space.space.provider}: {problem}"] if problem else []

@@ -46,7 +46,7 @@ def take_back(vault: Vault, id: str) -> None:
     """Undo a decision: what was saved goes to the trash, and the facet is a proposal again."""
     facet = _facet(vault, id)
     if facet.state == "saved":
-        sync_vault(vault)
+        sync_vault(vault, seconds=0)
         for note in _saved_notes(vault, id):  # not by its ref: the file may have been moved
             VaultWriter(vault).forget(note.ref)
     _decide(vault, id, "proposed", facet.detail.get("known"))

@@ -186,6 +186,7 @@ class VaultWriter:
             fields = _changed_fields(change) | _aliases_after(path, data, change, alias)
             changed = change_file(store, path, data, content, fields)
         sync_origin(self._vault, origin)
+        self._vault.index.of(origin).embed_saved()
         detail = f"{ref}; {linked}" if linked else ""
         return Saved(ref, store.absolute(path), "updated" if changed else "unchanged", detail, masked=len(masked))
 

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, cast
 from co_cli.ground.errors import InvalidInputError
 from co_cli.ground.hits import UNMATCHED, SearchResult
 from co_cli.index.filter_table import OPTIONS, FilterOptions
+from co_cli.index.indexed_notes import FEW
 from co_cli.searching.newer_notes import mark_older
 from co_cli.searching.requests import Options, build_request, find, parse_filters, spelled_like
-from co_cli.vault.vault import Vault
+from co_cli.vault.vault import Vault, makes_vectors, waiting_vectors, waits_for_vectors
 
 if TYPE_CHECKING:
     from co_cli.retrieval.explain import Explanation
@@ -36,11 +37,22 @@ def search(vault: Vault, query: str, options: Options) -> SearchResult:
         found = replace(found, understood=(*found.understood, unmatched)) if unmatched else found
     if problem:
         found = replace(found, degraded=[*found.degraded, problem])
-    if vault.sources.problem:
-        problem = f"linked sources were not searched: {vault.sources.problem}"
+    problems = [f"linked sources were not searched: {vault.sources.problem}"] if vault.sources.problem else []
+    problems += [] if request.filters.as_of is not None else _missing_vectors(vault, found)
+    if problems:
         state = "inconclusive" if found.state == "absent" else found.state
-        found = replace(found, degraded=[*found.degraded, problem], state=state)
+        found = replace(found, degraded=[*found.degraded, *problems], state=state)
     return replace(found, hits=mark_older(vault, found.hits), meta={**found.meta, "returned": len(found.hits)})
+
+
+def _missing_vectors(vault: Vault, found: SearchResult) -> list[str]:
+    """That other vectors than the chosen ones answered, because those of many passages are still to be made."""
+    chosen = vault.embedders.space
+    by_vectors = found.meta.get("trust") is not None
+    if chosen is None or not by_vectors or not waits_for_vectors(vault, FEW) or vault.embedders.outage.problem():
+        return []
+    command = "" if makes_vectors(vault.settings) else "; `co index sync` makes them now"
+    return [f"vectors of {chosen.provider} are not ready: {waiting_vectors(vault)} to go{command}"]
 
 
 def _unmatched(vault: Vault, options: Options) -> str:

@@ -39,7 +39,7 @@ def search_as_of(vault: Vault, request: SearchRequest) -> tuple[SearchResult | N
     if then is None:
         return None, None
     with contextlib.closing(then):
-        sync_vault(then)
+        sync_vault(then, seconds=0)
         with then.engine.reading() as snapshot:
             indexed = [stored.origin for stored in snapshot.origins() if stored.notes]
         for origin in indexed:

@@ -169,7 +169,7 @@ def _stored(kb: LocalKnowledgeBase) -> dict[str, Any]:
 
 def _state_of(kb: LocalKnowledgeBase, notes: Sequence[StoredNote]) -> str:
     """Changes when a note, the space or the number of passages without a vector does."""
-    active, waiting = kb.index.notes.state().active, kb.index.notes.vectors()[0]
+    active, waiting = kb.index.notes.state().active, kb.index.unembedded()
     told = hashlib.blake2b(f"{active and active.space.key} {waiting}".encode(), digest_size=16)
     for note in notes:
         told.update(f"{_key(note)}{note.hash}".encode())

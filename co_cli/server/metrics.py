@@ -72,8 +72,8 @@ def _number(value: float) -> str:
 
 
 def gauges(kb: LocalKnowledgeBase) -> list[Gauge]:
-    """Keeper, git, connections to the database, reader and disk, as they are now."""
-    return [*_disk(kb), *_reader(kb), *_team(kb)]
+    """Keeper, git, connections to the database, vectors, reader and disk, as they are now."""
+    return [*_disk(kb), *_waiting(kb), *_reader(kb), *_team(kb)]
 
 
 def _disk(kb: LocalKnowledgeBase) -> list[Gauge]:
@@ -83,6 +83,10 @@ def _disk(kb: LocalKnowledgeBase) -> list[Gauge]:
         Gauge("co_disk_free_bytes", about, shutil.disk_usage(path).free, {"folder": name})
         for name, path in folders.items()
     ]
+
+
+def _waiting(kb: LocalKnowledgeBase) -> list[Gauge]:
+    return [Gauge("co_passages_waiting", "Passages that wait for a vector.", kb.waiting().passages)]
 
 
 def _reader(kb: LocalKnowledgeBase) -> list[Gauge]:

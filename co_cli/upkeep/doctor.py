@@ -16,7 +16,7 @@ from typing import Literal
 from co_cli.activity.backup import FOLDER as BACKUPS
 from co_cli.ground.errors import IndexDamagedError, IndexUnavailableError, KnowledgeError, VaultError
 from co_cli.ground.paths import permission_cure, shell_line
-from co_cli.ground.reports import BINARY, Progress
+from co_cli.ground.reports import BINARY, Progress, Waiting
 from co_cli.ground.settings import SETTINGS
 from co_cli.ground.summaries import Status
 from co_cli.ground.values import moment_text
@@ -32,7 +32,7 @@ from co_cli.upkeep.language_advice import advise, indexed_texts
 from co_cli.upkeep.verification import compare
 from co_cli.vault.lookup import Lookup
 from co_cli.vault.tiers import tier_of
-from co_cli.vault.vault import Vault, rebuild_index, sync_origin
+from co_cli.vault.vault import Vault, rebuild_index, sync_origin, waiting_vectors
 
 UPDATE = "pip install -U co-cli"
 SHOWN = 3
@@ -57,7 +57,7 @@ Level = Literal["ok", "warning", "error"]
 
 
 def status_of(vault: Vault) -> Status:
-    state, (waiting, cache) = vault.index.notes.state(), vault.index.notes.vectors()
+    state, cache, waiting = vault.index.notes.state(), vault.index.notes.cache_state(), waiting_vectors(vault)
     semantic = vault.embedders.space is not None
     active, building = (state.active, state.building) if semantic else (None, None)
     skipped, problems = vault.index.notes.reported()
@@ -76,7 +76,8 @@ def status_of(vault: Vault) -> Status:
         trashed=trash.pop(None, 0),
         space=active.space.key if active else None,
         building=building.space.key if building else None,
-        unembedded=waiting if semantic else 0,
+        unembedded=waiting.passages,
+        unembedded_seconds=waiting.seconds,
         cache_entries=cache.entries,
         cache_bytes=cache.bytes,
         cache_hit_rate=cache.hit_rate,
@@ -320,11 +321,8 @@ def _vectors(vault: Vault) -> Iterator[Finding]:
         instead = f"the older vectors of {status.space}" if older else "words only"
         yield Finding("vectors", "warning", f"{what}; until then search uses {instead}", advice)
     elif status.unembedded:
-        where = "in the space that is being built" if status.building else "and are found by words only"
-        text = f"{status.unembedded:,} passages wait for a vector {where}"
-        yield Finding("vectors", "warning", text, "co index reembed")
-    elif chosen is not None and status.space not in (None, chosen.key):
-        text = f"search uses vectors of {status.space}, and the settings choose {chosen.key}"
+        waiting = Waiting(status.unembedded, status.unembedded_seconds)
+        text = f"{waiting}: no vector of {chosen and chosen.provider} yet; until then search uses {status.space}"
         yield Finding("vectors", "warning", text, "co index sync")
     elif not status.unindexed:
         yield Finding("vectors", "ok", f"vectors: {status.space or 'none, search uses words only'}")

@@ -188,7 +188,7 @@ class Origins:
             change_registry(self._data_dir, put)
             if known:
                 return self._add_again(known[0], name, on_conflict, progress)
-            report = self._index.of(made[0]).sync(progress=progress)
+            report = self._index.of(made[0]).sync(progress=progress, seconds=0)
             if only and report.skipped:
                 raise InvalidInputError(f"{origin.path}: {report.skipped[0][1]}")
         except Exception:  # not after Ctrl-C: what was indexed stays, and the next sync goes on
@@ -203,7 +203,7 @@ class Origins:
         origin = self.find(label)
         index = self._index.of(origin)
         try:
-            report = index.sync(progress=progress)
+            report = index.sync(progress=progress, seconds=0)
         except VaultError as error:
             return SourceReceipt(origin.label, origin.path, "missing", str(error))
         dropped = index.drop_missing() if drop_missing else []
@@ -285,7 +285,7 @@ class Origins:
             raise NoteConflictError(f"{path} is a source already: `co source refresh {label}` reads it again")
         if on_conflict == "overwrite":
             self._index.of(origin).drop_all()
-        report = self._index.of(origin).sync(progress=progress)
+        report = self._index.of(origin).sync(progress=progress, seconds=0)
         if on_conflict == "overwrite":
             return SourceReceipt(label, path, "updated", f"read again: {_summary(report)}", report)
         outcome: SourceOutcome = "updated" if report.touched else "skipped"

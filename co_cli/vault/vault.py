@@ -5,6 +5,7 @@ If its sources or tiers change while a process runs, `reopen_vault` makes anothe
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -15,9 +16,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from co_cli.activity import Activity
 from co_cli.activity.use_counts import use_counts
-from co_cli.embedding.embedders import Embedders, reader_named
+from co_cli.embedding.embedders import PASSAGES_A_SECOND, Embedders, reader_named
 from co_cli.ground.errors import SettingsError, VaultError
-from co_cli.ground.reports import Progress, SyncReport
+from co_cli.ground.reports import Progress, SyncReport, Waiting, counting_passages
 from co_cli.ground.settings import Settings, load_settings
 from co_cli.index.authority import VaultAuthority
 from co_cli.index.engine import Engine
@@ -34,6 +35,9 @@ from co_cli.vault.tiers import other_tiers
 if TYPE_CHECKING:
     from co_cli.embedding.reader import CrossEncoder
     from co_cli.sources.passages import Boundaries
+
+PATIENCE = 5.0
+"""Seconds in which another process that makes vectors should have stored some."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,39 +195,39 @@ def sync_vault(
 ) -> SyncReport:
     """Update the index from the files of the vault and of what is searched with it.
 
-    `seconds` limits the time for vectors; the next sync continues, and with 0 `embed_vault` does. If most of the vault
-    is gone at once, as when its drive is not mounted, its notes are kept (`report.kept`) until the files are back;
-    `drop_missing` removes them.
+    `seconds` limits the time for vectors; `embed_vault` makes the others. If most of the vault is gone at once, as when
+    its drive is not mounted, its notes are kept (`report.kept`) until the files are back; `drop_missing` removes them.
     """
     index = vault.index
-    report = sync_origin(vault, index.origin, progress, seconds)
+    report = sync_origin(vault, index.origin, progress)
     if drop_missing:
         report = replace(report, removed=[*report.removed, *index.drop_missing()], kept=())
     linked: list[tuple[str, SyncReport]] = []
     for origin in vault.linked:
         try:
-            linked.append((origin.label, sync_origin(vault, origin, progress, seconds)))
+            linked.append((origin.label, sync_origin(vault, origin, progress)))
         except VaultError as error:  # not there now; its notes stay in the index
             index.seen.unread[origin] = [""] if os.path.lexists(origin.path) else []
             notes = index.of(origin).notes.state().notes
             linked.append((origin.label, SyncReport(unchanged=notes, skipped=[(origin.path, str(error))])))
-    if seconds is None and vault.engine.unindexed():  # what failed is tried again
-        vault.engine.compact()
+    if seconds != 0:
+        embed_vault(vault, seconds, progress)
     return replace(report, linked=tuple(linked)) if linked else report
 
 
-def sync_origin(
-    vault: Vault, origin: Origin, progress: Progress | None = None, seconds: float | None = None
-) -> SyncReport:
-    """Sync the vault alone, or one linked source. Raises VaultError if its folder does not exist."""
+def sync_origin(vault: Vault, origin: Origin, progress: Progress | None = None) -> SyncReport:
+    """Sync the vault alone, or one linked source, with the vectors of the static model. Others are made later.
+
+    Raises VaultError if its folder does not exist.
+    """
     index = vault.index.of(origin)
     if vault.authority and index is vault.index:  # every save indexes its change
         vault.authority.catch_up()
         state = index.notes.state()
         if state.synced_at is not None:
-            index.embed_synced(progress, seconds)
+            index.embed_written()
             return SyncReport(unchanged=state.notes)
-    return index.sync(progress=progress, seconds=seconds)
+    return index.sync(progress=progress, seconds=0)
 
 
 def waits_for_vectors(vault: Vault, more_than: int = 0) -> bool:
@@ -231,18 +235,55 @@ def waits_for_vectors(vault: Vault, more_than: int = 0) -> bool:
     return any(vault.index.of(origin).waits(more_than) for origin in (vault.index.origin, *vault.linked))
 
 
-def embed_vault(vault: Vault, seconds: float) -> None:
-    """Make vectors of what waits, for at most this long. If another process does so already, leave it to that one."""
-    until = time.monotonic() + seconds
+def waiting_vectors(vault: Vault) -> Waiting:
+    """What waits for a vector of the chosen model, in the vault and in what is searched with it."""
+    space = vault.embedders.space
+    count = sum(vault.index.of(origin).unembedded() for origin in (vault.index.origin, *vault.linked))
+    rate = PASSAGES_A_SECOND.get(space.provider) if space else None
+    return Waiting(count, count / rate if rate else None)
+
+
+def embed_vault(vault: Vault, seconds: float | None = None, progress: Progress | None = None) -> None:
+    """Make vectors of what waits, for at most this long.
+
+    If another process does so already, leave it to that one; without a limit, wait until it has finished.
+    """
+    until = math.inf if seconds is None else time.monotonic() + seconds
+    total = waiting_vectors(vault).passages if progress else 0
+
+    def report(*_: int) -> None:
+        if progress and total:
+            counting_passages(progress)(max(0, total - waiting_vectors(vault).passages), total)
+
+    report()
     with ExitStack() as stack:
-        try:
-            stack.enter_context(locked(_embedding_lock(vault.settings), wait=False))
-        except OSError:  # another process has it, or nothing can be written here
+        if not _may_embed(vault, stack, seconds is None, report):
             return
         for origin in (vault.index.origin, *vault.linked):
             index = vault.index.of(origin)
             if (left := until - time.monotonic()) > 0 and index.waits():
-                index.embed_waiting(seconds=left)
+                index.embed_waiting(report, None if seconds is None else left)
+    if seconds is None and vault.engine.unindexed():  # what failed is tried again
+        vault.engine.compact()
+
+
+def _may_embed(vault: Vault, stack: ExitStack, patient: bool, report: Callable[[], None]) -> bool:
+    """Whether it is this process that makes vectors. A patient one lets another finish, as long as that gets on."""
+    left = math.inf
+    while True:
+        try:
+            stack.enter_context(locked(_embedding_lock(vault.settings), wait=PATIENCE if patient else False))
+            return True
+        except BlockingIOError:
+            now = waiting_vectors(vault).passages
+            if not patient or not now:
+                return False
+            if now >= left:  # it works for another vault
+                return True
+            left = now
+            report()
+        except OSError:  # nothing can be written here
+            return patient
 
 
 def makes_vectors(settings: Settings) -> bool:

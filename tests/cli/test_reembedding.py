@@ -38,7 +38,7 @@ def test_a_refusing_server_exits_with_3_and_old_vectors_keep_answering(
 
     assert ran.code == 3
     assert f"searches use {STATIC.key}, building ollama:" in ran.out
-    assert "2 passages waiting" in ran.out
+    assert "waiting: 2 passages (`co index sync`)" in ran.out
     assert "stopped: " in ran.out
     assert "ollama pull" in ran.out
     assert "Traceback" not in ran.err

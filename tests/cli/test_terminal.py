@@ -177,11 +177,11 @@ def test_ages_counts_and_sizes_are_in_words() -> None:
 @pytest.mark.parametrize(
     ("term", "is_terminal", "seconds", "shown"),
     [
-        ("xterm", True, 10, "\r\x1b[K[############............] indexing 500 of 1,000, 10 s left"),
+        ("xterm", True, 10, "\r\x1b[K[############............] indexing 500 of 1,000, about 10 s left"),
         ("xterm", True, 0, ""),
-        ("xterm", False, 10, "indexing 500 of 1,000, 10 s left\n"),
+        ("xterm", False, 10, "indexing 500 of 1,000, about 10 s left\n"),
         ("xterm", False, 5, ""),
-        ("dumb", True, 10, "indexing 500 of 1,000, 10 s left\n"),
+        ("dumb", True, 10, "indexing 500 of 1,000, about 10 s left\n"),
     ],
 )
 def test_long_work_shows_its_progress_as_a_bar_where_it_can_be_erased_and_as_lines_elsewhere(
@@ -197,6 +197,19 @@ def test_long_work_shows_its_progress_as_a_bar_where_it_can_be_erased_and_as_lin
     bar(501, 1000)
 
     assert stream.getvalue() == shown
+
+
+def test_a_log_gets_a_line_once_it_is_clear_that_work_takes_long() -> None:
+    stream = io.StringIO()
+    bar = ProgressBar("indexing", stream, "files")
+    bar.passages(0, 10_000)
+    assert stream.getvalue() == ""
+
+    bar.started -= 2
+    bar.passages(100, 10_000)
+    bar.passages(200, 10_000)
+
+    assert stream.getvalue() == "meaning: 100 of 10,000 passages, about 3 min left\n"
 
 
 def test_a_bar_says_what_it_counts_and_is_there_before_the_first_of_many(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -133,11 +133,11 @@ def test_wrong_arguments_say_what_is_wrong(vault: Vault, index: KnowledgeIndex, 
 
 def test_a_text_is_embedded_once_and_then_taken_from_the_cache(index: KnowledgeIndex) -> None:
     vector = index.embed("Oaks live for centuries.")
-    _, before = index.notes.vectors()
+    before = index.notes.cache_state()
 
     again = index.embed("Oaks live for centuries.")
 
-    _, after = index.notes.vectors()
+    after = index.notes.cache_state()
     assert len(vector) == 256
     assert sum(number * number for number in vector) == pytest.approx(1, abs=1e-3)
     assert again == vector

@@ -297,7 +297,7 @@ def test_the_embedding_cache_of_a_readable_file_is_kept_and_that_of_a_damaged_on
 
         with KnowledgeBase.open(vault.root, data_dir) as kb:
             kb.sync()
-            _, cache = kb.index.notes.vectors()
+            cache = kb.index.notes.cache_state()
         assert (cache.entries, cache.misses) == (4, misses)
 
 

@@ -118,11 +118,9 @@ export async function open(main, { signal, session, toast, setKeys, onChange }) 
   const facts = (title, rows) => html`<section class="card"><h2>${title}</h2><dl class="facts">${rows.map(
     ([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`)}</dl></section>`;
 
-  // Searches use the old vectors until these are complete.
-  function building({ building, passages, unembedded }) {
-    const done = passages - unembedded;
-    return html`${building}<br><progress aria-label="New vectors" max=${passages} .value=${done}></progress>
-      <span class="small soft">${done.toLocaleString("en")} of ${count(passages, "passage")}</span>`;
+  function waiting({ unembedded, unembedded_seconds: seconds }) {
+    const time = seconds < 90 ? `${Math.ceil(seconds)} s` : `${Math.round(seconds / 60).toLocaleString("en")} min`;
+    return count(unembedded, "passage") + (unembedded && seconds ? `, about ${time}` : "");
   }
 
   function cards({ status, settings, learned, version }) {
@@ -134,8 +132,8 @@ export async function open(main, { signal, session, toast, setKeys, onChange }) 
         ["Size", size(status.search_db_bytes)], ["Trash", count(status.trashed, "note")], ["Version", version]])}
       ${facts("Models", [
         ["Vectors", status.space?.replace(/@\w+|:\d+(?=:|$)/g, "") ?? "none: search by words only"],
-        ...(status.building ? [["Building", building(status)]] : []),
-        ["Waiting", count(status.unembedded, "passage")], ["Cache", `${count(status.cache_entries, "text")}${
+        ...(status.building ? [["Building", status.building]] : []),  // searches use the old ones until it is complete
+        ["Waiting", waiting(status)], ["Cache", `${count(status.cache_entries, "text")}${
           !status.cache_hit_rate ? "" : `, ${Math.round(100 * status.cache_hit_rate)} % found`}`],
         ["Reader", value("knowledge_reader")], ["Chat", value("model")]])}
       ${facts("Ranking", [

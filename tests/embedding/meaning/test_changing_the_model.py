@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
@@ -149,6 +150,24 @@ def test_a_server_that_dies_midway_leaves_what_it_did(
         server.close()
     assert inside.spaces() == {"static:co-static-256": NOTES, f"ollama:{model}": NOTES}
     assert inside.waiting == 0
+
+
+@pytest.mark.medium
+def test_two_processes_share_the_work_and_no_passage_is_embedded_twice(
+    open_kb: Open, orders: Vault, ollama: TurnedOllama, model: str
+) -> None:
+    one, other = (open_kb("ollama", model, ollama.url) for _ in range(2))
+    one.sync(seconds=0)
+    seen: list[tuple[int, int]] = []
+    in_foreground = threading.Thread(target=other.sync, args=(lambda done, total: seen.append((done, total)),))
+
+    ollama.meanwhile = in_foreground.start
+    one.embed(60)
+    in_foreground.join(60)
+
+    assert len(ollama.documents) == len({*ollama.documents}) == NOTES
+    assert seen[0][1] <= NOTES
+    assert other.status().space == f"ollama:{model}:256:1"
 
 
 @pytest.mark.slow

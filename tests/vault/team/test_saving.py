@@ -59,7 +59,7 @@ def test_a_text_that_clients_of_two_servers_save_at_once_is_one_note_with_its_ve
     assert team.ask("select count(*) from team.changes where path like '%elm%'") == [(1,)]
     for kb in servers:
         assert "meaning" in kb.search("moisture for elm trees").hits[0].signals
-        assert kb.index.notes.vectors()[0] == 0
+        assert kb.index.unembedded() == 0
 
 
 def test_a_change_based_on_a_text_that_another_server_has_replaced_is_refused(team: Team) -> None:

@@ -1,0 +1,151 @@
+"""Vectors take time: what people see while passages wait for them, and who makes them."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from co_cli.embedding.space import ENCODER
+from co_cli.embedding.static import SPACE as STATIC
+from co_cli.entrance.knowledge_base import KnowledgeBase
+from co_cli.index.embed import HASTY_BATCH
+from co_cli.index.indexed_notes import FEW
+from co_cli.notes.files import locked
+from co_cli.server.access_tokens import AccessTokens
+from tests.cli.screen import terminal
+from tests.command import Co
+from tests.folder import Vault
+from tests.server.conftest import client, serving, token
+
+MANY = 120
+"""Notes, enough for a bar before the first vector is there."""
+
+
+@pytest.fixture(autouse=True)
+def encoder(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CO_KNOWLEDGE_EMBEDDING_PROVIDER", "encoder")
+
+
+def write_orders(vault: Vault, count: int) -> None:
+    for number in range(count):
+        vault.write(f"memories/order-{number}.md", f"Order {number} is shipped from shelf {number * 7}.")
+    vault.write("memories/mamma.md", "Mamma takes apixaban, five milligrams at eight and at eight.")
+
+
+@contextmanager
+def somebody_else_embeds(data_dir: Path) -> Generator[None]:
+    data_dir.mkdir(exist_ok=True)
+    with locked(str(data_dir / "embedding.lock")):
+        yield
+
+
+@pytest.mark.medium
+def test_adding_a_folder_shows_what_it_does_and_can_be_stopped_while_it_makes_vectors(co: Co, tmp_path: Path) -> None:
+    handbook = Vault(tmp_path / "handbook")
+    for number in range(MANY):
+        handbook.write(f"{number}.md", f"# Rule {number}\n\nOrders of shelf {number * 7} are packed by two people.\n")
+
+    with terminal(co.folder, "add", str(handbook.root), TERM="xterm") as screen:
+        screen.expect(f"{MANY} new")
+        screen.expect(f"meaning: 0 of {MANY} passages; Ctrl-C is fine")
+        screen.sendintr()
+        screen.expect(r"co: stopped while (\d+) passages, about \d s\s+waited for vectors: searches work")
+        waited = int(screen.match[1])
+        rest = screen.read()
+
+    assert 0 < waited <= MANY
+    assert "`co index sync`" in rest
+    assert screen.wait() == 0, "the folder was added"
+    found = co("search", "who packs orders", "--json").json
+    assert found["hits"][0]["source"] == "folder"
+    co("index", "sync")
+    state = co("index", "status", "--json").json
+    assert (state["space"], state["unembedded"]) == (ENCODER.key, 0)
+
+
+def test_every_front_end_says_how_many_passages_wait_and_what_makes_their_vectors(
+    vault: Vault, co: Co, kb: KnowledgeBase, data_dir: Path
+) -> None:
+    write_orders(vault, 2 * FEW)
+    kb.sync(seconds=0)
+    waiting = 2 * FEW + 1
+
+    state = co("index", "status", "--json").json
+    assert state["unembedded"] == waiting
+    assert 0 < state["unembedded_seconds"] < 10
+    figure = f"{waiting} passages, about 2 s"
+    shown = co("index", "status").out
+    assert f"vectors {STATIC.key}, building {ENCODER.key}; waiting: {figure} (`co index sync`)\n" in shown
+    finding = next(one for one in co("doctor", "--json").json if one["check"] == "vectors")
+    assert (finding["level"], finding["fix"]) == ("warning", "co index sync")
+    assert figure in finding["text"]
+    with (
+        somebody_else_embeds(data_dir),
+        serving(kb, AccessTokens.of(kb.vault)) as server,
+        client(server, token(kb, "metrics")) as asking,
+    ):
+        assert f"\nco_passages_waiting {waiting}\n" in asking.get("/metrics").text
+
+
+def test_a_search_says_that_vectors_are_not_ready_and_names_the_command_unless_they_are_being_made(
+    vault: Vault, co: Co, kb: KnowledgeBase, data_dir: Path, tmp_path: Path
+) -> None:
+    co("index", "sync")
+    handbook = Vault(tmp_path / "handbook")
+    for number in range(2 * FEW):
+        handbook.write(f"{number}.md", f"# Rule {number}\n\nOrders of shelf {number * 7} are packed by two people.\n")
+    kb.sources.add(str(handbook.root))
+    remark = f"vectors of encoder are not ready: {2 * FEW} passages, about 2 s to go"
+
+    with somebody_else_embeds(data_dir):
+        assert co("search", "who packs them", "--no-sync", "--json").json["degraded"] == [remark]
+    found = co("search", "who packs them", "--no-sync", "--json").json
+    assert found["degraded"] == [f"{remark}; `co index sync` makes them now"]
+    assert found["hits"][0]["signals"]["meaning"] > 0, "static vectors answered"
+
+    co("index", "sync")
+    vault.write("memories/mamma.md", "Mamma takes apixaban.")
+    with somebody_else_embeds(data_dir):
+        assert co("search", "who packs them", "--json").json["degraded"] == [], "only one passage waits"
+
+
+def test_a_save_does_not_wait_for_the_vectors_of_other_notes(vault: Vault, co: Co, kb: KnowledgeBase) -> None:
+    write_orders(vault, 2 * FEW)
+    kb.sync(seconds=0)
+
+    kb.update("memory:mamma", "Mamma takes nothing any more.")
+
+    assert kb.status().unembedded >= 2 * FEW
+
+
+@pytest.mark.medium
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no kill -9")
+def test_the_next_command_finishes_what_a_killed_process_left(
+    vault: Vault, co: Co, kb: KnowledgeBase, data_dir: Path
+) -> None:
+    write_orders(vault, 2 * MANY)
+    kb.sync(seconds=0)
+    waiting = kb.status().unembedded
+    later = [sys.executable, "-m", "co_cli.cli.embed_later", str(vault.root), str(data_dir)]
+    process = subprocess.Popen(later)
+    end = time.monotonic() + 60
+    while kb.status().unembedded == waiting and time.monotonic() < end:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.wait(60)
+    left = kb.status().unembedded
+    assert 0 < left <= waiting - HASTY_BATCH
+
+    cached = kb.status().cache_entries
+    co("index", "sync")
+
+    state = kb.status()
+    assert (state.space, state.unembedded) == (ENCODER.key, 0)
+    assert state.cache_entries - cached <= left, "what was made is not made again"
