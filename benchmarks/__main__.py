@@ -33,6 +33,7 @@ COST = {
     "search": Bench("one warm search, compared with the `simple` baseline", 10_000),
     "cold": Bench("one search in a new process, compared with a Python start", 10_000),
     "reader": Bench("one search whose first 20 results are read", 10_000),
+    "waiting": Bench("one search while notes wait for vectors, compared with an idle one", 5_000),
     "languages": Bench("provider `languages`: embedding, loading, a cold search, sizes", 1_000),
     "footprint": Bench("the size of search.db and the memory of a process", 10_000),
     "watch": Bench("how soon a save is found, and what an idle watcher costs", 2_000),

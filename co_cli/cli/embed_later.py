@@ -13,12 +13,13 @@ from contextlib import suppress
 
 from co_cli.entrance.local import open_local
 from co_cli.ground.errors import KnowledgeError
+from co_cli.ground.priority import LOW
 from co_cli.ground.settings import Settings, load_settings
 from co_cli.vault.vault import Opening, makes_vectors
 
 DETACHED = 0x00000008
 """Windows' DETACHED_PROCESS: it outlives the terminal."""
-LOW_PRIORITY, MOST_SECONDS = 10, 6 * 3600.0
+MOST_SECONDS = 6 * 3600.0
 
 
 def embed_later(settings: Settings) -> None:
@@ -35,7 +36,7 @@ def embed_later(settings: Settings) -> None:
 
 def main(vault: str, data_dir: str) -> None:
     if sys.platform != "win32":
-        os.nice(LOW_PRIORITY)
+        os.nice(LOW)
     settings = load_settings({"vault": vault, "data_dir": data_dir})
     with suppress(KnowledgeError), open_local(settings=settings, opening=Opening("cli", True)) as kb:
         kb.embed(MOST_SECONDS)

@@ -305,7 +305,7 @@ class ProgressBar(AbstractContextManager["ProgressBar"]):
         if self.visible:
             pause = 0.1 if self.said else 0.0
         else:
-            pause = 10.0 if self.said or left is None or left < 10.0 else 0.0
+            pause = 10.0 if self.said or left is None or left < 10.0 or passed < 2.0 else 0.0
         if now - self.shown < pause or (passed < 0.4 and (done or total < LONG_WORK)):
             return
         self.shown, self.drawn, self.said = now, self.visible, True

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from co_cli.embedding.model_file import FOLDER, ModelFile, pool
 from co_cli.embedding.space import ENCODER, EmbedKind, Vector, VectorSpace
 from co_cli.embedding.word_pieces import END, START, UNKNOWN
+from co_cli.ground.priority import gives_way
 
 MOST_TOKENS = 256
 SHA256 = "edc2cd58c670de520dd62c4a1836408b4905472b038f099dd6c0fe9a63cda9fb"
@@ -32,4 +33,4 @@ class EncoderEmbedder:
                 return None
             return model.run((START, *pieces, END)).astype("<f4").tobytes()
 
-        return list(pool().map(vector, texts))
+        return list((map if gives_way() else pool().map)(vector, texts))

@@ -78,8 +78,8 @@ class KnowledgeBase(AbstractContextManager["KnowledgeBase"], Protocol):
         """Update the index from the files."""
         ...
 
-    def embed(self, seconds: float | None = None, progress: Progress | None = None) -> None:
-        """Make vectors of what waits for them, for at most this long."""
+    def embed(self, seconds: float | None = None, progress: Progress | None = None) -> bool:
+        """Make vectors of what waits for them, for at most this long. Returns whether that was too short."""
         ...
 
     def catch_up(self) -> None:

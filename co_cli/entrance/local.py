@@ -188,9 +188,9 @@ class LocalKnowledgeBase(AbstractContextManager["LocalKnowledgeBase"]):
         """
         return sync_vault(self.vault, progress, seconds, drop_missing)
 
-    def embed(self, seconds: float | None = None, progress: Progress | None = None) -> None:
-        """Make vectors of what waits for them, for at most this long."""
-        embed_vault(self.vault, seconds, progress)
+    def embed(self, seconds: float | None = None, progress: Progress | None = None) -> bool:
+        """Make vectors of what waits for them, for at most this long. Returns whether that was too short."""
+        return embed_vault(self.vault, seconds, progress)
 
     def waiting(self) -> Waiting:
         """How many passages wait for a vector, and about how long making those takes."""

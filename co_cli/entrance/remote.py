@@ -171,8 +171,9 @@ class RemoteKnowledgeBase(contextlib.AbstractContextManager["RemoteKnowledgeBase
         """The server watches its files."""
         return SyncReport()
 
-    def embed(self, seconds: float | None = None, progress: Progress | None = None) -> None:
+    def embed(self, seconds: float | None = None, progress: Progress | None = None) -> bool:
         """The server does so."""
+        return False
 
     def catch_up(self) -> None:
         """The server does so before it answers."""

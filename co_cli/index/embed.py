@@ -17,6 +17,7 @@ from co_cli.embedding.embedders import LOCAL_SPACES, Embedders, can_use
 from co_cli.embedding.space import LANGUAGES, Embedder, OutOfTimeError, Vector
 from co_cli.embedding.static import SPACE as STATIC
 from co_cli.ground.errors import EmbeddingError, SettingsError
+from co_cli.ground.priority import gives_way, pause
 from co_cli.ground.reports import Progress, counting_passages
 from co_cli.index.derivation import derive, text_to_embed
 from co_cli.index.engine import Engine
@@ -131,7 +132,7 @@ class OriginEmbedding:
             seconds = None if deadline is None else max(0.0, deadline - time.monotonic())
             made: dict[bytes, Vector | None] = {}
             try:
-                vectors = embedder.embed(list(missing.values()), "document", seconds) if missing else []
+                vectors = _make(embedder, list(missing.values()), seconds) if missing else []
                 made = dict(zip(missing, vectors, strict=True))
             except EmbeddingError as error:
                 # one that answered before is only slow: the rest waits for the next call
@@ -201,6 +202,16 @@ def embed_text(engine: Engine, embedder: Embedder, text: str) -> Vector | None:
     with engine.writing() as writer:
         writer.cache(embedder.space, fresh, list(known))
         return (known or writer.cached(embedder.space, [key]))[key]
+
+
+def _make(embedder: Embedder, texts: list[str], seconds: float | None) -> list[Vector | None]:
+    if not gives_way() or embedder.space.provider not in LOCAL_SPACES:
+        return embedder.embed(texts, "document", seconds)
+    made: list[Vector | None] = []
+    for text in texts:
+        pause()
+        made += embedder.embed([text], "document")
+    return made
 
 
 def _is_fast(space: StoredSpace) -> bool:

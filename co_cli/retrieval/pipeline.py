@@ -13,6 +13,7 @@ from co_cli.embedding.multilingual import is_english
 from co_cli.embedding.space import Vector, VectorSpace
 from co_cli.ground.errors import EmbeddingError, SettingsError
 from co_cli.ground.hits import SearchResult
+from co_cli.ground.priority import answering
 from co_cli.index.engine import ReadTransaction
 from co_cli.index.indexed_notes import IndexedNotes, View
 from co_cli.index.stored import EXPIRED, StoredPassage
@@ -47,6 +48,7 @@ PASSAGES_PER_NOTE = 5
 """Passages looked at for each note wanted beyond the usual candidates."""
 
 
+@answering()
 def search(index: IndexedNotes, request: SearchRequest) -> tuple[SearchResult, Trace]:
     """Hits, and how they came about: from the narrowest reading of the query that finds something."""
     started = time.perf_counter()

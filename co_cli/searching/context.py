@@ -20,6 +20,7 @@ from typing import Any, Literal
 from co_cli.embedding.space import Embedder, Vector
 from co_cli.ground.errors import EmbeddingError, KnowledgeError, SettingsError
 from co_cli.ground.hits import Filters, UseCount
+from co_cli.ground.priority import answering
 from co_cli.ground.values import OWN_SOURCES
 from co_cli.index.engine import ReadTransaction
 from co_cli.index.names import fold_name
@@ -134,6 +135,7 @@ def always_notes(vault: Vault) -> Context:
     return Context(_mark_older(vault, found), degraded)
 
 
+@answering()
 def matching_notes(vault: Vault, prompt: str, seen: Collection[str]) -> Context:
     """Notes that are about the prompt and were not `seen`. As slow as the embedder, which may fail."""
     allowed, _ = vaults_for_prompts(vault.settings, vault.root, vault.index.linked)

@@ -16,19 +16,20 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, Self
 
 from co_cli.ground.errors import IndexUnavailableError, KnowledgeError
+from co_cli.ground.priority import lower_priority
 from co_cli.ground.reports import Progress, SyncReport
 from co_cli.notes.logbook import logger
 from co_cli.sources.origin import GIT_FILE, IGNORE_FILE, Origin, adapter_of, registry_version
 from co_cli.sources.walk import folders_of
-from co_cli.vault.vault import Vault, sync_vault
+from co_cli.vault.vault import Vault, embed_vault, sync_vault
 
 if TYPE_CHECKING:
     from watchfiles import Change
 
 QUICK, EVERY = 0.5, 2.0
 """Seconds: where a sync that finds no change takes longer than the first, searches start one only every so often."""
-EMBEDDING = 10.0
-"""Seconds that are spent on vectors after a sync; the next one continues."""
+EMBEDDING, BETWEEN = 10.0, 0.5
+"""Seconds for which vectors are made without a break, and of the break, in which another process may take over."""
 BEHIND = "files changed and are still being indexed: the newest ones may be missing"
 UNCHECKED = f"files that changed in the last {EVERY:.0f} seconds may be missing: this vault takes long to check"
 QUIET_MS, LONGEST = 200, 5.0
@@ -64,7 +65,42 @@ class Synced(Protocol):
 
     def sync(self, progress: Progress | None = None, seconds: float | None = None) -> SyncReport: ...
 
-    def embed(self, seconds: float) -> None: ...
+    def embed(self, seconds: float | None = None, progress: Progress | None = None) -> bool: ...
+
+
+class VectorThread:
+    """Makes the vectors that wait in a thread at low priority, which ends when none do, or when they cannot be made."""
+
+    def __init__(self, embed: Callable[[float, Progress], bool]) -> None:
+        self._embed, self._stop, self._starting = embed, threading.Event(), threading.Lock()
+        self._thread: threading.Thread | None = None
+
+    def wake(self) -> None:
+        """Begin, unless it is at work."""
+        with self._starting:
+            if not self._stop.is_set() and not (self._thread and self._thread.is_alive()):
+                self._thread = threading.Thread(target=self._run, name="co-vectors", daemon=True)
+                self._thread.start()
+
+    def close(self) -> None:
+        """What was made so far stays. A server that does not answer is not waited for."""
+        self._stop.set()
+        if self._thread:
+            self._thread.join(1.0)
+
+    def _run(self) -> None:
+        lower_priority()
+        try:
+            while self._embed(EMBEDDING, self._go_on) and not self._stop.wait(BETWEEN):
+                pass
+        except KnowledgeError:
+            pass  # it was closed, or the next search meets the same error
+        except Exception:
+            log.exception("embedding failed")
+
+    def _go_on(self, done: int, total: int) -> None:
+        if self._stop.is_set():
+            raise StoppedError
 
 
 class Freshener:
@@ -72,7 +108,7 @@ class Freshener:
 
     def __init__(self, kb: Synced, clock: Callable[[], float] = time.monotonic) -> None:
         self._kb, self._clock = kb, clock
-        self._lock, self._embedding = threading.Lock(), threading.Lock()
+        self._lock, self._vectors = threading.Lock(), VectorThread(kb.embed)
         self._running: threading.Event | None = None
         self._next: threading.Event | None = None
         self._ended, self._took = 0.0, 0.0
@@ -85,6 +121,7 @@ class Freshener:
 
     def close(self) -> None:
         """Stop watching. Call this before the knowledge base is closed."""
+        self._vectors.close()
         if self.watcher:
             self.watcher.close()
 
@@ -127,19 +164,7 @@ class Freshener:
                 self._running, self._next = self._next, None
                 done, ended = self._running, done
             ended.set()
-        self._embed()
-
-    def _embed(self) -> None:
-        """Nobody waits for this. One thread is enough."""
-        if self._embedding.acquire(blocking=False):
-            try:
-                self._kb.embed(EMBEDDING)
-            except KnowledgeError:
-                pass  # the next search meets the same error
-            except Exception:
-                log.exception("embedding failed")
-            finally:
-                self._embedding.release()
+        self._vectors.wake()
 
 
 class Batch(NamedTuple):
@@ -182,6 +207,7 @@ class Watcher:
         self._kb, self._listener, self._progress, self._delay = kb, listener, progress, delay
         self._reports_files, self._files = files, set[str]()
         self._stop, self.synced = threading.Event(), threading.Event()
+        self._vectors = VectorThread(lambda seconds, go_on: embed_vault(kb.vault, seconds, go_on))
         self._thread = threading.Thread(target=self.run, name="co-watch", daemon=True)
         self._watched, self._missing = {*_origins_of(kb.vault)}, set[Origin]()
         self._problem, self._due = "", 0.0
@@ -196,6 +222,7 @@ class Watcher:
     def close(self) -> None:
         """Stop watching; a running sync ends early without harm. Returns when the thread has ended."""
         self._stop.set()
+        self._vectors.close()
         if self._thread.is_alive():
             self._thread.join()
 
@@ -302,7 +329,7 @@ class Watcher:
         vault = self._kb.vault
         self.syncs += 1
         try:
-            report = sync_vault(vault, self._go_on, EMBEDDING)
+            report = sync_vault(vault, self._go_on, 0)
         except StoppedError:
             raise
         except KnowledgeError as error:
@@ -312,7 +339,8 @@ class Watcher:
             return
         took = time.monotonic() - started
         self._problem = ""
-        self._due = time.monotonic() + (RETRY if took > EMBEDDING else SAFETY)
+        self._due = time.monotonic() + SAFETY
+        self._vectors.wake()
         self.synced.set()
         reports = zip(_origins_of(vault), [report, *(linked for _, linked in report.linked)], strict=True)
         changed = tuple((origin, synced) for origin, synced in reports if synced.touched or synced.kept)

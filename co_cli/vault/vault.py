@@ -243,8 +243,8 @@ def waiting_vectors(vault: Vault) -> Waiting:
     return Waiting(count, count / rate if rate else None)
 
 
-def embed_vault(vault: Vault, seconds: float | None = None, progress: Progress | None = None) -> None:
-    """Make vectors of what waits, for at most this long.
+def embed_vault(vault: Vault, seconds: float | None = None, progress: Progress | None = None) -> bool:
+    """Make vectors of what waits, for at most this long. Returns whether the time was too short.
 
     If another process does so already, leave it to that one; without a limit, wait until it has finished.
     """
@@ -258,13 +258,14 @@ def embed_vault(vault: Vault, seconds: float | None = None, progress: Progress |
     report()
     with ExitStack() as stack:
         if not _may_embed(vault, stack, seconds is None, report):
-            return
+            return False
         for origin in (vault.index.origin, *vault.linked):
             index = vault.index.of(origin)
             if (left := until - time.monotonic()) > 0 and index.waits():
                 index.embed_waiting(report, None if seconds is None else left)
     if seconds is None and vault.engine.unindexed():  # what failed is tried again
         vault.engine.compact()
+    return time.monotonic() >= until
 
 
 def _may_embed(vault: Vault, stack: ExitStack, patient: bool, report: Callable[[], None]) -> bool:

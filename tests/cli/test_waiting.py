@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -15,9 +17,11 @@ import pytest
 from co_cli.embedding.space import ENCODER
 from co_cli.embedding.static import SPACE as STATIC
 from co_cli.entrance.knowledge_base import KnowledgeBase
+from co_cli.ground.priority import LOW, answering, pause
 from co_cli.index.embed import HASTY_BATCH
 from co_cli.index.indexed_notes import FEW
 from co_cli.notes.files import locked
+from co_cli.searching.freshness import Freshener
 from co_cli.server.access_tokens import AccessTokens
 from tests.cli.screen import terminal
 from tests.command import Co
@@ -130,7 +134,7 @@ def test_a_save_does_not_wait_for_the_vectors_of_other_notes(vault: Vault, co: C
 def test_the_next_command_finishes_what_a_killed_process_left(
     vault: Vault, co: Co, kb: KnowledgeBase, data_dir: Path
 ) -> None:
-    write_orders(vault, 2 * MANY)
+    write_orders(vault, MANY)
     kb.sync(seconds=0)
     waiting = kb.status().unembedded
     later = [sys.executable, "-m", "co_cli.cli.embed_later", str(vault.root), str(data_dir)]
@@ -149,3 +153,33 @@ def test_the_next_command_finishes_what_a_killed_process_left(
     state = kb.status()
     assert (state.space, state.unembedded) == (ENCODER.key, 0)
     assert state.cache_entries - cached <= left, "what was made is not made again"
+
+
+@pytest.mark.medium
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has a priority for each thread")
+def test_a_running_process_makes_vectors_at_low_priority_until_none_wait(vault: Vault, kb: KnowledgeBase) -> None:
+    write_orders(vault, 2 * FEW)
+    with closing(Freshener(kb)) as freshener:
+        assert freshener.ensure(60) == []
+        found = kb.search("what drug is our mother on?")
+        assert found.hits[0].ref == "memory:mamma"
+        thread = next(one for one in threading.enumerate() if one.name == "co-vectors")
+        priority = 0
+        with suppress(ProcessLookupError):  # it has ended
+            while thread.is_alive() and priority != LOW:
+                priority = os.getpriority(os.PRIO_PROCESS, thread.native_id or 0)
+        thread.join(60)
+
+    assert priority == LOW
+    assert os.getpriority(os.PRIO_PROCESS, threading.get_native_id()) == 0, "searches are not slowed down"
+    assert (kb.status().space, kb.status().unembedded) == (ENCODER.key, 0)
+
+
+def test_making_vectors_pauses_while_a_search_runs() -> None:
+    maker = threading.Thread(target=pause)
+    with answering():
+        maker.start()
+        maker.join(0.1)
+        assert maker.is_alive()
+    maker.join(60)
+    assert not maker.is_alive()

@@ -20,6 +20,7 @@ BRANCHES = {
     "cli/notes.py _open": "the program that opens a file",
     "cli/terminal.py takes_codes": "a console has to be asked for colours",
     "notes/git.py _kill": "there are no groups of processes",
+    "ground/priority.py lower_priority": "only Linux has a priority for each thread",
     "hooks/time_limit.py": "a child process needs fork",
     "hooks/time_limit.py end_after": "there is no alarm",
     "hooks/time_limit.py run_apart": "a thread, where there is no fork",

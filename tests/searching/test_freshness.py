@@ -22,6 +22,9 @@ class SlowlySynced:
         """Nobody else writes."""
         self.callers.append(threading.current_thread().name)
 
+    def embed(self, seconds: float | None = None, progress: object = None) -> bool:
+        return False
+
     def sync(self, seconds: float | None = None) -> object:
         self.syncs += 1
         assert self.go.wait(120)
