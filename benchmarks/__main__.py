@@ -59,7 +59,7 @@ QUALITY = {
     "turns": Bench("are turns of conversations found as well as notes?", sets=True),
     "layout": Bench("how many nearest neighbours does the map of the page keep?", sets=True),
     "absence": Bench("fit how sure a search is that something answers", sets=True),
-    "projection": Bench("learn the projections of `languages` from translations", sets=True),
+    "projection": Bench("learn the projection of `languages` from translations", sets=True),
     "held_out": Bench("choose a number on all families of sets but one, score that one", sets=True),
     "compare": Bench("is the second `co eval --json` file better than the first?", sets=True),
 }

@@ -21,7 +21,7 @@ from co_cli.ground.paths import user_data_dir
 
 LOCAL_SPACES = {space.provider: space for space in (static.SPACE, ENCODER, LANGUAGES)}
 """Providers with one model, which need no server."""
-PASSAGES_A_SECOND = {"static": 3_000.0, "encoder": 25.0, "languages": 70.0}
+PASSAGES_A_SECOND = {"static": 3_000.0, "encoder": 25.0, "languages": 25.0}
 """About, of 150 words and on two cores, to say how long what waits will take."""
 
 
@@ -97,7 +97,7 @@ class Embedders:
         embedder = self.of(self.space) if local else RemoteEmbedder(self.space, self._host)
         try:
             if embedder is not None:
-                embedder.embed(["Is anybody there?"], "query")
+                embedder.embed(["Is anybody there?", "Ist da jemand?"], "query")
         except (EmbeddingError, SettingsError) as error:
             return str(error)
         return None

@@ -74,10 +74,6 @@ class StaticEmbedder:
             return model.embed_many(texts)
         return model.embed_few(texts)
 
-    def share_known(self, text: str) -> float:
-        """The share of a text's words that the model has as a whole; 0 if there are none. High in English only."""
-        return self._load().share_known(text)
-
     def _load(self) -> StaticModel:
         if self._model is None:
             self._model = StaticModel(self._path)
@@ -139,10 +135,6 @@ class StaticModel:
                 vectors += self._batch(rows, ends)
                 rows, ends = [], []
         return vectors + self._batch(rows, ends) if ends else vectors
-
-    def share_known(self, text: str) -> float:
-        words = [word for word in split_words(text) if word.isalpha()]
-        return sum(len(self._rows_of[word]) == 1 for word in words) / len(words) if words else 0.0
 
     def _rows(self, text: str) -> chain[int]:
         return chain.from_iterable(map(self._rows_of.__getitem__, split_words(text)))

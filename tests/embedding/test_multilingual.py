@@ -1,4 +1,4 @@
-"""The provider `languages`: universal-sentence-encoder-multilingual and the static model together."""
+"""The provider `languages`: the encoder for English, universal-sentence-encoder-multilingual for other text."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ import numpy as np
 import pytest
 
 from co_cli.embedding.embedders import Embedders, default_provider
+from co_cli.embedding.encoder import EncoderEmbedder
 from co_cli.embedding.languages_encoder import FEW_LETTERS, SentenceEncoder
 from co_cli.embedding.languages_weights import CONVERTED, PACKAGE, converted, is_installed
 from co_cli.embedding.multilingual import PROJECTION, MultilingualEmbedder, is_english
-from co_cli.embedding.space import LANGUAGES
+from co_cli.embedding.space import ENCODER, LANGUAGES
 from co_cli.ground.errors import EmbeddingError
 from tests.command import Co
 from tests.folder import Vault
@@ -92,30 +93,66 @@ def test_vectors_are_of_unit_length_and_a_text_without_words_has_none(languages:
             assert sum(value * value for value in struct.unpack("<256f", vector)) == pytest.approx(1, abs=1e-4)
 
 
-def test_text_is_english_by_its_common_words_or_if_the_static_model_has_its_words() -> None:
+@pytest.mark.medium
+def test_english_has_the_vectors_of_the_encoder_and_needs_nothing_else(data_dir: Path) -> None:
+    english = ["The heating engineer comes on Thursday.", "blue pool deploy", "When does the plumber come?"]
+    languages = MultilingualEmbedder(str(data_dir))
+
+    assert languages.embed(english, "query") == EncoderEmbedder().embed(english, "query")
+    assert not data_dir.exists(), "nothing was unpacked"
+
+
+@pytest.mark.medium
+@needs_the_extra
+def test_english_notes_keep_their_vectors_among_notes_in_other_languages(languages: MultilingualEmbedder) -> None:
+    notes = [
+        "Die Katze schläft auf dem Sofa.",
+        "The cat sleeps on the sofa.",
+        "猫在沙发上睡觉。",
+        "Oaks live very long.",
+    ]
+
+    vectors = languages.embed(notes, "document")
+
+    assert vectors[1::2] == EncoderEmbedder().embed(notes[1::2], "document")
+    assert vectors[::2] == languages.embed(notes[::2], "document")
+
+
+@pytest.mark.medium
+@needs_the_extra
+def test_the_first_note_unpacks_the_weights_so_that_no_question_waits(data_dir: Path) -> None:
+    embedders = Embedders("languages", data_dir=str(data_dir))
+    assert not embedders.ready
+
+    MultilingualEmbedder(str(data_dir)).embed(["Oaks live very long."], "document")
+
+    assert embedders.ready
+
+
+def test_text_is_english_by_its_common_words_or_if_the_encoder_knows_its_words() -> None:
     english = ["the cat sleeps", "blue pool deploy", "insurance claim water damage kitchen"]
     other = ["die Katze schläft", "Wartungsvertrag Heizungskeller", "réunion budgétaire trimestrielle", "猫が寝ている"]
     assert [is_english(text) for text in english + other] == [True] * 3 + [False] * 4
 
 
-def test_the_space_is_named_after_its_projection() -> None:
+def test_the_space_is_named_after_its_projection_and_the_encoder() -> None:
     digest = hashlib.sha256(Path(PROJECTION).read_bytes()).hexdigest()
-    assert LANGUAGES.model == f"use-multilingual-3@{digest[:8]}"
+    assert LANGUAGES.model == f"use-multilingual-3@{digest[:8]}-{ENCODER.model.partition('@')[2]}"
 
 
 @pytest.mark.medium
 @needs_the_extra
 def test_the_weights_are_unpacked_once_and_a_damaged_file_names_the_fix(tmp_path: Path) -> None:
     file = tmp_path / "data" / CONVERTED
-    MultilingualEmbedder(str(file.parent)).embed(["oak"], "query")
+    MultilingualEmbedder(str(file.parent)).embed(["Die Eiche"], "query")
     first = file.stat()
-    MultilingualEmbedder(str(file.parent)).embed(["oak"], "query")
+    MultilingualEmbedder(str(file.parent)).embed(["Die Eiche"], "query")
     assert (file.stat().st_ino, file.stat().st_mtime_ns) == (first.st_ino, first.st_mtime_ns)
     assert sorted(path.name for path in file.parent.iterdir()) == [CONVERTED, f"{CONVERTED}.lock"]
 
     file.write_bytes(file.read_bytes()[:1_000])
     with pytest.raises(EmbeddingError, match=r"cannot be used.*delete it"):
-        MultilingualEmbedder(str(file.parent)).embed(["oak"], "query")
+        MultilingualEmbedder(str(file.parent)).embed(["Die Eiche"], "query")
 
 
 @pytest.mark.medium
