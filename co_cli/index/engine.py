@@ -276,6 +276,10 @@ class Engine(Protocol):
         """Tidy up after many changes, in short transactions."""
         ...
 
+    def embedding(self, origin: Origin, wait: float) -> AbstractContextManager[None]:
+        """Held by the one machine that makes vectors of an origin. Raises BlockingIOError after so many seconds."""
+        ...
+
     def erase(self) -> str | None:
         """Leave nothing in the store of what was deleted. Returns where something may be left, and how it goes."""
         ...

@@ -257,9 +257,8 @@ def embed_vault(vault: Vault, seconds: float | None = None, progress: Progress |
 
     report()
     with ExitStack() as stack:
-        if not _may_embed(vault, stack, seconds is None, report):
-            return False
-        for origin in (vault.index.origin, *vault.linked):
+        works = waits_for_vectors(vault) and _may_embed(vault, stack, seconds is None, report)
+        for origin in (vault.index.origin, *vault.linked) if works else ():
             index = vault.index.of(origin)
             if (left := until - time.monotonic()) > 0 and index.waits():
                 index.embed_waiting(report, None if seconds is None else left)
@@ -270,10 +269,13 @@ def embed_vault(vault: Vault, seconds: float | None = None, progress: Progress |
 
 def _may_embed(vault: Vault, stack: ExitStack, patient: bool, report: Callable[[], None]) -> bool:
     """Whether it is this process that makes vectors. A patient one lets another finish, as long as that gets on."""
-    left = math.inf
+    left, wait = math.inf, PATIENCE if patient else 0.0
     while True:
         try:
-            stack.enter_context(locked(_embedding_lock(vault.settings), wait=PATIENCE if patient else False))
+            with ExitStack() as both:  # of this machine, and of those that share the store
+                both.enter_context(locked(_embedding_lock(vault.settings), wait=wait or False))
+                both.enter_context(vault.engine.embedding(vault.index.origin, wait))
+                stack.push(both.pop_all())
             return True
         except BlockingIOError:
             now = waiting_vectors(vault).passages

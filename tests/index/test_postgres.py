@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import threading
 import uuid
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -25,6 +26,7 @@ from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.sources.origin import Origin
 from co_cli.vault.team.schema import connect_team
 from tests.command import Co
+from tests.embedding.meaning.servers import TurnedOllama
 from tests.evaluation.tiny_set import trees
 from tests.folder import Vault
 from tests.house.test_sample_vault import VAULT
@@ -33,6 +35,7 @@ from tests.postgres import new_database, own_server, replica_of
 from tests.server.browser import wait_for
 
 pytestmark = pytest.mark.postgres
+NOTES = 100
 ODD = " words" * 2_000 + "\0 and much more text"
 ADDRESSES_WITH_PASSWORDS = [
     "postgresql://me:s3/cret@db/notes",
@@ -361,8 +364,8 @@ def test_a_server_that_restarts_is_used_again(address: str, vault: Vault) -> Non
     vault.write("memories/oak.md", "Oaks live long.")
     with KnowledgeBase.open(vault.root) as kb:
         kb.sync()
-        with kb.engine.writing() as writer:  # as a restart ends every connection
-            writer.connection.execute(  # type: ignore[attr-defined]
+        with psycopg.connect(address) as owner:  # as a restart ends every connection
+            owner.execute(
                 "select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid() and datname = "
                 "current_database()"
             )
@@ -572,3 +575,25 @@ def test_a_project_may_not_choose_the_engine(tmp_path: Path) -> None:
 
     with pytest.raises(SettingsError, match="a project may not set engine"):
         load_settings({}, {"HOME": str(tmp_path)}, str(tmp_path))
+
+
+def test_two_servers_on_one_database_share_the_work_and_no_passage_is_embedded_twice(
+    address: str, vault: Vault, tmp_path: Path
+) -> None:
+    for number in range(NOTES):
+        vault.write(f"memories/{number}.md", f"Order {number} is shipped from shelf {number * 7} of the warehouse.")
+    with contextlib.closing(TurnedOllama()) as ollama, contextlib.ExitStack() as stack:
+        chosen = {"provider": "ollama", "model": "shared-by-two-servers", "host": ollama.url}
+        flags = {"vault": str(vault.root), **{f"knowledge_embedding_{name}": value for name, value in chosen.items()}}
+        one, other = (
+            stack.enter_context(KnowledgeBase.open(settings=load_settings({**flags, "data_dir": str(tmp_path / name)})))
+            for name in ("one", "other")
+        )
+        one.sync(seconds=0)
+        in_foreground = threading.Thread(target=other.sync)
+        ollama.meanwhile = lambda: (other.embed(60), in_foreground.start())  # the first leaves it, the second waits
+        one.embed(60)
+        in_foreground.join(60)
+
+        assert len(ollama.documents) == len({*ollama.documents}) == NOTES
+        assert (other.status().space, other.status().unembedded) == ("ollama:shared-by-two-servers:256:1", 0)

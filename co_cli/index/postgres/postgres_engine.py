@@ -11,6 +11,7 @@ import contextlib
 import re
 import select
 import threading
+import time
 import zlib
 from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any
@@ -43,6 +44,7 @@ from co_cli.index.stored import IndexedFile, ReadyVectors
 from co_cli.index.tables.note_rows import NoteRows, find_miscounts
 from co_cli.index.tables.spaces import origin_by_id
 from co_cli.notes.logbook import logger
+from co_cli.sources.origin import Origin
 
 log = logger("engine")
 VERSION = zlib.crc32(SCHEMA.encode(), DERIVATION)
@@ -61,6 +63,10 @@ CONNECT: dict[str, Any] = {
 MOST_CONNECTIONS = 16
 STORE_LOCK, REBUILD_LOCK = 7_165_064_744_911_531, 7_165_064_744_911_532
 """Advisory locks: writers share the first, and a rebuild that catches up has it alone; one rebuild at a time."""
+EMBEDDING_LOCK = 1_668_246_389
+"""The first half of the key of whoever makes vectors of a vault; the vault is the other."""
+POLL = 0.1
+"""Seconds between two tries to get it."""
 
 NOT_ALLOWED = (psycopg.errors.InsufficientPrivilege, psycopg.errors.FeatureNotSupported, psycopg.errors.UndefinedFile)
 
@@ -287,6 +293,22 @@ class PostgresEngine:
                 log.warning("%s; until its vectors are indexed, each is compared", explain(self.address, error))
             finally:
                 fetch(connection, "reset search_path")
+
+    @contextlib.contextmanager
+    def embedding(self, origin: Origin, wait: float) -> Generator[None]:
+        with self.reading() as snapshot:
+            known = snapshot.origin(origin)
+        bound, end = {"key": EMBEDDING_LOCK, "vault": known.id if known else 0}, time.monotonic() + wait
+        with self._connection() as connection:
+            while not fetch(connection, "select pg_try_advisory_lock(%(key)s, %(vault)s)", bound)[0][0]:
+                if time.monotonic() >= end:
+                    raise BlockingIOError
+                time.sleep(POLL)
+            try:
+                yield
+            finally:
+                if not connection.broken:
+                    fetch(connection, "select pg_advisory_unlock(%(key)s, %(vault)s)", bound)
 
     def erase(self) -> str | None:
         with self.writing() as writer:

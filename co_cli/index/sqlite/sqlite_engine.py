@@ -18,6 +18,7 @@ from co_cli.index.sqlite.vectors import SqliteVectors
 from co_cli.index.sqlite.words import MERGE, SqliteWords, words_table
 from co_cli.index.tables.note_rows import NoteRows, find_miscounts
 from co_cli.notes.files import stamp_of
+from co_cli.sources.origin import Origin
 
 
 class SqliteTransaction(SqliteWords, SqliteVectors, NoteRows):
@@ -74,6 +75,9 @@ class SqliteEngine:
     @property
     def set_aside(self) -> str | None:
         return self.database.set_aside
+
+    def embedding(self, origin: Origin, wait: float) -> contextlib.AbstractContextManager[None]:
+        return contextlib.nullcontext()  # no other machine has it
 
     def unindexed(self) -> str | None:
         return None  # every vector is compared
