@@ -8,8 +8,9 @@ import os
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
-from co_cli.cli.opening import add_limit, embed_now, open_knowledge_base, print_result, settings_of
+from co_cli.cli.opening import add_limit, embed_now, embed_soon, open_knowledge_base, print_result, settings_of
 from co_cli.cli.search import query_of, show_result
 from co_cli.cli.terminal import ProgressBar, Screen, count_of, print_message, read_key, reads_terminal
 from co_cli.embedding.embedders import Embedders
@@ -151,8 +152,9 @@ def run_demo(options: argparse.Namespace) -> int:
     as_search = Opening(short_lived=True)
     with KnowledgeBase.open(sample_vault(), os.path.join(settings.data_dir, "demo"), opening=as_search) as kb:
         with ProgressBar("indexing", unit="files") as bar:
-            kb.sync(bar)
-        found = kb.search(query, limit=options.limit)
+            kb.sync(bar, seconds=0)
+        embed_soon(kb.local)
+        found = replace(kb.search(query, limit=options.limit), degraded=[])  # nobody has to make its vectors
 
     def show(screen: Screen) -> None:
         if not options.query:

@@ -17,6 +17,7 @@ import pytest
 from co_cli.embedding.space import ENCODER
 from co_cli.embedding.static import SPACE as STATIC
 from co_cli.entrance.knowledge_base import KnowledgeBase
+from co_cli.ground.paths import sample_vault
 from co_cli.ground.priority import LOW, answering, pause
 from co_cli.index.embed import HASTY_BATCH
 from co_cli.index.indexed_notes import FEW
@@ -45,7 +46,7 @@ def write_orders(vault: Vault, count: int) -> None:
 
 @contextmanager
 def somebody_else_embeds(data_dir: Path) -> Generator[None]:
-    data_dir.mkdir(exist_ok=True)
+    data_dir.mkdir(parents=True, exist_ok=True)
     with locked(str(data_dir / "embedding.lock")):
         yield
 
@@ -118,6 +119,15 @@ def test_a_search_says_that_vectors_are_not_ready_and_names_the_command_unless_t
     vault.write("memories/mamma.md", "Mamma takes apixaban.")
     with somebody_else_embeds(data_dir):
         assert co("search", "who packs them", "--json").json["degraded"] == [], "only one passage waits"
+
+
+def test_the_demo_answers_before_its_vectors_are_made(co: Co, data_dir: Path) -> None:
+    with somebody_else_embeds(data_dir / "demo"):
+        found = co("demo", "who decides what ships", "--json").json
+
+    assert (found["hits"][0]["ref"], found["degraded"]) == ("memory:odalys-has-the-last-word", [])
+    with KnowledgeBase.open(sample_vault(), data_dir / "demo") as kb:
+        assert kb.waiting().passages > FEW
 
 
 def test_a_save_does_not_wait_for_the_vectors_of_other_notes(vault: Vault, co: Co, kb: KnowledgeBase) -> None:
