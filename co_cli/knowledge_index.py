@@ -177,7 +177,7 @@ class KnowledgeIndex:
         return report
 
     def index_file(
-        self, source: str | None, path: str | os.PathLike[str], embed: bool = True, ready: ReadyVectors | None = None
+        self, source: str | None, path: str | os.PathLike[str], embed: bool = True, ready: Sequence[ReadyVectors] = ()
     ) -> bool:
         """Index one file now. The note must be of this source, if any.
 
@@ -385,7 +385,7 @@ class KnowledgeIndex:
 
     def embed_written(self) -> None:
         """Give what a sync has just written the vectors of the embedded model, which take hardly any time."""
-        OriginEmbedding(self.engine, self.origin, self.embedders, compacts=False, fast_only=True).run()
+        OriginEmbedding(self.engine, self.origin, self.embedders, compacts=False, models="floor").run()
 
     def waits(self, more_than: int = 0) -> bool:
         """Whether `embed_waiting` has something to do, or more than this many passages. Always costs the same."""
@@ -411,9 +411,10 @@ class KnowledgeIndex:
 
     def embed_saved(self) -> None:
         """Give what was just saved its vectors, if that does not take long; else whoever embeds what waits does."""
+        deadline = time.monotonic() + SAVE_SECONDS
         with suppress(IndexUnavailableError):
-            if not self.waits(FEW):
-                self.embed_waiting(seconds=SAVE_SECONDS)
+            models = "floor" if self.waits(FEW) else "loaded"
+            OriginEmbedding(self.engine, self.origin, self.embedders, deadline, models=models).run()
 
     def reembed(self, progress: Progress | None = None, fresh: bool = False) -> Embedded | None:
         """Embed every passage again in the space that the settings choose; `fresh` ignores the cache."""

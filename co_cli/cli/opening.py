@@ -31,8 +31,6 @@ from co_cli.vault.vault import Opening, waits_for_vectors
 
 Opened = TypeVar("Opened", bound=KnowledgeBase)
 
-SLOW_SECONDS = 2.0
-"""How long a command may make vectors of a few new notes before its answer."""
 INDEXED = "fts5"
 """A backend to sync for: the index must be fresh even if searches do not use it."""
 LAST_SEARCH = "last-search.json"
@@ -120,11 +118,9 @@ def sync_first(kb: KnowledgeBase, backend: str | None = None) -> SyncReport | No
 
 
 def embed_soon(kb: LocalKnowledgeBase) -> None:
-    """Make the vectors of a few passages that wait now, and those of many after the answer."""
+    """Make the vectors that wait after the answer; those of a few passages can wait for the next search."""
     if waits_for_vectors(kb.vault, FEW):
         this_process.afterwards = partial(embed_later, kb.settings)
-    elif waits_for_vectors(kb.vault):
-        kb.embed(SLOW_SECONDS)
 
 
 def embed_now(kb: LocalKnowledgeBase, bar: ProgressBar) -> None:

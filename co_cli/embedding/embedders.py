@@ -12,6 +12,7 @@ import threading
 from co_cli.embedding import static
 from co_cli.embedding.encoder import EncoderEmbedder
 from co_cli.embedding.languages_weights import is_converted, is_installed
+from co_cli.embedding.model_file import can_run
 from co_cli.embedding.multilingual import MultilingualEmbedder
 from co_cli.embedding.reader import MODELS, CrossEncoder
 from co_cli.embedding.remote_embedders import Outage, RemoteEmbedder, remote_space
@@ -41,12 +42,13 @@ def space_of(provider: str, model: str | None = None) -> VectorSpace | None:
 
 def default_provider() -> str:
     """What is used where nothing is set."""
-    return LANGUAGES.provider if is_installed() else static.SPACE.provider
+    return next(space.provider for space in (LANGUAGES, ENCODER, static.SPACE) if can_use(space))
 
 
 def can_use(space: VectorSpace) -> bool:
-    """Whether this environment has what the space needs. Only asked of the one that is chosen by itself."""
-    return space.provider != LANGUAGES.provider or is_installed()
+    """Whether this environment has what the space needs. Only asked of those that are chosen by themselves."""
+    needs = {LANGUAGES.provider: is_installed, ENCODER.provider: can_run}
+    return needs[space.provider]() if space.provider in needs else True
 
 
 def reader_named(name: str) -> CrossEncoder | None:
@@ -62,7 +64,7 @@ class Embedders:
     def __init__(
         self, provider: str | None, model: str | None = None, host: str | None = None, data_dir: str | None = None
     ) -> None:
-        """Without a provider, `languages` if its extra is installed and else `static`.
+        """Without a provider, `languages` if its extra is installed, else `encoder`; `static` where nothing runs that.
 
         In `data_dir`, processes tell each other about a server that cannot be reached.
         """
@@ -88,6 +90,13 @@ class Embedders:
             if space.key not in self._open:
                 self._open[space.key] = self._opened(space)
             return self._open[space.key]
+
+    def is_loaded(self, space: VectorSpace) -> bool:
+        """Whether its embedder need not be loaded first: nobody waits for that to save a note."""
+        known = self._open.get(space.key)
+        if isinstance(known, EncoderEmbedder | MultilingualEmbedder):
+            return known.loaded
+        return space not in (ENCODER, LANGUAGES)
 
     def problem(self) -> str | None:
         """Ask the chosen embedder now, whatever it said a moment ago: what is wrong with it, and the fix."""

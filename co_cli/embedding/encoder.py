@@ -24,6 +24,10 @@ class EncoderEmbedder:
     def space(self) -> VectorSpace:
         return ENCODER
 
+    @property
+    def loaded(self) -> bool:
+        return self._file.loaded
+
     def embed(self, texts: Sequence[str], kind: EmbedKind, seconds: float | None = None) -> list[Vector | None]:
         model = self._file.load()
 

@@ -10,7 +10,7 @@ scale for each 32 values of a row, then two values a byte, the low half first, e
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
 import json
 import os
 import struct
@@ -38,6 +38,11 @@ GROUP = 32
 """Values that share a scale in the word table."""
 
 
+def can_run() -> bool:
+    """Whether onnxruntime is there, which has no wheels for some platforms. Imports nothing."""
+    return importlib.util.find_spec("onnxruntime") is not None
+
+
 class ModelFile:
     """A model of this package. RunningModel by the first call; after that it can be used from several threads."""
 
@@ -45,6 +50,10 @@ class ModelFile:
         self._stem, self._sums = os.path.join(folder, name), (sha256, graph_sha256)
         self._loading = Lock()
         self._loaded: RunningModel | None = None
+
+    @property
+    def loaded(self) -> bool:
+        return self._loaded is not None
 
     def load(self) -> RunningModel:
         """Read once. Raises ModelMissingError if a file is not the one that was released, or nothing can run it."""

@@ -57,6 +57,10 @@ class MultilingualEmbedder:
     def space(self) -> VectorSpace:
         return LANGUAGES
 
+    @property
+    def loaded(self) -> bool:
+        return self._loaded is not None
+
     def embed(self, texts: Sequence[str], kind: EmbedKind, seconds: float | None = None) -> list[Vector | None]:
         if kind == "document":
             converted(self._data_dir)  # with the first note in any language, so that no question has to wait for it

@@ -4,17 +4,19 @@ Every vault has vectors of the static model, its floor: they are made at once, a
 Another space is built while the active one answers, and replaces it in one transaction when it is complete. A call that
 is stopped is continued by the next one.
 
-Environments share an index. One without the extra `languages`, whose user chose no provider, leaves the vectors of
-`languages` alone and uses the floor.
+Environments share an index. One that lacks what a space needs, such as the extra `languages`, and whose user chose no
+provider, leaves its vectors alone and uses the floor.
 """
 
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from dataclasses import dataclass
+from typing import Literal
 
 from co_cli.embedding.embedders import LOCAL_SPACES, Embedders, can_use
-from co_cli.embedding.space import LANGUAGES, Embedder, OutOfTimeError, Vector
+from co_cli.embedding.space import Embedder, OutOfTimeError, Vector
 from co_cli.embedding.static import SPACE as STATIC
 from co_cli.ground.errors import EmbeddingError, SettingsError
 from co_cli.ground.priority import gives_way, pause
@@ -59,8 +61,8 @@ class OriginEmbedding:
     progress: Progress | None = None
     compacts: bool = True
     """Whether the engine is compacted after many passages; a sync does so at its end."""
-    fast_only: bool = False
-    """Whether only the embedded model makes vectors, as many as it takes."""
+    models: Literal["all", "loaded", "floor"] = "all"
+    """Which may make vectors: every one, those that need not be loaded first, or the floor's alone."""
 
     def run(self) -> Embedded | None:
         """None if there is nothing to do: then no model is loaded."""
@@ -94,9 +96,10 @@ class OriginEmbedding:
 
     def _embed(self, space: StoredSpace) -> Embedded:
         """Embed what waits in one space. A failing embedder stops only its own space."""
-        if self.fast_only and not _is_fast(space):
-            return Embedded(waiting=1)
         key = space.space.key
+        quick = _is_fast(space) or (self.models == "loaded" and self.embedders.is_loaded(space.space))
+        if self.models != "all" and not quick:
+            return Embedded(waiting=1)
         failed_at, problem = _failed.get(key, (0.0, ""))
         if self.deadline is not None and failed_at and time.monotonic() - failed_at < REST_SECONDS:
             return Embedded(waiting=1, problem=problem)
@@ -166,31 +169,31 @@ class OriginEmbedding:
 
 
 def is_guest(known: StoredOrigin, embedders: Embedders) -> bool:
-    """Whether the vault has vectors of others with the extra, which is neither here nor given up by a choice."""
-    has_it = any(space.space.provider == LANGUAGES.provider for space in known.spaces)
-    return has_it and not embedders.chosen and not can_use(LANGUAGES)
+    """Whether the vault has vectors of others, which can neither be used here nor were given up by a choice."""
+    return not embedders.chosen and not all(can_use(space.space) for space in known.spaces)
 
 
-def embed_ahead(origin: Origin, embedders: Embedders, path: str, data: bytes) -> ReadyVectors | None:
-    """The vectors of a note that will be written, so that they are stored with it; None if they have to wait.
+def embed_ahead(origin: Origin, embedders: Embedders, path: str, data: bytes) -> list[ReadyVectors]:
+    """The vectors of a note that will be written, so that they are stored with it.
 
-    Only models in this process make them: nobody waits for a server to save a note. Any path in the folder of its kind
-    gives the same ones.
+    They are those of the floor, and of the chosen space if its model is loaded already: nobody waits for a model or a
+    server to save a note. Any path in the folder of its kind gives the same ones.
     """
     from co_cli.sources.passages import cut_note  # parsers, which a search does without
 
-    space = embedders.space
-    if space is None or space.provider not in LOCAL_SPACES:
-        return None
+    spaces = {STATIC.key: STATIC} if embedders.space else {}
+    if embedders.space and embedders.space.provider in LOCAL_SPACES and embedders.is_loaded(embedders.space):
+        spaces[embedders.space.key] = embedders.space
     note = adapter_of(origin).read(origin, path, data)
     derived = derive(IndexedFile(path, "", 0.0, note, cut_note(note)[0]), note)
-    texts = [text_to_embed(derived.columns, row) for row, _ in derived.passages if space.knows(row["language"])]
-    try:
-        embedder = embedders.of(space)
-        vectors = embedder.embed(texts, "document") if embedder and texts else []
-    except (EmbeddingError, SettingsError):
-        return None  # whoever embeds what waits says why
-    return ReadyVectors(space, dict(zip(map(text_hash, texts), vectors, strict=True))) if vectors else None
+    found: list[ReadyVectors] = []
+    for space in spaces.values():
+        texts = [text_to_embed(derived.columns, row) for row, _ in derived.passages if space.knows(row["language"])]
+        with suppress(EmbeddingError, SettingsError):  # whoever embeds what waits says why
+            embedder = embedders.of(space)
+            vectors = embedder.embed(texts, "document") if embedder and texts else []
+            found.append(ReadyVectors(space, dict(zip(map(text_hash, texts), vectors, strict=True))))
+    return found
 
 
 def embed_text(engine: Engine, embedder: Embedder, text: str) -> Vector | None:

@@ -192,7 +192,7 @@ class WriteTransaction(ReadTransaction, Protocol):
         """The id of an origin, which is added if it is new."""
         ...
 
-    def put_files(self, origin_id: int, files: Sequence[IndexedFile], ready: ReadyVectors | None = None) -> int:
+    def put_files(self, origin_id: int, files: Sequence[IndexedFile], ready: Sequence[ReadyVectors] = ()) -> int:
         """Replace everything known about these files. New passages whose vector is not ready wait for it in each of the
         origin's spaces. Returns how many wait.
 

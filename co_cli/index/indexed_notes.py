@@ -87,10 +87,18 @@ class IndexedNotes:
         tiers: Tiers | None = None,
         use_counts: UseCounts | None = None,
         seen: LastSeen | None = None,
+        floor_only: bool = False,
     ) -> None:
+        """`floor_only`: vectors of the floor answer, whatever others there are."""
         self.engine, self.origin, self.root, self.embedders = engine, origin, origin.root, embedders
         self.linked, self.tiers, self._use_counts = tuple(linked), tiers, use_counts
-        self.seen = seen or LastSeen()
+        self.seen, self._floor_only = seen or LastSeen(), floor_only
+
+    def on_floor(self) -> IndexedNotes:
+        """The same notes, compared by the model that is always at hand."""
+        return IndexedNotes(
+            self.engine, self.origin, self.embedders, self.linked, self.tiers, self._use_counts, floor_only=True
+        )
 
     # -- this origin alone ---------------------------------------------------------------------------------------------
 
@@ -282,6 +290,8 @@ class IndexedNotes:
     ) -> StoredSpace | None:
         """The active space; or the floor, if many passages lack a vector of it and the floor knows their language."""
         active, floor = own.active, own.floor
+        if self._floor_only and floor:
+            return floor
         if active is None or floor is None or active == floor:
             return active
         if all(row.active == active and not snapshot.is_waiting(row.id, FEW, active) for row in seen):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from co_cli.embedding.space import LANGUAGES
+from co_cli.embedding.static import SPACE as STATIC
 from co_cli.ground.errors import KnowledgeError
 from co_cli.ground.hits import Filters
 from co_cli.ground.saves import Related
@@ -11,6 +13,7 @@ from co_cli.index.names import fold_name
 from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.notes.contradictions import contradicts
 from co_cli.notes.encoding import NotTextError
+from co_cli.notes.language import guess_language
 from co_cli.notes.new_note import NewNote
 from co_cli.notes.note import Note, read_note
 from co_cli.notes.similarity import fingerprint, likeness, without_articles, words_of
@@ -24,10 +27,8 @@ from co_cli.vault.lookup import outdated
 CANDIDATES = 10
 MOST_RELATED = 3
 CLOSE = 0.75
-"""Minimum cosine for two memories to be close in meaning. Chosen with the share of words on 146 labelled pairs of
-short memories for the embedded model, and as good for `languages`: see benchmarks/NOTES.md."""
-MEASURED = ("static", "languages")
-"""Providers with such cosines. Those of other models are not known."""
+"""Minimum cosine of the static model for two memories to be close in meaning. Chosen with the share of words on 146
+labelled pairs of short memories, and as good for notes in other languages with `languages`: see benchmarks/NOTES.md."""
 OPERATORS = re.compile(r'["#:]|(?<!\S)-+')
 """What a search would read as a phrase, a filter or an exclusion."""
 
@@ -62,10 +63,11 @@ def _similar_memories(store: NoteStore, index: KnowledgeIndex, new: NewNote, thr
     words, found = without_articles(words_of(new.content)), list[tuple[Note, str]]()
     said = with_subject(new.title, new.content)
     with index.engine.reading():
+        is_known = STATIC.knows(guess_language(text))
         active = index.notes.state().active
-        measured = active is not None and active.space.provider in MEASURED
+        measured = is_known or (active is not None and active.space.provider == LANGUAGES.provider)
         request = SearchRequest(OPERATORS.sub(" ", text), CANDIDATES, filters, meaning=measured, operators=False)
-        trace = find_similar(index.notes, request)
+        trace = find_similar(index.notes.on_floor() if is_known else index.notes, request)
         best = best_of_each_note(trace.ranking.ranked)[:CANDIDATES]
         for passage in (trace.texts.passages[candidate.passage] for candidate in best):
             alike = likeness(words, without_articles(words_of(passage.body)), threshold)

@@ -253,7 +253,7 @@ class VaultWriter:
         with count_masked() as masked:
             new.remove_secrets(self.store.secrets)
             related = self._related(new) if draft.on_related != "keep" else []
-            ready = self._ask_index(lambda index: self._embed_ahead(index, new), None)
+            ready = self._ask_index(lambda index: self._embed_ahead(index, new), list[ReadyVectors]())
             with self.store.lock():
                 answered = self._answers.answer_to(draft.key) if draft.key else None
                 if answered:
@@ -274,7 +274,7 @@ class VaultWriter:
             self._vault.index.embed_saved()
         return replace(saved, seq=self.store.last_seq)
 
-    def _embed_ahead(self, index: KnowledgeIndex, new: NewNote) -> ReadyVectors | None:
+    def _embed_ahead(self, index: KnowledgeIndex, new: NewNote) -> list[ReadyVectors]:
         data = self.store.safe(new.render(time.time()))
         return embed_ahead(index.origin, index.embedders, f"{FOLDERS[new.source]}/new.md", data)
 
@@ -282,7 +282,7 @@ class VaultWriter:
         threshold = self._vault.settings.knowledge_duplicate_threshold
         return self._ask_index(lambda index: related_notes(self.store, index, new, threshold), list[Related]())
 
-    def _create(self, new: NewNote, ready: ReadyVectors | None) -> tuple[bool, Saved]:
+    def _create(self, new: NewNote, ready: Sequence[ReadyVectors]) -> tuple[bool, Saved]:
         """Whether something waits for a vector, and the receipt."""
         path = self._write(new)
         waits = self._index(path, ready)  # before another writer asks whether this is a repeat
@@ -380,7 +380,7 @@ class VaultWriter:
                 f"{size:,} bytes are too long for a note; the limit is {limit:,} (knowledge_max_note_bytes)"
             )
 
-    def _index(self, path: str, ready: ReadyVectors | None = None) -> bool:
+    def _index(self, path: str, ready: Sequence[ReadyVectors] = ()) -> bool:
         """Index a file inside the lock that it was written in. If that is not possible now, the next sync does it.
 
         Returns whether something waits for a vector.

@@ -11,7 +11,7 @@ from co_cli.index.filter_table import OPTIONS, FilterOptions
 from co_cli.index.indexed_notes import FEW
 from co_cli.searching.newer_notes import mark_older
 from co_cli.searching.requests import Options, build_request, find, parse_filters, spelled_like
-from co_cli.vault.vault import Vault, makes_vectors, waiting_vectors, waits_for_vectors
+from co_cli.vault.vault import Vault, embed_few, makes_vectors, waiting_vectors, waits_for_vectors
 
 if TYPE_CHECKING:
     from co_cli.retrieval.explain import Explanation
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 def search(vault: Vault, query: str, options: Options) -> SearchResult:
     """Search notes as they were at the last sync."""
     request = build_request(vault, query, options)
+    if vault.opening.short_lived and request.wants_meaning:  # others make vectors in the background
+        embed_few(vault)
     problem: str | None = None
     found: SearchResult | None = None
     if "skill" in request.filters.sources:

@@ -23,7 +23,7 @@ from co_cli.ground.settings import Settings, load_settings
 from co_cli.index.authority import VaultAuthority
 from co_cli.index.engine import Engine
 from co_cli.index.engines import engine_of
-from co_cli.index.indexed_notes import LastSeen, Tiers
+from co_cli.index.indexed_notes import FEW, LastSeen, Tiers
 from co_cli.knowledge_index import IndexSetup, KnowledgeIndex
 from co_cli.notes.files import locked
 from co_cli.notes.store import NoteStore
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 PATIENCE = 5.0
 """Seconds in which another process that makes vectors should have stored some."""
+FEW_SECONDS = 0.3
+"""How long a command may make vectors of a few new notes before its answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,6 +267,12 @@ def embed_vault(vault: Vault, seconds: float | None = None, progress: Progress |
     if seconds is None and vault.engine.unindexed():  # what failed is tried again
         vault.engine.compact()
     return time.monotonic() >= until
+
+
+def embed_few(vault: Vault) -> None:
+    """Make the vectors of notes that were just edited, if those are all that wait: a search loads the model anyway."""
+    if waits_for_vectors(vault) and not waits_for_vectors(vault, FEW):
+        embed_vault(vault, FEW_SECONDS)
 
 
 def _may_embed(vault: Vault, stack: ExitStack, patient: bool, report: Callable[[], None]) -> bool:

@@ -497,9 +497,9 @@ def test_a_vector_that_is_ready_is_stored_with_its_passage_and_the_others_wait(e
     key = text_hash("Elm\nAn elm.")
     with engine.writing() as writer:
         vault = writer.add_origin(VAULT)
-        assert writer.put_files(vault, [elm], ReadyVectors(FLOATS, {key: vector})) == 1, "the vault has no space yet"
+        assert writer.put_files(vault, [elm], [ReadyVectors(FLOATS, {key: vector})]) == 1, "the vault has no space yet"
         space = active_space(writer, vault)
-        assert writer.put_files(vault, [elm, ash], ReadyVectors(FLOATS, {key: vector})) == 1
+        assert writer.put_files(vault, [elm, ash], [ReadyVectors(FLOATS, {key: vector})]) == 1
     with engine.reading() as reader:
         (near,) = reader.nearest(scope_of(vault), space, vector, 10)
         assert (reader.passages([near.passage])[near.passage].body, near.score) == ("An elm.", pytest.approx(1))
@@ -512,7 +512,7 @@ def test_a_vector_that_is_ready_is_stored_with_its_passage_and_the_others_wait(e
         assert reader.cached(FLOATS, [key, b"of a text that is gone"]) == {key: vector}
     with engine.writing() as writer:
         other = ReadyVectors(FLOATS._replace(model="other"), {key: vector})
-        assert writer.put_files(vault, [elm], other) == 1, "vectors of another space are not used"
+        assert writer.put_files(vault, [elm], [other]) == 1, "vectors of another space are not used"
 
 
 def test_a_new_space_replaces_the_active_one_when_it_is_complete(engine: Engine) -> None:

@@ -109,7 +109,7 @@ where relnamespace = %(store)s::regnamespace and relkind = 'r'
 class PostgresTransaction(PostgresWords, PostgresVectors, NoteRows):
     """One transaction of a store."""
 
-    def put_files(self, origin_id: int, files: Sequence[IndexedFile], ready: ReadyVectors | None = None) -> int:
+    def put_files(self, origin_id: int, files: Sequence[IndexedFile], ready: Sequence[ReadyVectors] = ()) -> int:
         if len(files) <= FEW and sum(len(file.passages) for file in files) <= FEW:
             with self.connection.pipeline():
                 return super().put_files(origin_id, files, ready)

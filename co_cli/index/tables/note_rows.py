@@ -322,7 +322,7 @@ class NoteRows(SpaceRows):
         self.lock(found.id)
         return found.id
 
-    def put_files(self, origin_id: int, files: Sequence[IndexedFile], ready: ReadyVectors | None = None) -> int:
+    def put_files(self, origin_id: int, files: Sequence[IndexedFile], ready: Sequence[ReadyVectors] = ()) -> int:
         self.lock(origin_id)
         paths = [file.path for file in files]
         _drop_notes(self, origin_id, paths)
@@ -333,7 +333,7 @@ class NoteRows(SpaceRows):
         docs = self.take_ids("docs", len(made))
         numbers = iter(self.take_ids("passages", sum(len(note.passages) for note in made)))
         notes, names, links, supersessions = list[Row](), list[Row](), list[Row](), list[Row]()
-        passages, embedded = list[tuple[Row, Tokens]](), list[tuple[WaitingPassage, Vector | None]]()
+        passages, embedded = list[tuple[Row, Tokens]](), dict[str, list[tuple[WaitingPassage, Vector | None]]]()
         for doc, note in zip(docs, made, strict=True):
             here = {"vault_id": origin_id, "doc_id": doc}
             notes.append({**note.columns, "id": doc, "vault_id": origin_id})
@@ -341,7 +341,8 @@ class NoteRows(SpaceRows):
             links += [{**here, "target": target} for target in note.links]
             supersessions += [{**here, "name": name} for name in note.supersedes]
             own = [({**row, **here, "id": next(numbers)}, tokens) for row, tokens in note.passages]
-            embedded += _embedded(ready, note.columns, own) if ready else []
+            for made_ahead in ready:
+                embedded.setdefault(made_ahead.space.key, []).extend(_embedded(made_ahead, note.columns, own))
             passages += own
         self.add_rows("docs", notes)
         self.add_rows("names", names)
@@ -349,7 +350,7 @@ class NoteRows(SpaceRows):
         self.add_rows("supersessions", supersessions)
         self.add_rows("passages", [row for row, _ in passages])
         self.put_words(origin_id, passages)
-        waits = add_waiting(self, origin_id, [row["id"] for row, _ in passages], ready and ready.space, embedded)
+        waits = add_waiting(self, origin_id, [row["id"] for row, _ in passages], embedded)
         _count_in(self, origin_id, len(docs), len(passages))
         return waits
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from co_cli.embedding.space import Vector, VectorSpace
@@ -243,17 +244,16 @@ def add_waiting(
     tx: Tables,
     origin_id: int,
     passages: Sequence[int],
-    ready: VectorSpace | None = None,
-    embedded: Sequence[tuple[WaitingPassage, Vector | None]] = (),
+    embedded: Mapping[str, Sequence[tuple[WaitingPassage, Vector | None]]] = MappingProxyType({}),
 ) -> int:
-    """New passages wait for a vector in each of the vault's spaces; those that are embedded have theirs in one.
+    """New passages wait for a vector in each of the vault's spaces, but for those that are embedded in it.
 
     Returns how many wait.
     """
     spaces = origin_by_id(tx, origin_id).spaces
     waits = 0 if spaces else len(passages)
     for space in spaces:
-        made = embedded if ready and ready.key == space.space.key else ()
+        made = embedded.get(space.space.key, ())
         done = {passage.id for passage, _ in made}
         rows = [
             {"vault_id": origin_id, "space_id": space.id, "passage_id": number}
