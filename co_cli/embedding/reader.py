@@ -26,8 +26,6 @@ class Model(NamedTuple):
     name: str
     sha256: str
     graph_sha256: str
-    weight: float
-    """Of what it says, beside the weights of meaning and words, which add up to 1."""
     scale: float
     """What a score is divided by before it becomes a signal of 0 to 1: plain odds hardly tell good passages apart."""
 
@@ -36,14 +34,12 @@ SMALL = Model(
     "small",
     "f93f536cca6012c524691310399b54784e3c0acab506c7295bbb4e4359ab7795",
     "5d11991f128ece2edf3b1ea3c5f4db6b7f8fd7f92095f5f12448090b5d4f2409",
-    1.2,
     4.0,
 )
 LARGE = Model(
     "large",
     "55b83d005dec6755971cf68aa4c3325fe92422784fba8b4c87e53641001b9a03",
     "9ad31ac427471d0f902afbf8d6712b030d0cc247a87282c6493a3c1ec32dce45",
-    1.2,
     4.0,
 )
 MODELS = {model.name: model for model in (SMALL, LARGE)}

@@ -44,6 +44,9 @@ class VectorSpace(NamedTuple):
     noise: float = -1.0
     """The cosine that unrelated texts easily reach: a passage that shares no word must be nearer than that."""
 
+    reading: float = 0.3
+    """The weight of what the reader says of a passage, beside 1 for meaning and words: the more, the less its vectors
+    tell notes apart."""
     certainty: tuple[float, float, float, float] | None = None
     """How sure a search is that something answers: a logistic in the best cosine, the share of the question's words and
     the logarithm of the vault's passages, and its constant. Fitted by `python -m benchmarks absence`."""

@@ -54,6 +54,8 @@ class Candidates:
     """Words of the question that no passage has."""
     words: WordQuery = field(default_factory=WordQuery)
     """The words of the question in the languages of these vaults."""
+    passages: int = 0
+    """How many there are in these vaults."""
 
     def share(self, terms: Iterable[Term]) -> float:
         """How much of the question these words are, rare words counting more, 0 to 1."""
@@ -90,9 +92,14 @@ class Candidates:
         return max(self.coverages.values(), default=0.0)
 
     @property
-    def together(self) -> int:
-        """The largest number of the question's words in one passage."""
-        return max(map(len, self.having.values()), default=0)
+    def surprise(self) -> float:
+        """How far it is from chance that one passage has the words of the best match together.
+
+        0 if one of so many passages would have them anyway, were words spread at random; 1 if only one of a vault with
+        the square of its passages would.
+        """
+        told = self.best_coverage * fsum(self.idf.values())  # an idf is about -log of the share of passages
+        return told / log(max(self.passages, 2)) - 1
 
 
 def gather(snapshot: ReadTransaction, ask: Ask, space: StoredSpace | None, vector: Vector | None) -> Candidates:
@@ -124,7 +131,7 @@ def gather(snapshot: ReadTransaction, ask: Ask, space: StoredSpace | None, vecto
     counts = {term: min(total, sum(counted[stem] for stem in found)) for term, found in variants.items()}
     idf = {term: log(1 + (total - count + 0.5) / (count + 0.5)) for term, count in counts.items()}
     unknown = frozenset(term for term, count in counts.items() if not count)
-    return Candidates(matches, near, named, notes, cosines, idf, having, unknown, query.words)
+    return Candidates(matches, near, named, notes, cosines, idf, having, unknown, query.words, total)
 
 
 def terms_having(

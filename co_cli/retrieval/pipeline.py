@@ -21,7 +21,7 @@ from co_cli.notes.language import guess_language
 from co_cli.retrieval.candidates import DEPTH, Ask, Candidates, gather
 from co_cli.retrieval.query import LONGEST_EMBEDDED, Query, parse
 from co_cli.retrieval.request import Attempt, SearchRequest, attempts
-from co_cli.retrieval.rerank import READ, is_readable, read, rerank
+from co_cli.retrieval.rerank import READ, WORDS_READ, is_readable, read, rerank
 from co_cli.retrieval.results import answers, best_of_each_note, make_result, read_text
 from co_cli.retrieval.score import Scored, with_share
 from co_cli.retrieval.selection import select
@@ -187,8 +187,7 @@ def _prepare(
         weights = with_share(weights, "tier", TIER)
     now = time.time() if attempt.filters.as_of is None else attempt.filters.as_of
     embedder = index.embedders.of(view.space.space) if vector is not None and view.space else None
-    certainty = embedder.space.certainty if embedder else None
-    return PreparedQuery(request, attempt, view, now, weights, vector, problem, certainty)
+    return PreparedQuery(request, attempt, view, now, weights, vector, problem, embedder.space if embedder else None)
 
 
 def _depth(request: SearchRequest) -> int:
@@ -308,7 +307,7 @@ def _read_first(trace: Trace) -> Trace:
         reading = rerank(request.reranker, query, ranked, texts, 1.0 if given is None else given)
     else:
         assert request.reader is not None
-        weight = request.reader.model.weight if given is None else given
+        weight = (prepared.space.reading if prepared.space else WORDS_READ) if given is None else given
         every = trace.candidates.has_every_word
         spoken = [passages[candidate.passage].language for candidate in first]
         english = [text if is_readable(language) else None for text, language in zip(texts, spoken, strict=True)]

@@ -147,7 +147,8 @@ def answers(trace: Trace) -> bool:
 
 def _fit(prepared: PreparedQuery) -> Fit | None:
     """What was fitted for the answering vectors; None if meaning was not asked, or nobody measured them."""
-    return None if prepared.certainty is None else Fit(prepared.certainty, prepared.view.passages)
+    certainty = prepared.space and prepared.space.certainty
+    return None if certainty is None else Fit(certainty, prepared.view.passages)
 
 
 def _expired_answer(trace: Trace, answered: bool) -> list[str]:

@@ -3,8 +3,9 @@
 The cosine is raw, and 0 where it is negative. Of a passage without a vector, because the model does not know its
 language or has not embedded it yet, words count with the weight of both. Words are bm25 / best bm25, less where a
 passage has fewer of the question's words than another: a title that repeats one word does not outweigh a passage with
-two. Trust keeps one chance word from outweighing meaning: words count in full when some passage has nearly all of the
-question, or several of its words together. Weights are those of the profile, the settings or the caller.
+two. Trust keeps chance words from outweighing meaning: words count in full when some passage has nearly all of the
+question, or more of its words together than chance would bring in so many passages. Weights are those of the profile,
+the settings or the caller.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from math import sqrt
 from co_cli.index.stored import Match
 from co_cli.retrieval.candidates import Candidates
 
-FORMULA_VERSION = 4
+FORMULA_VERSION = 5
 """Raise it when scores change: weights that were learned for another formula are not used."""
 FEW_WORDS = 3
 """A match with more of so many words counts more, whatever its bm25. Of more words, the share of the question counts,
@@ -55,7 +56,7 @@ def with_share(weights: Mapping[str, float], name: str, weight: float) -> dict[s
 
 def trust(candidates: Candidates) -> float:
     """How far words count, 0 to 1."""
-    return min(1.0, max(candidates.best_coverage**2, (candidates.together - 1) / 3))
+    return min(1.0, max(candidates.best_coverage**3, candidates.surprise))
 
 
 def hybrid(candidates: Candidates, weights: Mapping[str, float]) -> list[Scored]:

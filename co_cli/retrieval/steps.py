@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from co_cli.embedding.space import Vector
+from co_cli.embedding.space import Vector, VectorSpace
 from co_cli.index.engine import ReadTransaction
 from co_cli.index.indexed_notes import IndexedNotes, View
 from co_cli.index.links import links_around
@@ -40,8 +40,8 @@ class PreparedQuery(NamedTuple):
     vector: Vector | None
     problem: str | None
     """Why there is no vector although one was wanted."""
-    certainty: Sequence[float] | None
-    """What was fitted for the vectors that answer; None if meaning was not asked, or nobody measured them."""
+    space: VectorSpace | None
+    """That of the vectors that answer, with what was fitted for it; None if meaning was not asked."""
     unchecked: str | None = None
     """Why some notes were not compared with what must be there."""
 

@@ -6,6 +6,7 @@ import re
 import threading
 from collections.abc import Sequence
 from itertools import permutations
+from math import exp
 from typing import Any
 
 import pytest
@@ -31,6 +32,7 @@ def candidates(
         cosines=cosines,
         idf={"rare": 3.0, "common": 1.0},
         having={passage: {"rare", "common"} for passage in bm25} if having is None else having,
+        passages=100,
     )
 
 
@@ -46,21 +48,22 @@ def test_meaning_is_the_raw_cosine_and_words_are_relative_to_the_best_match() ->
     assert found[3] == {"meaning": 0.0, "words": 0.0}, "a negative cosine counts as 0"
 
 
-def test_words_are_trusted_by_how_much_of_the_question_they_cover_and_how_many_stand_together() -> None:
+def test_words_are_trusted_by_how_much_of_the_question_they_cover_and_how_far_from_chance_they_stand_together() -> None:
     cases: list[tuple[dict[int, set[str]], float]] = [
         ({1: {"rare", "common"}}, 1.0),
-        ({1: {"rare"}, 2: {"common"}}, (3 / 4) ** 2),
-        ({1: {"common"}}, (1 / 4) ** 2),
+        ({1: {"rare"}, 2: {"common"}}, (3 / 4) ** 3),
+        ({1: {"common"}}, (1 / 4) ** 3),
         ({1: set()}, 0.0),
         ({}, 0.0),
     ]
     assert [trust(candidates({1: 1.0}, {1: 0.5}, having)) for having, _ in cases] == pytest.approx(
         [expected for _, expected in cases]
     )
-    idf = {f"word{number}": 1.0 for number in range(1, 10)} | {"unheard": 9_000.0}
-    together = {1: 0.01, 2: 1 / 3, 3: 2 / 3, 4: 1.0, 9: 1.0}
+    idf = {f"word{number}": 3.0 for number in range(1, 10)} | {"unheard": 9_000.0}
+    passages = round(exp(6.0))  # of which one would have two such words by chance
+    together = {1: 0.0, 2: 0.0, 3: 1 / 2, 4: 1.0, 9: 1.0}
     assert {
-        count: trust(Candidates(idf=idf | {"half": 1.0}, having={1: set(list(idf)[:count])})) for count in together
+        count: trust(Candidates(idf=idf, having={1: set(list(idf)[:count])}, passages=passages)) for count in together
     } == pytest.approx(together, abs=0.01)
 
 
