@@ -39,6 +39,19 @@ def test_a_cold_search_imports_nothing_slow(co: Co, vault: Vault, backend: str) 
     assert slow(seen) == []
 
 
+def test_with_the_encoder_saves_and_searches_by_words_load_no_model(co: Co, vault: Vault) -> None:
+    vault.write("memories/oak.md", "Oaks live long.")
+    encoder = {"CO_KNOWLEDGE_EMBEDDING_PROVIDER": "encoder"}
+    co.process("index", "sync", env=encoder)
+
+    saved = co.process("remember", "Elms like water.", env=encoder, python=("-X", "importtime"))
+    again = co.process("remember", "Ashes like chalk.", env=encoder, python=("-X", "importtime"))
+    found = co.process("search", "oaks", "--backend", "fts5", env=encoder, python=("-X", "importtime"))
+
+    assert "memory:oak" in found.out
+    assert [imported(ran) & {"onnxruntime", "numpy"} for ran in (saved, again, found)] == [set()] * 3
+
+
 def test_freshness_is_checked_without_a_parser(co: Co, vault: Vault) -> None:
     note = vault.write("memories/oak.md", "Oaks live long.")
     os.utime(note, ns=(10**18, 10**18))  # a file that was just written is read again
