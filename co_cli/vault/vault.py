@@ -9,7 +9,7 @@ import math
 import os
 import time
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from co_cli.activity import Activity
 from co_cli.activity.use_counts import use_counts
 from co_cli.embedding.embedders import PASSAGES_A_SECOND, Embedders, reader_named
-from co_cli.ground.errors import SettingsError, VaultError
+from co_cli.ground.errors import IndexUnavailableError, SettingsError, VaultError
 from co_cli.ground.reports import Progress, SyncReport, Waiting, counting_passages
 from co_cli.ground.settings import Settings, load_settings
 from co_cli.index.authority import VaultAuthority
@@ -271,8 +271,9 @@ def embed_vault(vault: Vault, seconds: float | None = None, progress: Progress |
 
 def embed_few(vault: Vault) -> None:
     """Make the vectors of notes that were just edited, if those are all that wait: a search loads the model anyway."""
-    if waits_for_vectors(vault) and not waits_for_vectors(vault, FEW):
-        embed_vault(vault, FEW_SECONDS)
+    with suppress(IndexUnavailableError):  # the search that follows says so
+        if waits_for_vectors(vault) and not waits_for_vectors(vault, FEW):
+            embed_vault(vault, FEW_SECONDS)
 
 
 def _may_embed(vault: Vault, stack: ExitStack, patient: bool, report: Callable[[], None]) -> bool:
