@@ -17,9 +17,8 @@ from benchmarks.corpus import real_words
 from benchmarks.measuring import BenchRow, interleaved
 from benchmarks.vaults import Bar, bench_vault, questions
 from co_cli.embedding.reader import LARGE, SMALL, CrossEncoder
-from co_cli.retrieval.rerank import READ
 
-QUERIES = 20
+QUERIES, READ = 20, 20
 CLIENTS, AT_ONCE = 8, 5.0
 """Searches at once, and how many times as long as one they may take."""
 WORDS = {"short notes": 14, "passages of 135 words": 135}

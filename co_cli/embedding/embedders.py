@@ -96,7 +96,7 @@ class Embedders:
         known = self._open.get(space.key)
         if isinstance(known, EncoderEmbedder | MultilingualEmbedder):
             return known.loaded
-        return space not in (ENCODER, LANGUAGES)
+        return space.provider not in (ENCODER.provider, LANGUAGES.provider)
 
     def problem(self) -> str | None:
         """Ask the chosen embedder now, whatever it said a moment ago: what is wrong with it, and the fix."""

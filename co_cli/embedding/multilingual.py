@@ -59,7 +59,8 @@ class MultilingualEmbedder:
 
     @property
     def loaded(self) -> bool:
-        return self._loaded is not None
+        """Whether one of the models is."""
+        return self._english.loaded or self._loaded is not None
 
     def embed(self, texts: Sequence[str], kind: EmbedKind, seconds: float | None = None) -> list[Vector | None]:
         if kind == "document":

@@ -21,7 +21,7 @@ from co_cli.notes.language import guess_language
 from co_cli.retrieval.candidates import DEPTH, Ask, Candidates, gather
 from co_cli.retrieval.query import LONGEST_EMBEDDED, Query, parse
 from co_cli.retrieval.request import Attempt, SearchRequest, attempts
-from co_cli.retrieval.rerank import READ, WORDS_READ, is_readable, read, rerank
+from co_cli.retrieval.rerank import is_readable, read, rerank
 from co_cli.retrieval.results import answers, best_of_each_note, make_result, read_text
 from co_cli.retrieval.score import Scored, with_share
 from co_cli.retrieval.selection import select
@@ -263,7 +263,7 @@ def _read_texts(snapshot: ReadTransaction, trace: Trace, hits: list[Scored]) -> 
 
 def _first(trace: Trace) -> list[Scored]:
     """The first candidates, by the formula alone: what a model reads."""
-    return best_of_each_note(trace.scores.scored, trace.facts.conversations)[:READ]
+    return best_of_each_note(trace.scores.scored, trace.facts.conversations)[: trace.prepared.reading[0]]
 
 
 def _list_notes(snapshot: ReadTransaction, prepared: PreparedQuery) -> Trace:
@@ -307,7 +307,7 @@ def _read_first(trace: Trace) -> Trace:
         reading = rerank(request.reranker, query, ranked, texts, 1.0 if given is None else given)
     else:
         assert request.reader is not None
-        weight = (prepared.space.reading if prepared.space else WORDS_READ) if given is None else given
+        weight = prepared.reading[1] if given is None else given
         every = trace.candidates.has_every_word
         spoken = [passages[candidate.passage].language for candidate in first]
         english = [text if is_readable(language) else None for text, language in zip(texts, spoken, strict=True)]

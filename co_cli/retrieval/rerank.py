@@ -19,10 +19,8 @@ from co_cli.retrieval.score import Scored, best_first
 if TYPE_CHECKING:
     from co_cli.embedding.reader import CrossEncoder
 
-READ = 20
-"""Notes that are read, each with its best passage."""
-WORDS_READ = 1.2
-"""The weight of reading beside words alone; beside vectors it is that of their space."""
+READING = 20, 1.2
+"""Notes that are read, each with its best passage, and the weight of that, where words answer alone."""
 IN_OTHER_LANGUAGES = 0.75
 """What a passage that the reader cannot read counts as: so far from the mean of those that were read to the best one.
 Measured in vaults half in English, half in German or French, with English questions: at the mean such notes are far

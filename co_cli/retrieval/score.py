@@ -56,7 +56,7 @@ def with_share(weights: Mapping[str, float], name: str, weight: float) -> dict[s
 
 def trust(candidates: Candidates) -> float:
     """How far words count, 0 to 1."""
-    return min(1.0, max(candidates.best_coverage**3, candidates.surprise))
+    return min(1.0, max(candidates.best_coverage**2, candidates.surprise))
 
 
 def hybrid(candidates: Candidates, weights: Mapping[str, float]) -> list[Scored]:

@@ -19,7 +19,7 @@ from co_cli.notes.language import guess_language
 from co_cli.notes.similarity import NO_WORDS
 from co_cli.retrieval.candidates import Candidates
 from co_cli.retrieval.request import Attempt, SearchRequest
-from co_cli.retrieval.rerank import Reading, is_readable
+from co_cli.retrieval.rerank import READING, Reading, is_readable
 from co_cli.retrieval.score import Scored, best_first
 from co_cli.retrieval.signals import NEED_LINKS, NEED_USES, VALUES, Material, add_signals
 
@@ -44,6 +44,11 @@ class PreparedQuery(NamedTuple):
     """That of the vectors that answer, with what was fitted for it; None if meaning was not asked."""
     unchecked: str | None = None
     """Why some notes were not compared with what must be there."""
+
+    @property
+    def reading(self) -> tuple[int, float]:
+        """How many notes are read, and what that weighs."""
+        return self.space.reading if self.space else READING
 
 
 class Scores(NamedTuple):

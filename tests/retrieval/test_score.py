@@ -51,8 +51,8 @@ def test_meaning_is_the_raw_cosine_and_words_are_relative_to_the_best_match() ->
 def test_words_are_trusted_by_how_much_of_the_question_they_cover_and_how_far_from_chance_they_stand_together() -> None:
     cases: list[tuple[dict[int, set[str]], float]] = [
         ({1: {"rare", "common"}}, 1.0),
-        ({1: {"rare"}, 2: {"common"}}, (3 / 4) ** 3),
-        ({1: {"common"}}, (1 / 4) ** 3),
+        ({1: {"rare"}, 2: {"common"}}, (3 / 4) ** 2),
+        ({1: {"common"}}, (1 / 4) ** 2),
         ({1: set()}, 0.0),
         ({}, 0.0),
     ]
