@@ -149,7 +149,7 @@ def matching_notes(vault: Vault, prompt: str, seen: Collection[str]) -> Context:
     try:
         comparison, degraded = _compare(vault, sentences)  # before the snapshot: embedding may be slow
         with vault.engine.reading() as snapshot:  # so that a passage that was found can be opened
-            if comparison.space != vault.index.notes.view(snapshot, Filters()).space:
+            if comparison.space not in vault.index.notes.state().spaces:
                 comparison = replace(comparison, space=None)  # another model replaced it meanwhile: compare by words
             matcher = _Matcher(vault, snapshot, comparison)
             entities = trusted._replace(sources=("entity",), speakers=OWN_WORDS)
@@ -218,7 +218,7 @@ def _compare(vault: Vault, sentences: list[str]) -> tuple[_Comparison, list[str]
     vectors: list[Vector | None] = [None] * len(queries)
     degraded: list[str] = []
     if vault.settings.knowledge_search_backend == "hybrid" and vault.embedders.space is not None:
-        space = vault.index.notes.state().active
+        space = _space(vault, sentences)
         embedder = vault.embedders.of(space.space) if space else None
         try:
             if embedder is None:
@@ -229,6 +229,15 @@ def _compare(vault: Vault, sentences: list[str]) -> tuple[_Comparison, list[str]
             degraded.append(f"compared by words: {error}")
     noise = embedder.space.noise if embedder else -1.0
     return _Comparison(list(zip(queries.values(), vectors, strict=True)), space if embedder else None, noise), degraded
+
+
+def _space(vault: Vault, sentences: list[str]) -> StoredSpace | None:
+    """The vectors that answer; those of the floor if the model of the others is not loaded: a prompt does not wait."""
+    notes, embedders = vault.index.notes, vault.embedders
+    with vault.engine.reading() as snapshot:
+        space, floor = notes.view(snapshot, Filters()).space, notes.state().floor
+    known = floor is not None and all(floor.space.knows(guess_language(sentence)) for sentence in sentences)
+    return floor if space and known and not embedders.is_loaded(space.space) else space
 
 
 class _Matcher:

@@ -389,7 +389,10 @@ def test_what_co_starts_itself_is_given_nothing(deploys: Co) -> None:
     assert deploys.process("hook", "claude-code", stdin=stdin, env={"CO_NO_HOOKS": "1"}) == Ran(0, "", "")
 
 
-def test_a_hook_imports_nothing_slow(deploys: Co) -> None:
+@pytest.mark.parametrize("provider", ["static", "encoder"])
+def test_a_hook_imports_nothing_slow(deploys: Co, monkeypatch: pytest.MonkeyPatch, provider: str) -> None:
+    monkeypatch.setenv("CO_KNOWLEDGE_EMBEDDING_PROVIDER", provider)
+    deploys("index", "sync")
     code = (
         "import os, sys; from co_cli.hooks.answering import answer; text = answer('codex', sys.stdin.buffer.read());"
         "print(*sorted(sys.modules)); assert 'memory:deploys' in text"
