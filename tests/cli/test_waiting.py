@@ -176,7 +176,7 @@ def test_a_running_process_makes_vectors_at_low_priority_until_none_wait(vault: 
         thread = next(one for one in threading.enumerate() if one.name == "co-vectors")
         priority = 0
         with suppress(ProcessLookupError):  # it has ended
-            while thread.is_alive() and priority != LOW:
+            while thread.native_id is None or (thread.is_alive() and priority != LOW):  # None: it has not begun
                 priority = os.getpriority(os.PRIO_PROCESS, thread.native_id or 0)
         thread.join(60)
 

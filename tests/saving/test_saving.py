@@ -85,6 +85,7 @@ def test_related_says_why_by_words_or_by_meaning(kb: KnowledgeBase) -> None:
 def test_with_the_extra_a_german_memory_in_other_words_is_related(kb: KnowledgeBase) -> None:
     first = kb.remember("Die Besprechung beginnt montags um neun Uhr.")
     kb.remember("Die Katze heißt Miso.")
+    kb.embed()
 
     german = kb.remember("Die Besprechung fängt am Montag um 9 Uhr an.")
 

@@ -42,7 +42,7 @@ def count() -> Iterator[Count]:
 
     def end_syncs() -> None:
         for thread in threading.enumerate():
-            if thread.name == "co-sync":
+            if thread.name in ("co-sync", "co-vectors"):
                 thread.join()
 
     def count(call: Callable[[], object]) -> int:
