@@ -68,16 +68,16 @@ def test_a_space_that_is_half_built_is_left_alone_by_the_environment_without_the
     environments: Environments, vault: Vault, inside: Inside
 ) -> None:
     environments.without("index", "sync")
-    for number in range(200):
-        vault.write(f"memories/n{number}.md", f"Note number {number} tells of a different matter, {number * 7}. " * 9)
+    for number in range(60):
+        vault.write(f"memories/n{number}.md", f"Note number {number} tells of a different matter, {number * 7}. " * 3)
     environments.with_it("search", "furnace")  # lets another process make vectors
     built = inside.spaces().get(LANGUAGES, 0)
 
     environments.without("search", "furnace")
 
-    assert (inside.spaces()[STATIC], inside.spaces().get(LANGUAGES, 0) >= built) == (201, True)
+    assert (inside.spaces()[STATIC], inside.spaces().get(LANGUAGES, 0) >= built) == (61, True)
     environments.with_it("index", "sync")
-    assert inside.spaces()[LANGUAGES] == 202
+    assert inside.spaces()[LANGUAGES] == 62
 
 
 def test_static_vectors_replace_them_where_the_user_chooses_static(environments: Environments, inside: Inside) -> None:
