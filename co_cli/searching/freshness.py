@@ -84,7 +84,8 @@ class VectorThread:
 
     def close(self) -> None:
         """What was made so far stays. A server that does not answer is not waited for."""
-        self._stop.set()
+        with self._starting:  # a thread that is being started cannot be joined
+            self._stop.set()
         if self._thread:
             self._thread.join(1.0)
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 
 from co_cli.entrance.knowledge_base import KnowledgeBase
-from co_cli.searching.freshness import BEHIND, UNCHECKED, Freshener
+from co_cli.searching.freshness import BEHIND, UNCHECKED, Freshener, VectorThread
 from tests.folder import Vault
 from tests.server.browser import wait_for
 
@@ -87,3 +88,19 @@ def test_a_vault_that_is_gone_is_reported(vault: Vault, kb: KnowledgeBase) -> No
 
     assert problems
     assert "vault" in problems[0]
+
+
+def test_a_thread_that_is_just_being_started_can_be_closed() -> None:
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for _ in range(100):
+            vectors = VectorThread(lambda *_: False)
+            starter = threading.Thread(target=vectors.wake)
+            starter.start()
+            while vectors._thread is None:
+                pass
+            vectors.close()
+            starter.join()
+    finally:
+        sys.setswitchinterval(interval)

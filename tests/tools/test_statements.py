@@ -29,7 +29,7 @@ Count = Callable[[Callable[[], object]], int]
 
 @pytest.fixture
 def count() -> Iterator[Count]:
-    """Counts the statements that a call runs: those of a sync in the background, too."""
+    """Counts the statements that a call runs: those of threads in the background, too."""
     lock, run = threading.Lock(), list[str]()
 
     def note(cursor: apsw.Cursor, statement: str, values: apsw.Bindings | None) -> bool:
@@ -41,9 +41,10 @@ def count() -> Iterator[Count]:
         connection.exec_trace = note
 
     def end_syncs() -> None:
-        for thread in threading.enumerate():
-            if thread.name in ("co-sync", "co-vectors"):
-                thread.join()
+        for name in ("co-sync", "co-vectors"):  # the first starts the second
+            for thread in threading.enumerate():
+                if thread.name == name:
+                    thread.join()
 
     def count(call: Callable[[], object]) -> int:
         end_syncs()
