@@ -26,7 +26,7 @@ from benchmarks.vaults import Bar
 from co_cli.cli.hook import SECONDS
 from co_cli.entrance.local import LocalKnowledgeBase
 from co_cli.ground.settings import load_settings
-from co_cli.hooks.answering import text_for
+from co_cli.hooks.given_notes import text_for
 from co_cli.hooks.hook_events import read_event
 from co_cli.notes.new_note import render_note
 from co_cli.notes.refs import FOLDERS

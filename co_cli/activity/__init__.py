@@ -110,15 +110,17 @@ class Activity(AbstractContextManager["Activity"]):
         run: str | None = None,
         prompt: str = "",
         given: str = "",
+        late: float | None = None,
     ) -> None:
         """Notes, each with `ref`, `why` and `tokens`, were added to an agent's prompt, as the text `given`.
 
-        A prompt for which there were none is logged, too, if the log has texts.
+        A prompt for which there were none is logged, too, if the log has texts, or if it took too long to look:
+        nobody waited for it any longer after `late` seconds.
         """
-        if (self.query_log == "on" and prompt) or (notes and self.query_log != "off"):
+        if (self.query_log == "on" and prompt) or ((notes or late) and self.query_log != "off"):
             named = tuple((to_utf8(note["ref"]), str(note["why"]), int(note["tokens"])) for note in notes)
             turn = AgentTurn(self.root, self.clock(), self.actor, conversation, run, len(named))
-            turn = turn._replace(tokens=sum(tokens for *_, tokens in named))
+            turn = turn._replace(tokens=sum(tokens for *_, tokens in named), late=late)
             if self.query_log == "on":
                 asked = to_utf8(redact_random(masked(prompt)))[:LONGEST_TEXT] or None
                 turn = turn._replace(injected=named, prompt=asked, given=to_utf8(masked(given)) or None)

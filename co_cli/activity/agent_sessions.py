@@ -24,24 +24,24 @@ MCP, OWN_TOOLS = "mcp", ("agent", "chat")
 """These front ends bring their own tools; all others with conversations call ours over MCP."""
 
 TURNS = """
-select 'given', id, at, front_end, conversation, notes, tokens, prompt from turns
+select 'given', id, at, front_end, conversation, notes, tokens, prompt, late from turns
 where vault_id = (select id from vaults where root = :root) order by at desc limit :limit
 """
 SEARCHES = """
-select 'asked', id, at, front_end, null, 0, 0, null from searches
+select 'asked', id, at, front_end, null, 0, 0, null, null from searches
 where vault_id = (select id from vaults where root = :root)
     and front_end not in ('cli', 'web', 'python') and front_end not like 'web:%'
 order by at desc limit :limit
 """
 SAVES = """
-select 'saved', versions.id, at, front_end, null, 0, 0, null from versions
+select 'saved', versions.id, at, front_end, null, 0, 0, null, null from versions
 join documents on documents.id = document_id
 where vault_id = (select id from vaults where root = :root) and what <> 'seen'
     and front_end not in ('cli', 'web', 'python') and front_end not like 'web:%'
 order by at desc limit :limit
 """
 GIVEN = """
-select at, front_end, conversation, notes, tokens, injected, cited, prompt, given from turns
+select at, front_end, conversation, notes, tokens, injected, cited, prompt, given, late from turns
 where id in (select value from json_each(:ids))
 """
 ASKED = """
@@ -66,6 +66,8 @@ class AgentSession(NamedTuple):
     prompt: str | None
     """The first, if the log has texts."""
     prompts: int
+    late: int
+    """Prompts that got no notes, because it took too long."""
     notes: int
     tokens: int
     asked: int
@@ -79,6 +81,7 @@ class _Group:
     started: float
     ended: float = 0.0
     prompt: str | None = None
+    late: int = 0
     notes: int = 0
     tokens: int = 0
     rows: dict[str, list[int]] = field(default_factory=lambda: {"given": [], "asked": [], "saved": []})
@@ -95,6 +98,7 @@ class _Group:
             *times,
             self.prompt,
             prompts,
+            self.late,
             self.notes,
             self.tokens,
             asked,
@@ -130,7 +134,7 @@ def _groups(connection: apsw.Connection, root: str) -> list[_Group]:
     latest: dict[str, _Group] = {}
     """By front end, the session that its tools' calls belong to."""
     found: list[_Group] = []
-    for kind, id, at, front_end, conversation, notes, tokens, prompt in sorted(rows, key=lambda row: row[2]):
+    for kind, id, at, front_end, conversation, notes, tokens, prompt, late in sorted(rows, key=lambda row: row[2]):
         base = front_end.partition(":")[0]
         group = named.get((front_end, conversation)) if conversation else latest.get(front_end) or latest.get(base)
         if group is None or (not conversation and at - group.ended > PAUSE):
@@ -141,6 +145,7 @@ def _groups(connection: apsw.Connection, root: str) -> list[_Group]:
             named[front_end, conversation] = group
             latest[front_end if base in OWN_TOOLS else MCP] = group
         group.ended, group.prompt = at, group.prompt or prompt
+        group.late += late is not None
         group.notes += notes
         group.tokens += tokens
         group.rows[kind].append(id)

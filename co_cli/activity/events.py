@@ -82,6 +82,8 @@ class AgentTurn(NamedTuple):
     prompt: str | None = None
     given: str | None = None
     """What the person asked, and exactly what was added to it; None if the log leaves texts out."""
+    late: float | None = None
+    """After how many seconds nobody waited any longer for notes; None if they came in time."""
 
 
 class Head(NamedTuple):

@@ -74,8 +74,8 @@ class Entry(NamedTuple):
     text: str | None
     """The question, or the title of the note; None if the log leaves texts out."""
     outcome: str
-    """found, absent or inconclusive; given, cited, or nothing for a prompt that got no note; created, updated, moved,
-    removed or restored"""
+    """found, absent or inconclusive; given, cited, or for a prompt that got no note nothing or, if it took too long,
+    late; created, updated, moved, removed or restored"""
     total: int
     """Notes that were found or given, also if the log does not name them."""
     notes: list[EntryNote]
@@ -84,6 +84,8 @@ class Entry(NamedTuple):
     prompt: str | None = None
     given: str | None = None
     """What the person asked, and exactly what was added to it."""
+    late: float | None = None
+    """After how many seconds a client did not wait any longer for notes."""
 
 
 class FeedQuery(NamedTuple):
@@ -147,12 +149,15 @@ def given_entry(
     tokens: int,
     injected: str | None,
     refs: str | None,
-    *said: str | None,
+    prompt: str | None = None,
+    text: str | None = None,
+    late: float | None = None,
 ) -> Entry:
     cited = dict.fromkeys(without_lines(ref) for ref in json.loads(refs or "[]"))
     given = json.loads(injected or "[]")
     notes = [EntryNote(ref, without_lines(ref) in cited, why, size) for ref, why, size in given]
     named = {without_lines(note.ref) for note in notes}
     notes += [EntryNote(ref, True) for ref in cited if ref not in named]
-    outcome = "given" if count else "cited" if cited else "nothing"
-    return Entry(moment_text(at), "given", front_end, None, outcome, count, notes, tokens, conversation, *said)
+    outcome = "given" if count else "cited" if cited else "late" if late else "nothing"
+    said = conversation, prompt, text, late
+    return Entry(moment_text(at), "given", front_end, None, outcome, count, notes, tokens, *said)

@@ -31,8 +31,8 @@ DROP_OLDEST = "delete from searches where id <= (select max(id) from searches) -
 DROP_BEFORE = "delete from searches where vault_id = :vault and at < :at"
 CLEAR = "delete from searches where vault_id = :vault"
 ADD_TURN = """
-insert into turns (vault_id, at, front_end, conversation, run, notes, tokens, injected, cited, prompt, given)
-values (:vault, :at, :front_end, :conversation, :run, :notes, :tokens, :injected, :cited, :prompt, :given)
+insert into turns (vault_id, at, front_end, conversation, run, notes, tokens, injected, cited, prompt, given, late)
+values (:vault, :at, :front_end, :conversation, :run, :notes, :tokens, :injected, :cited, :prompt, :given, :late)
 """
 ADD_CITED = """
 update turns set cited = :cited

@@ -29,7 +29,8 @@ where root = :root and at >= :since and at < :until order by took_ms desc, searc
 """
 LOGGED = "select count(*) from searches join vaults on vaults.id = vault_id where root = :root"
 TURNS = """
-select count(iif(notes, 1, null)), ifnull(sum(notes), 0), ifnull(sum(tokens), 0), count(cited)
+select count(iif(notes, 1, null)), ifnull(sum(notes), 0), ifnull(sum(tokens), 0), count(cited),
+    count(iif(notes or prompt is not null or late, 1, null)), count(late), max(late)
 from turns join vaults on vaults.id = vault_id where root = :root and at >= :since
 """
 GIVEN_TO = """
@@ -105,8 +106,19 @@ class Turns(NamedTuple):
     tokens: int
     cited: int
     """Answers that cite notes."""
+    prompts: int
+    """Also those for which there were no notes, if the log has them."""
+    late: int
+    """Prompts that got no notes, because it took too long."""
+    late_seconds: float | None
+    """How long was waited for them at most."""
     front_ends: dict[str, int]
     """Notes that each front end was given, most first."""
+
+    @property
+    def late_text(self) -> str:
+        """Empty if none was too slow."""
+        return f"{self.late:,} of {self.prompts:,} prompts: too slow, {self.late_seconds:.1f} s" if self.late else ""
 
 
 class NoteUse(NamedTuple):
@@ -156,8 +168,8 @@ def count_searches(connection: apsw.Connection, root: str, first: int, last: int
 
 def count_turns(connection: apsw.Connection, root: str, since: float) -> Turns:
     window = {"root": root, "since": since}
-    turns, notes, tokens, cited = fetch(connection, TURNS, window)[0]
-    return Turns(turns, notes, tokens, cited, dict(fetch(connection, GIVEN_TO, window)))
+    counts = fetch(connection, TURNS, window)[0]
+    return Turns._make((*counts, dict(fetch(connection, GIVEN_TO, window))))
 
 
 def count_saves(connection: apsw.Connection, root: str, since: float) -> dict[str, int]:

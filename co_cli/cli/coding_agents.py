@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Iterator
 
+from co_cli.cli.hook import SECONDS
 from co_cli.cli.opening import embed_now, open_knowledge_base, print_result, settings_of
 from co_cli.cli.terminal import ProgressBar, printable, read_key, reads_terminal
 from co_cli.ground.errors import InvalidInputError, SettingsError
@@ -114,10 +115,14 @@ def check_client(client: Client) -> Finding | None:
     command = client.hook_command()
     if not command:
         return None
-    problem = try_hook(command, "BeforeAgent" if client.name == "gemini" else "UserPromptSubmit")
+    problem, took = try_hook(command, "BeforeAgent" if client.name == "gemini" else "UserPromptSubmit")
     if problem:
         return Finding(client.name, "warning", f"the hook in {client.title}: {problem}", f"co setup {client.name}")
-    return Finding(client.name, "ok", f"the hook in {client.title} works")
+    costs = f"it takes {took:.1f} s here, and may take {SECONDS:.1f} s"
+    if took > SECONDS:
+        fix = "close what keeps this machine busy, and run `co doctor` again"
+        return Finding(client.name, "warning", f"the hook in {client.title} is too slow: {costs}", fix)
+    return Finding(client.name, "ok", f"the hook in {client.title} works: {costs}")
 
 
 def check_clients(settings: Settings, root: str) -> Iterator[Finding]:

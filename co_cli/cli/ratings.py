@@ -160,6 +160,8 @@ def _lines(usage: Usage, query_log: str) -> Iterator[str]:
         given = f"{count_of(usage.turns.notes, 'note')}, about {usage.turns.tokens:,} tokens"
         to = ", ".join(f"{name} {n:,}" for name, n in usage.turns.front_ends.items())
         yield f"Added to agents' prompts: {given}, in {count_of(usage.turns.turns, 'turn')} ({to})."
+    if usage.turns.late:
+        yield f"Coding agents got no notes for {usage.turns.late_text}. `co doctor` measures what a hook costs here."
     if usage.saves:
         yield f"Notes changed by: {', '.join(f'{name} {n:,}' for name, n in usage.saves.items())}."
     extraction = usage.extraction

@@ -14,13 +14,13 @@ import json
 import os
 import shutil
 import subprocess
+import time
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from co_cli.ground.errors import BrokenError, InvalidInputError
-from co_cli.hooks.answering import MARKER
 from co_cli.hooks.clients import Client, read_settings
-from co_cli.hooks.environment import FOLDER
+from co_cli.hooks.environment import FOLDER, MARKER
 from co_cli.hooks.plugins import Started, opencode_plugin, plugin_files, with_settings, without_settings
 from co_cli.notes.files import make_folders, read_json, replace
 
@@ -33,6 +33,14 @@ Say = Callable[[str], None]
 
 class ClientError(BrokenError):
     """A client refuses a command, or its settings cannot be edited."""
+
+
+class HookTrial(NamedTuple):
+    """What happened when a hook was run once."""
+
+    problem: str
+    """What is wrong with it; empty if it works."""
+    seconds: float = 0.0
 
 
 def folder_of(started: Started, client: Client) -> str:
@@ -110,13 +118,14 @@ def undo(client: Client, started: Started, say: Say) -> None:
     os.unlink(folder + BACKUP)
 
 
-def try_hook(command: str, event_name: str = "UserPromptSubmit") -> str:
-    """Run a hook once, as a client does, with a prompt; what is wrong with it, or nothing."""
+def try_hook(command: str, event_name: str = "UserPromptSubmit") -> HookTrial:
+    """Run a hook once, as a client does, with a prompt and more time than it has."""
     prompt = "This is only a check of the hook, by co doctor."
     event = {"hook_event_name": event_name, "session_id": "", "prompt": prompt, "cwd": os.getcwd()}
+    started = time.monotonic()
     try:
         ran = subprocess.run(
-            command.removesuffix("|| true"),  # it would hide what is wrong
+            f"{command.removesuffix('|| true')} --seconds {CHECK_SECONDS}",  # `true` would hide what is wrong
             shell=True,
             input=json.dumps(event).encode(),
             capture_output=True,
@@ -124,16 +133,17 @@ def try_hook(command: str, event_name: str = "UserPromptSubmit") -> str:
             check=False,
         )
     except subprocess.TimeoutExpired:
-        return f"it did not end within {CHECK_SECONDS} seconds"
+        return HookTrial(f"it did not end within {CHECK_SECONDS} seconds")
+    took = time.monotonic() - started
     said = ran.stdout.decode("utf-8", "replace")
     problem = " ".join(ran.stderr.decode("utf-8", "replace").split())[:200]
     if ran.returncode or problem:
-        return f"it ended with {ran.returncode}: {problem}"
+        return HookTrial(f"it ended with {ran.returncode}: {problem}")
     try:
         json.loads(said or "{}")
     except ValueError:
-        return f"it printed something that is not JSON: {said[:100]}"
-    return ""
+        return HookTrial(f"it printed something that is not JSON: {said[:100]}")
+    return HookTrial("", took)
 
 
 def _edited(client: Client, started: Started) -> tuple[str, str]:

@@ -7,14 +7,11 @@ writing and may pause several times in a row; while one waits, others end at onc
 from __future__ import annotations
 
 import os
-import subprocess
 import time
 
 from co_cli.entrance.local import LocalKnowledgeBase
-from co_cli.ground.paths import own_process
-from co_cli.ground.settings import Settings, load_settings
-from co_cli.hooks.environment import MARKER
-from co_cli.hooks.hook_events import HookEvent, read_event
+from co_cli.ground.settings import load_settings
+from co_cli.hooks.hook_events import read_event
 from co_cli.importers.recorded_sessions import capture_session, capture_transcript, state_file
 from co_cli.notes.files import locked
 from co_cli.notes.logbook import logger
@@ -25,35 +22,8 @@ PAUSE = 1.0
 """Seconds in which a client finishes what it writes."""
 
 
-def start_capture(event: HookEvent, data: bytes, settings: Settings, vault: str | None) -> None:
-    """Start the process that keeps the session. It gets the event as it came, and the folders that were chosen."""
-    command, env = own_process("co_cli")
-    command += [
-        "hook",
-        event.client,
-        "--capture",
-        "--data-dir",
-        settings.data_dir,
-        *(["--vault", vault] if vault else []),
-    ]
-    flags = getattr(subprocess, "DETACHED_PROCESS", 0)  # on Windows, where there are no sessions
-    nothing = subprocess.DEVNULL
-    process = subprocess.Popen(
-        command,
-        stdin=subprocess.PIPE,
-        stdout=nothing,
-        stderr=nothing,
-        env={**env, MARKER: "1"},
-        start_new_session=True,
-        creationflags=flags,
-    )
-    assert process.stdin is not None
-    with process.stdin:
-        process.stdin.write(data)
-
-
 def capture(client: str, data: bytes, vault: str | None, data_dir: str | None) -> None:
-    """In that process: append what was said to the session's conversation, in a vault that the user trusts."""
+    """Append what was said to the session's conversation, in a vault that the user trusts."""
     event = read_event(client, data)
     if event is None:
         return

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -14,12 +15,13 @@ from difflib import get_close_matches
 from typing import Literal
 
 from co_cli.activity.backup import FOLDER as BACKUPS
+from co_cli.activity.statistics import count_turns
 from co_cli.ground.errors import IndexDamagedError, IndexUnavailableError, KnowledgeError, VaultError
 from co_cli.ground.paths import permission_cure, shell_line
 from co_cli.ground.reports import BINARY, Progress, Waiting
 from co_cli.ground.settings import SETTINGS
 from co_cli.ground.summaries import Status
-from co_cli.ground.values import moment_text
+from co_cli.ground.values import DAY, moment_text
 from co_cli.index.sqlite.database_files import no_room, set_aside_before, sweep_unfinished, unwritable
 from co_cli.index.sqlite.sqlite_engine import library_problems
 from co_cli.index.sync import Unreadable, read_file
@@ -37,6 +39,8 @@ from co_cli.vault.vault import Vault, rebuild_index, sync_origin, waiting_vector
 UPDATE = "pip install -U co-cli"
 SHOWN = 3
 """How many of many files a finding names."""
+LATE_DAYS, MANY_LATE = 30, 0.05
+"""Days, and the share of prompts without notes above which that is a warning."""
 LONGEST_SHOWN = 100
 """Letters of a path."""
 NOT_SETTINGS = {
@@ -344,8 +348,21 @@ def _activity(vault: Vault, fix: bool) -> Iterator[Finding]:
         newer = "newer co-cli" in problem
         advice = f"{UPDATE}, or move activity.db away" if newer else "`co data restore` restores a backup"
         yield Finding("activity", "warning", problem, advice)
+    else:
+        yield from _late_prompts(vault)
     advice = "`co data restore` restores a backup; delete it when you no longer need it"
     yield from _moved_aside("activity", database.path, advice)
+
+
+def _late_prompts(vault: Vault) -> Iterator[Finding]:
+    """Prompts that went to a coding agent's model without notes, because its hook was too slow."""
+    with vault.activity.written().reading() as connection:
+        turns = count_turns(connection, vault.root, time.time() - LATE_DAYS * DAY)
+    if turns.late:
+        often = turns.late > MANY_LATE * turns.prompts
+        text = f"in {LATE_DAYS} days, coding agents got no notes for {turns.late_text}"
+        fix = "see below what a hook costs here; a busy machine makes it slow" if often else ""
+        yield Finding("late prompts", "warning" if often else "ok", text, fix)
 
 
 def _moved_aside(check: str, path: str, advice: str) -> Iterator[Finding]:

@@ -328,6 +328,31 @@ def test_a_disk_that_does_not_answer_ends_the_hook_after_two_seconds(deploys: Co
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="has no named pipes in folders")
+def test_a_prompt_for_which_the_time_was_too_short_is_logged_and_counted(
+    deploys: Co, data_dir: Path, kb: KnowledgeBase
+) -> None:
+    given(deploys, "claude-code", PROMPT, prompt=QUESTION)
+    os.mkfifo(data_dir / "trusted")
+    stdin = event("claude-code", PROMPT, deploys.folder, prompt=QUESTION)
+    assert deploys.process("hook", "claude-code", "--seconds", "0.5", stdin=stdin) == Ran(0, "", "")
+    (data_dir / "trusted").unlink()
+
+    log, spool = data_dir / "co.log", data_dir / "activity.spool"
+    assert any((log.exists() and spool.read_bytes().count(b"\n") > 1) or time.sleep(0.1) for _ in range(300))
+
+    assert "claude-code got nothing for UserPromptSubmit: too slow, 0.5 s" in log.read_text("utf-8")
+    assert QUESTION not in log.read_text("utf-8")
+    said = "Coding agents got no notes for 1 of 2 prompts: too slow, 0.5 s."
+    assert said in deploys("feedback", "stats").out
+    assert "coding agents got no notes for 1 of 2 prompts: too slow, 0.5 s" in deploys("doctor").out
+    with kb.local.activity.written().reading() as connection:
+        [session] = list_sessions(connection, kb.root)
+        _, [_, late] = session_entries(connection, kb.root, session.id) or (session, [])
+    assert (session.prompts, session.late) == (2, 1)
+    assert (late.prompt, late.outcome, late.late) == (QUESTION, "late", 0.5)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has no named pipes in folders")
 @pytest.mark.parametrize("what", [PROMPT, PAUSES[0]])
 def test_no_process_keeps_the_client_s_pipes_open_while_the_disk_does_not_answer(
     deploys: Co, data_dir: Path, what: str, monkeypatch: pytest.MonkeyPatch
@@ -366,8 +391,8 @@ def test_without_fork_the_deadline_holds_as_well(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(sys, "platform", "win32")
     forever = threading.Event()
 
-    assert run_apart(lambda: "notes", 20) == "notes"
-    assert run_apart(lambda: "late" if forever.wait(20) else "", 0.1) == ""
+    assert run_apart(lambda: "notes", time.monotonic() + 20) == "notes"
+    assert run_apart(lambda: "late" if forever.wait(20) else "", time.monotonic() + 0.1) is None
     forever.set()
 
 
@@ -394,7 +419,8 @@ def test_a_hook_imports_nothing_slow(deploys: Co, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("CO_KNOWLEDGE_EMBEDDING_PROVIDER", provider)
     deploys("index", "sync")
     code = (
-        "import os, sys; from co_cli.hooks.answering import answer; text = answer('codex', sys.stdin.buffer.read());"
+        "import os, sys; from co_cli.hooks.answering import answer; from co_cli.hooks.hook_events import read_event;"
+        "data = sys.stdin.buffer.read(); text = answer(read_event('codex', data), data);"
         "print(*sorted(sys.modules)); assert 'memory:deploys' in text"
     )
     stdin = event("codex", PROMPT, deploys.folder, prompt=QUESTION).encode()
@@ -403,3 +429,29 @@ def test_a_hook_imports_nothing_slow(deploys: Co, monkeypatch: pytest.MonkeyPatc
 
     assert [name for name in slow(set(ran.stdout.decode().split())) if not name.startswith("yaml")] == []
     assert slow(imported(deploys.process("hook", "codex", python=("-X", "importtime")))) == []
+
+
+@pytest.mark.parametrize(
+    ("client", "what", "prompt"),
+    [
+        ("claude-code", PAUSES[0], ""),
+        ("gemini", PAUSES[1], ""),
+        ("qwen", "PostToolUse", ""),
+        ("codex", PROMPT, "/quit"),
+    ],
+)
+def test_an_event_with_nothing_to_do_imports_nothing_that_searches(
+    deploys: Co, client: str, what: str, prompt: str
+) -> None:
+    code = (
+        "import os, sys; from co_cli.hooks import time_limit; from co_cli.cli.app import main;"
+        "time_limit.run_apart = lambda work, deadline: work(); main(['hook', sys.argv[1]]); print(*sorted(sys.modules))"
+    )
+    stdin = event(client, what, deploys.folder, prompt=prompt).encode()
+    command = [sys.executable, "-c", code, client]
+
+    ran = subprocess.run(command, input=stdin, capture_output=True, cwd=deploys.folder, check=True)
+
+    ours = {name.split(".")[1] for name in ran.stdout.decode().split() if name.startswith("co_cli.")}
+    assert ours <= {"cli", "ground", "hooks", "index", "notes", "version"}
+    assert not {"subprocess", "logging", "sqlite3"} & {*ran.stdout.decode().split()}

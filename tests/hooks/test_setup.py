@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -83,7 +84,8 @@ def test_a_hook_that_was_set_up_gives_notes_and_works_without_our_variables(co: 
     slow = command.replace(" || true", " --seconds 30")
     hook = subprocess.run(slow, shell=True, input=stdin, capture_output=True, env=env, cwd=home, check=True)
     assert b"bin/deploy blue" in hook.stdout
-    assert co("setup", "claude-code", "--check").out == "the hook in Claude Code works\n"
+    checked = co("setup", "claude-code", "--check").out
+    assert re.search(r"^the hook in Claude Code .*: it takes [\d.]+ s here, and may take 2.0 s$", checked)
     assert co("setup", "--json").json["claude-code"] == "set up"
 
 
@@ -171,7 +173,7 @@ def test_the_hook_that_a_client_has_is_found_and_works(co: Co, client: str) -> N
     co("setup", client)
 
     assert f" hook {client} --data-dir " in CLIENTS[client].hook_command()
-    assert co("setup", client, "--check").code == 0
+    assert "it takes" in co("setup", client, "--check").out
 
 
 @pytest.mark.usefixtures("programs")
@@ -207,7 +209,8 @@ def test_doctor_runs_each_hook_and_says_why_a_vault_gives_nothing(co: Co, home: 
     co("setup", "gemini")
     hooks = home / ".gemini" / "extensions" / "co-memory" / "hooks" / "hooks.json"
 
-    assert "the hook in Gemini CLI works" in co("doctor").out
+    assert "the hook in Gemini CLI " in (out := co("doctor").out)
+    assert " s here, and may take 2.0 s" in out
     (home / "clone" / ".co-cli" / "knowledge" / "memories").mkdir(parents=True)
     env = {"CO_VAULT": ""}
     clone = Co(home / "clone")
@@ -292,7 +295,7 @@ def test_at_a_terminal_no_leaves_everything_off_and_co_set_up(co: Co, home: Path
     assert "Traceback" not in child.before
     assert co("config", "show", "capture").out == "off\n"
     assert "noon" not in co("search", "when does the harbour close").out
-    assert co("setup", "claude-code", "--check").code == 0
+    assert "it takes" in co("setup", "claude-code", "--check").out
 
 
 @pytest.mark.usefixtures("programs")

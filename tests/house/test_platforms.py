@@ -24,6 +24,8 @@ BRANCHES = {
     "hooks/time_limit.py": "a child process needs fork",
     "hooks/time_limit.py end_after": "there is no alarm",
     "hooks/time_limit.py run_apart": "a thread, where there is no fork",
+    "hooks/time_limit.py leave_behind": "a thread, where there is no fork",
+    "hooks/time_limit.py read_within": "a pipe cannot be waited for",
     "index/sqlite/connection.py Database._writers_waiting": "a file that is open cannot be swapped",
     "notes/files.py": "locks",
     "notes/files.py _copy_attributes": "owners",

@@ -39,6 +39,7 @@ def test_the_wheel_has_the_sample_vault_and_the_models() -> None:
         "co_cli/embedding/model/NOTICE.txt",
         "co_cli/index/sqlite/schema.sql",
         "co_cli/activity/migrations/009_first_release.sql",
+        "co_cli/activity/migrations/010_late_turns.sql",
         "co_cli/vault/team/migrations/001_team.sql",
         "co_cli/py.typed",
     } <= names

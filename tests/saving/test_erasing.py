@@ -10,7 +10,7 @@ import pytest
 
 from co_cli.entrance.knowledge_base import KnowledgeBase
 from co_cli.ground.saves import SaveKey
-from co_cli.hooks.answering import SessionNotes
+from co_cli.hooks.given_notes import SessionNotes
 from co_cli.notes.transcripts import SpokenTurn
 from co_cli.saving.turns import KeptSession, keep_turns
 from tests.command import Co

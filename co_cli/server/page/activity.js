@@ -57,6 +57,9 @@ function saved({ outcome, text, notes: [note], total }, titles) {
 function given(entry, shown, stop) {
   const { notes, total, tokens, titles = shown.titles } = entry;
   if (entry.outcome === "nothing") return html`<p class="soft">No note was given: none was clearly about it</p>`;
+  if (entry.outcome === "late") {
+    return html`<p class="soft">No note was given: too slow, ${entry.late.toFixed(1)} s</p>`;
+  }
   if (entry.outcome === "cited") return html`<p>The answer cites</p>${noteChips(notes, titles)}`;
   const row = (note) => {
     const ref = bare(note.ref), stopped = shown.stopped.includes(ref);
@@ -111,7 +114,8 @@ export const stopGiving = (ref, stopped, toast, load) => once(ref, async () => {
 
 // -- the view -------------------------------------------------------------------------------------------------------
 
-const summary = ({ notes, tokens, asked, saved: changes }) => [
+const summary = ({ prompts, late, notes, tokens, asked, saved: changes }) => [
+  late ? `${late} of ${count(prompts, "prompt")}: too slow` : "",
   notes ? `${count(notes, "note")} · ${count(tokens, "token")}` : "no notes given",
   asked ? count(asked, "look-up") : "", changes ? `${changes} saved` : "",
 ].filter(Boolean).join(" · ");

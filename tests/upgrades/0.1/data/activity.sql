@@ -1,5 +1,5 @@
 pragma application_id = 1668243811;
-pragma user_version = 9;
+pragma user_version = 10;
 CREATE TABLE vaults (
     id integer primary key,
     root text not null unique,
@@ -65,7 +65,7 @@ CREATE TABLE turns (
     cited text,                          -- JSON: refs; null: none, or not known
     prompt text,                         -- what the person asked; null: the log leaves texts out
     given text                           -- exactly what was added to the prompt; null: the same
-) strict;
+, late real) strict;
 CREATE INDEX turns_by_time on turns (vault_id, at);
 CREATE TABLE judgements (
     id integer primary key,
@@ -223,7 +223,7 @@ insert into turns values (1, 1, 1794967990.6914463, 'claude-code', '5b7c8c1e-000
 memory:kettle, provenance user, why recalled:
 | Kettle
 | The kettle stands in the hall.
-(end of the notes from co)');
+(end of the notes from co)', NULL);
 insert into judgements values (1, 1, 4, 'where is the kettle', 'where is the kettle', 1, 'said', 1794967981.0553195, 'memory:kettle');
 insert into judgements values (2, 1, 2, 'where is the kettle', 'where is the kettle', 0, 'said', 1794967981.3016753, 'memory:oak');
 insert into judgements values (3, 4, 18, 'tea', 'tea', 1, 'said', 1794967983.1147745, 'memory:coffee');
