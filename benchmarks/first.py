@@ -14,8 +14,8 @@ import apsw
 from benchmarks.measuring import BenchRow
 from benchmarks.plain_model import PlainModel
 from benchmarks.vaults import Bar, BenchVault, bench_vault
+from co_cli.ground.values import content_hash
 from co_cli.notes.note import read_note
-from co_cli.notes.store import content_hash
 
 REPEATS = 3
 GOAL, READING_GOAL = 0.2, 8.0

@@ -23,10 +23,10 @@ from co_cli.evaluation.running import Marks, mark_ranking
 from co_cli.evaluation.sets import EvalDocument, Question, read_set
 from co_cli.ground.hits import Passage
 from co_cli.ground.settings import Settings, load_settings
+from co_cli.ground.values import content_hash
 from co_cli.index.stored import IndexedFile
 from co_cli.notes.editing import render_note
 from co_cli.notes.note import Note, read_note
-from co_cli.notes.store import content_hash
 from co_cli.sources.cutting import split_long
 from co_cli.sources.passages import passages_of
 

@@ -19,9 +19,9 @@ from pydantic import BaseModel
 from co_cli.agent.models import problem_of
 from co_cli.ground.errors import KnowledgeError
 from co_cli.ground.event_loop import run_async
+from co_cli.ground.values import content_hash
 from co_cli.notes.logbook import logger
 from co_cli.notes.note import Note
-from co_cli.notes.store import content_hash
 from co_cli.sources.passages import LONGEST, LONGEST_PROPOSED, Lines, what_is_wrong
 from co_cli.tools.fencing import GUIDE, fence_note
 

@@ -22,9 +22,8 @@ from co_cli.agent.memory_files import Kind, MemoryFiles
 from co_cli.agent.toolset import VaultAccess, model_error
 from co_cli.entrance.knowledge_base import KnowledgeBase
 from co_cli.ground.errors import InvalidInputError, KnowledgeError, NoteConflictError
-from co_cli.ground.values import to_utf8
+from co_cli.ground.values import content_hash, to_utf8
 from co_cli.notes.files import make_folders, read_json, replace
-from co_cli.notes.store import content_hash
 from co_cli.searching.requests import LARGEST_LIMIT
 
 HOME = "main"

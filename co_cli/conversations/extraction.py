@@ -16,13 +16,12 @@ from co_cli.activity import extracted
 from co_cli.activity.extracted import FacetRow, ReadSoFar
 from co_cli.conversations.facets import Facet, FacetBatch, Relation, checked, facet_id, folded, make_batch
 from co_cli.ground.errors import KnowledgeError
-from co_cli.ground.values import DAY
+from co_cli.ground.values import DAY, content_hash
 from co_cli.notes.files import locked
 from co_cli.notes.logbook import logger
 from co_cli.notes.note import Note, read_note
 from co_cli.notes.secrets import redact
 from co_cli.notes.similarity import fingerprint
-from co_cli.notes.store import content_hash
 from co_cli.notes.transcripts import SpokenTurn, read_turns
 from co_cli.saving.proposals import entities_named, save_waiting
 from co_cli.saving.writer import VaultWriter

@@ -81,3 +81,9 @@ def to_utf8(text: str) -> str:
         return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
     except UnicodeEncodeError:
         return text.encode("utf-8", "replace").decode()
+
+
+def content_hash(data: bytes) -> str:
+    import hashlib  # loads OpenSSL, which takes 4 ms
+
+    return hashlib.blake2b(data, digest_size=16).hexdigest()

@@ -84,6 +84,11 @@ class StoredPassage(NamedTuple):
     language: str = ""
     """The code of its language; empty if nobody knows."""
 
+    @property
+    def searched_text(self) -> str:
+        about = (*self.tags, self.aliases, self.path, self.properties)
+        return "\n".join((self.title, self.heading, self.body, *about))
+
 
 class StoredNote(NamedTuple):
     """A note without its text."""

@@ -13,13 +13,12 @@ from dataclasses import dataclass, field, replace
 
 from co_cli.ground.paths import open_regular, permission_cure
 from co_cli.ground.reports import Progress, SyncReport
-from co_cli.ground.values import to_utf8
+from co_cli.ground.values import content_hash, to_utf8
 from co_cli.index.changes import RACY_SECONDS, Changes, reported, settled
 from co_cli.index.engine import Engine, ReadTransaction
 from co_cli.index.stored import IndexedFile, StoredFile, SyncState
 from co_cli.notes.encoding import NotTextError
 from co_cli.notes.files import is_empty_folder
-from co_cli.notes.store import content_hash
 from co_cli.sources.origin import VAULT, Origin, adapter_of
 from co_cli.sources.passages import Boundaries, cut_note
 from co_cli.sources.walk import Scan, is_listed, place_of

@@ -15,13 +15,14 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from co_cli.ground.errors import GitError
 from co_cli.ground.values import to_utf8
 
-SECONDS, REMOTE_SECONDS = 60, 45
-"""Deadlines of local calls, and of those that talk to the remote."""
+SECONDS, REMOTE_SECONDS, LOG_SECONDS = 60, 45, 5.0
+"""Deadlines of local calls, of those that talk to the remote, and of those that a person waits for."""
 OPTIONS = (
     "--no-pager",
     "--literal-pathspecs",
@@ -438,6 +439,13 @@ class Repository:
     def _failure(self, what: str, done: subprocess.CompletedProcess[bytes]) -> GitError:
         said = " ".join((done.stderr or done.stdout).decode("utf-8", "replace").split())
         return GitError(f"git {what} in {self.root} failed: {said[:300]}")
+
+
+def repository_around(folder: str) -> Repository | None:
+    """The repository that a folder is in, as far as it is on this machine. Starts no git where there is none."""
+    parents = (folder, *map(str, Path(folder).parents))
+    is_there = any(os.path.exists(os.path.join(parent, ".git")) for parent in parents)
+    return Repository(folder, GIT_NO_LAZY_FETCH="1") if is_there else None
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:

@@ -10,13 +10,12 @@ import unicodedata
 from dataclasses import dataclass
 from typing import cast
 
-from co_cli.ground.values import OWN_SOURCES, OwnSource, Source
+from co_cli.ground.values import OWN_SOURCES, OwnSource, Source, content_hash
 from co_cli.notes.dates import read_moment
 from co_cli.notes.encoding import decode
 from co_cli.notes.language import read_language
 from co_cli.notes.markdown import Heading, headings, inline_tags, plain_text
 from co_cli.notes.refs import kind_in, ref_of, stem_of
-from co_cli.notes.store import content_hash
 from co_cli.notes.wikilinks import find_links
 
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")

@@ -22,7 +22,7 @@ from co_cli.ground.errors import (
     empty_vault,
 )
 from co_cli.ground.paths import NO_ROOM, open_regular, permission_cure
-from co_cli.ground.values import moment_text, to_utf8
+from co_cli.ground.values import content_hash, moment_text, to_utf8
 from co_cli.notes.files import (
     TEMPORARY,
     create_exclusively,
@@ -41,12 +41,6 @@ MOST_HASHED = 100_000_000
 TRASH = ".trash"
 TRASH_FOLDER = re.compile(r"(\d{8}T\d{6}Z)(?:-(\d+))?(-copy)?")
 """When, a number that counts up whatever the clock says, and whether it holds a copy: the note was not forgotten."""
-
-
-def content_hash(data: bytes) -> str:
-    import hashlib  # loads OpenSSL, which takes 4 ms
-
-    return hashlib.blake2b(data, digest_size=16).hexdigest()
 
 
 def hash_of_file(path: str) -> str | None:

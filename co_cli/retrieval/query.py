@@ -20,6 +20,8 @@ from co_cli.retrieval.grammar import NARROWING, Node, Parsed, leaves, parse_term
 from co_cli.retrieval.matching import Condition
 
 MOST_TERMS = 48
+MOST_NAMED = 3
+"""Words or folders that one message lists."""
 LONGEST_QUERY = 20_000
 LONGEST_EMBEDDED = 4_000
 """Characters that are embedded; what follows hardly moves a vector."""

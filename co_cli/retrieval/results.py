@@ -19,14 +19,13 @@ from co_cli.notes.markdown import WIKI, plain_text
 from co_cli.notes.refs import ENDINGS
 from co_cli.retrieval.candidates import Candidates
 from co_cli.retrieval.matching import Condition
-from co_cli.retrieval.query import Query
+from co_cli.retrieval.query import MOST_NAMED, Query
 from co_cli.retrieval.score import Scored, trust
 from co_cli.retrieval.steps import PreparedQuery, Trace
 
 SNIPPET = 240  # characters
 LONGEST_MARKED = 20_000
 SEPARATOR = " \u00b7 "
-MOST_NAMED = 3
 CODE = re.compile(r"^[ \t]*(?:```|~~~)[^\n]*\n(.*?)(?:\n[ \t]*(?:```|~~~)[ \t]*$|\Z)", re.M | re.S)
 TABLE = re.compile(
     r"\n(?:(?:\|.*\|[ \t]*(?:\n|\Z))+"
@@ -185,7 +184,7 @@ def _hit(trace: Trace, candidate: Scored) -> Hit:
     sure = query.is_exact  # it has what must be there
     weak = not sure and is_weak(candidate, passage, trace.candidates, _fit(trace.prepared), read.get(candidate.passage))
     hit = make_hit(candidate, passage, query, prefix, weak)
-    searched = {*tokens(searched_text(passage))} if trace.prepared.attempt.parts else set[str]()
+    searched = {*tokens(passage.searched_text)} if trace.prepared.attempt.parts else set[str]()
     parts = tuple(word for word in trace.prepared.attempt.parts if searched.issuperset(tokens(word)))
     return replace(hit, missing=hit.missing or passage.origin_id in view.away, part_of=parts)
 
@@ -308,7 +307,7 @@ def is_weak(
         return False
     coverage = 0.0
     if candidate.signals.get("words"):
-        had, words = {*tokens(searched_text(passage), passage.language)}, candidates.words
+        had, words = {*tokens(passage.searched_text, passage.language)}, candidates.words
         coverage = candidates.share(term for term in candidates.idf if words.stem(term, passage.language) in had)
     return confidence(fit, cosine, coverage, score) < WEAK
 
@@ -330,11 +329,6 @@ def read_text(passage: StoredPassage, words: WordQuery) -> str:
     title = "" if repeats else passage.title
     properties = [f"{key}: {value.text}" for key, value in matched_properties(passage, words).items()]
     return "\n".join(part for part in (title, passage.heading, *properties, passage.body) if part)
-
-
-def searched_text(passage: StoredPassage) -> str:
-    about = (*passage.tags, passage.aliases, passage.path, passage.properties)
-    return "\n".join((passage.title, passage.heading, passage.body, *about))
 
 
 def _best_start(text: str, found: Sequence[tuple[int, int, str]]) -> int:

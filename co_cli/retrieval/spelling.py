@@ -12,8 +12,7 @@ from co_cli.index.engine import ReadTransaction
 from co_cli.index.stored import Scope
 from co_cli.index.tokens import is_stop_word, spans, tokens
 from co_cli.index.word_query import Term, WordQuery
-from co_cli.retrieval.query import EDGES, Query
-from co_cli.retrieval.results import MOST_NAMED, searched_text
+from co_cli.retrieval.query import EDGES, MOST_NAMED, Query
 
 SHORTEST, SAME_START = 4, 2
 """Letters of a word that may be misspelled, and how many of its first letters are taken as right."""
@@ -59,7 +58,7 @@ def find_parts(snapshot: ReadTransaction, scope: Scope, text: str) -> dict[str, 
         return {}
     counts = {part: Counter[str]() for part in typed}
     for passage in snapshot.passages(snapshot.containing(scope, list(typed), MOST_CONTAINING)).values():
-        searched = searched_text(passage)
+        searched = passage.searched_text
         words = spans(searched)
         for part, counted in counts.items():
             for place in re.finditer(re.escape(part), searched, re.IGNORECASE):
@@ -118,7 +117,7 @@ def _spellings(snapshot: ReadTransaction, scope: Scope, term: Term) -> list[str]
     """How some passages spell the words of a token."""
     matches = snapshot.words(scope, WordQuery(terms=(term,)), MOST_PASSAGES)
     passages = snapshot.passages([match.passage for match in matches]).values()
-    texts = ((searched_text(passage), passage.language) for passage in passages)
+    texts = ((passage.searched_text, passage.language) for passage in passages)
     spelled = (
         text[start:end] for text, language in texts for start, end, token in spans(text, language) if token == term
     )

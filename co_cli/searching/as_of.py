@@ -15,12 +15,11 @@ from dataclasses import replace
 from co_cli.ground.errors import GitError
 from co_cli.ground.hits import Hit, SearchResult
 from co_cli.notes.files import locked, read_bytes
-from co_cli.notes.git import Repository
+from co_cli.notes.git import LOG_SECONDS, Repository, repository_around
 from co_cli.notes.note import Note, read_note
 from co_cli.retrieval.request import SearchRequest
 from co_cli.searching.requests import find
 from co_cli.sources.origin import IGNORE_FILE, THE_VAULT
-from co_cli.vault.history import SECONDS, in_repository, repository_of
 from co_cli.vault.vault import Vault, open_vault, sync_vault
 
 FOLDER = "as-of"
@@ -61,13 +60,11 @@ def note_then(vault: Vault, hit: Hit) -> Note | None:
 
 def _open_as_of(vault: Vault, moment: float) -> Vault | None:
     """A copy of the vault at its last commit before this moment, with an index of its own."""
-    if not in_repository(vault.root):
-        return None
-    repository = repository_of(vault.root)
-    if repository.head() is None:
+    repository = repository_around(vault.root)
+    if repository is None or repository.head() is None:
         return None
     last = ("log", "--max-count=1", "--format=%H %ct", f"--before={int(moment)}", "HEAD", "--", ".")
-    commit, _, committed = repository.run(*last, seconds=SECONDS).stdout.decode().strip().partition(" ")
+    commit, _, committed = repository.run(*last, seconds=LOG_SECONDS).stdout.decode().strip().partition(" ")
     if not commit:
         return None
     tree = repository.run("rev-parse", "--verify", "--end-of-options", f"{commit}:./").stdout.decode().strip()

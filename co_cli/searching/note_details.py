@@ -27,7 +27,7 @@ from co_cli.index.stored import StoredNote
 from co_cli.index.tokens import tokens
 from co_cli.notes.encoding import decode
 from co_cli.notes.excerpts import excerpt
-from co_cli.notes.git import WITH_DROPPED
+from co_cli.notes.git import LOG_SECONDS, WITH_DROPPED, repository_around
 from co_cli.notes.markdown import Heading
 from co_cli.notes.note import Note, read_note
 from co_cli.notes.refs import ENDINGS, lines_of, path_of, source_ref, without_lines
@@ -35,7 +35,7 @@ from co_cli.notes.store import NoteStore
 from co_cli.notes.wikilinks import Attachments, find_links, link_key
 from co_cli.searching.answers import search
 from co_cli.searching.requests import Options
-from co_cli.vault.history import SECONDS, NoteChange, history_of, repository_of
+from co_cli.vault.history import NoteChange, history_of
 from co_cli.vault.lookup import Lookup, file_of, outdated
 from co_cli.vault.vault import Vault
 
@@ -350,14 +350,16 @@ def compare_version(vault: Vault, ref: str, version: str) -> VersionDiff:
 
 def _committed(root: str, path: str, commit: str) -> bytes:
     """A file as one of its commits has it, under the name that it had then."""
-    repository = repository_of(root)
     try:
+        repository = repository_around(root)
+        if repository is None:
+            raise GitError("it is in no repository")
         asked = ("log", "--follow", "--name-only", "--format=%x1e%H", *WITH_DROPPED, "--", path)
-        log = repository.run(*asked, seconds=SECONDS).stdout
+        log = repository.run(*asked, seconds=LOG_SECONDS).stdout
         blocks = [block.split("\n") for block in log.decode("utf-8", "replace").split("\x1e")]
         name = next((lines[2] for lines in blocks if lines[0] == commit and len(lines) > 2), None)
         if name is None:
             raise InvalidInputError(f"{commit[:10]} did not change {path}")
-        return repository.run("cat-file", "blob", f"{commit}:{name}", seconds=SECONDS).stdout
+        return repository.run("cat-file", "blob", f"{commit}:{name}", seconds=LOG_SECONDS).stdout
     except GitError as error:
         raise InvalidInputError(f"{path} cannot be read from {commit[:10]}: {error}") from None

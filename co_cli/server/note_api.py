@@ -17,7 +17,7 @@ from co_cli.entrance.local import LocalKnowledgeBase
 from co_cli.ground.errors import InvalidInputError, NoteConflictError
 from co_cli.ground.saves import Ack, Change, Draft, Forgotten, NoteFields, Saved, SaveKey, SaveReceipt
 from co_cli.ground.summaries import NoteSummary
-from co_cli.ground.values import SOURCES, plain
+from co_cli.ground.values import SOURCES, content_hash, plain
 from co_cli.index.links import Targets, aliases_of
 from co_cli.index.names import fold_name
 from co_cli.index.stored import StoredNote
@@ -25,7 +25,7 @@ from co_cli.notes.excerpts import excerpt
 from co_cli.notes.markdown import plain_snippet
 from co_cli.notes.note import Note, own_tags, read_note, version_of
 from co_cli.notes.refs import lines_of
-from co_cli.notes.store import NoteStore, content_hash
+from co_cli.notes.store import NoteStore
 from co_cli.notes.wikilinks import Attachments, find_links
 from co_cli.saving.writer import require_version
 from co_cli.searching.note_details import (

@@ -27,6 +27,7 @@ from co_cli.index.tokens import STOP_WORDS
 from co_cli.notes.encoding import NotTextError
 from co_cli.notes.files import change_json, locked, read_bytes
 from co_cli.notes.files import replace as replace_file
+from co_cli.notes.git import repository_around
 from co_cli.notes.note import Note, read_note
 from co_cli.notes.properties import properties_of
 from co_cli.notes.refs import lines_of, path_of, source_ref, without_ending
@@ -34,7 +35,6 @@ from co_cli.notes.store import TRASH
 from co_cli.notes.transcripts import SpokenTurn, read_turns
 from co_cli.saving.writer import opened_tier
 from co_cli.searching.as_of import FOLDER as AS_OF
-from co_cli.vault.history import in_repository, repository_of
 from co_cli.vault.lookup import Lookup
 from co_cli.vault.vault import Vault, sync_origin
 
@@ -269,11 +269,12 @@ def _files(data_dir: str, patterns: Sequence[str]) -> list[str]:
 
 def _in_git(root: str, paths: Sequence[str]) -> list[str]:
     """Which commits have a note, with the command that removes it from them."""
-    if not in_repository(root):
+    repository = repository_around(root)
+    if repository is None:
         return []
     command = ("log", "--all", "--format=%x1e", "--name-only", "-z", "--", *paths, TRASH)
     try:
-        listed = repository_of(root).run(*command).stdout.decode("utf-8", "surrogateescape")
+        listed = repository.run(*command).stdout.decode("utf-8", "surrogateescape")
     except GitError as error:
         return [f"git may have it, and was not asked: {error}"]
     commits = [re.split(r"[\0\n]+", block) for block in listed.split("\x1e")]

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from pathlib import Path
 from typing import NamedTuple
 
 from co_cli.activity import Activity, heads_of
@@ -19,13 +18,12 @@ from co_cli.ground.saves import SaveReceipt
 from co_cli.ground.summaries import NoteSummary
 from co_cli.ground.values import moment_text
 from co_cli.knowledge_index import KnowledgeIndex
-from co_cli.notes.git import WITH_DROPPED, Repository
+from co_cli.notes.git import LOG_SECONDS, WITH_DROPPED, repository_around
 from co_cli.notes.refs import kind_in, source_ref
 from co_cli.vault.lookup import Lookup
 from co_cli.vault.vault import Vault
 
 MOST = 200
-SECONDS = 5.0
 FORMAT = "%x1e%H%x1f%at%x1f%an%x1f%s"
 
 
@@ -162,28 +160,18 @@ class Commit(NamedTuple):
     deleted: int | None
 
 
-def in_repository(folder: str) -> bool:
-    """Whether there is a `.git` here or above. Saves starting git where there is none."""
-    return any(os.path.exists(os.path.join(parent, ".git")) for parent in (folder, *map(str, Path(folder).parents)))
-
-
-def repository_of(root: str) -> Repository:
-    """The repository that a folder is in, as far as it is on this machine."""
-    return Repository(root, GIT_NO_LAZY_FETCH="1")
-
-
 def commits_of(root: str, path: str, limit: int) -> tuple[list[Commit], str | None]:
     """The commits of a file, newest first, followed across renames; and why they may be incomplete."""
-    if not in_repository(root):
+    repository = repository_around(root)
+    if repository is None:
         return [], None
-    repository = repository_of(root)
     command = ["log", "--follow", "--numstat", "--no-color", "--no-ext-diff", "--no-textconv"]
     command += [f"--format={FORMAT}", f"--max-count={limit}", *WITH_DROPPED, "--", path]
     try:
         if repository.head() is None:
             return [], None
         dropped = repository.dropped_commits() if repository.dropped() else set[str]()
-        printed = repository.run(*command, seconds=SECONDS).stdout.decode("utf-8", "replace")
+        printed = repository.run(*command, seconds=LOG_SECONDS).stdout.decode("utf-8", "replace")
     except GitError as error:
         return [], f"{error}: commits are left out"
     commits: list[Commit] = []

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from co_cli.entrance.knowledge_base import KnowledgeBase
+from co_cli.ground.values import content_hash
 from co_cli.index.stored import SyncState
-from co_cli.notes.store import content_hash
 from co_cli.sources.walk import scan_origin
 from tests.command import Co
 from tests.damage import VECTOR_DAMAGE

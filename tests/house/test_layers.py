@@ -35,7 +35,7 @@ DATABASES += ("co_cli.importers.claude_mem",)  # reads the database of another p
 SQL = re.compile(r"""["']\s*(?:select\s[^"']+\sfrom|insert into|update \w+ set|delete from|create table)\s""")
 CLASS = re.compile(r"^class (\w+)", re.MULTILINE)
 IMPORT = re.compile(r"^\s*(?:import|from) (?:apsw|sqlite3|psycopg)\b", re.MULTILINE)
-LONGEST_CHAIN = 41
+LONGEST_CHAIN = 38
 
 
 def room_of(module: str) -> str:

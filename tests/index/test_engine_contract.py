@@ -16,6 +16,7 @@ import pytest
 
 from co_cli.embedding.space import Vector, VectorSpace
 from co_cli.ground.hits import Filters, Passage
+from co_cli.ground.values import content_hash
 from co_cli.index.engine import Engine, ReadTransaction, WriteTransaction
 from co_cli.index.postgres.postgres_engine import PostgresEngine
 from co_cli.index.sqlite.connection import vector_extension
@@ -35,7 +36,6 @@ from co_cli.index.stored import (
 from co_cli.index.tokens import tokens
 from co_cli.index.word_query import WordQuery
 from co_cli.notes.note import read_note
-from co_cli.notes.store import content_hash
 from co_cli.sources.origin import Origin
 from co_cli.sources.passages import passages_of
 from tests.postgres import new_database

@@ -18,8 +18,9 @@ from typing import NamedTuple
 from co_cli.activity.database import ActivityDatabase
 from co_cli.activity.events import SearchEvent
 from co_cli.entrance.knowledge_base import KnowledgeBase
+from co_cli.ground.values import content_hash
 from co_cli.index.sqlite.connection import Database, connect, fetch, vector_extension
-from co_cli.notes.store import NoteStore, content_hash
+from co_cli.notes.store import NoteStore
 from co_cli.vault.vault import Opening
 from tests.soak.checks import Ledger, differences, mark_of, open_vault, sealed_text, settings_of, unsound
 from tests.soak.disk import Disk, FileSystem, Image, Request, listening

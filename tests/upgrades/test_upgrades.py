@@ -22,9 +22,9 @@ import pytest
 
 from co_cli.activity.database import create_activity, versions
 from co_cli.entrance.knowledge_base import KnowledgeBase
+from co_cli.ground.values import content_hash
 from co_cli.importers.recorded_sessions import state_file
 from co_cli.index.sqlite.connection import APPLICATION, SCHEMA_VERSION
-from co_cli.notes.store import content_hash
 from co_cli.version import __version__
 from tests.agent.protocols.test_harness import TEA, Store
 from tests.chat_server import ChatServer, text

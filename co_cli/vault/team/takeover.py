@@ -18,11 +18,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from co_cli.ground.errors import FrontmatterError
+from co_cli.ground.values import content_hash
 from co_cli.index.postgres.postgres_statements import Connection, fetch
 from co_cli.notes.editing import set_fields
 from co_cli.notes.git import LARGEST, Edit, blob_name
 from co_cli.notes.refs import ENDINGS, slugify, source_ref
-from co_cli.notes.store import content_hash
 from co_cli.vault.team.team_vault import ADD_AUDIT, Received, TeamVault, Written
 from co_cli.vault.team.vault_copy import LARGE_FILE
 

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple, TypeVar
 from co_cli.activity import acting
 from co_cli.ground.errors import GitError, IndexUnavailableError, InvalidInputError, NoteFileError, VaultError
 from co_cli.ground.saves import Saved, SaveKey, SaveReceipt
+from co_cli.ground.values import content_hash
 from co_cli.index.authority import AuthorityHealth, DroppedText, SavedVersion
 from co_cli.index.postgres.postgres_engine import VERSION, PostgresEngine
 from co_cli.index.postgres.postgres_statements import Connection, fetch, run
@@ -30,7 +31,7 @@ from co_cli.notes.files import locked
 from co_cli.notes.git import Repository, blob_name
 from co_cli.notes.logbook import logger
 from co_cli.notes.refs import ENDINGS
-from co_cli.notes.store import NoteStore, content_hash, reporting
+from co_cli.notes.store import NoteStore, reporting
 from co_cli.sources.origin import GIT_FILE, IGNORE_FILE
 from co_cli.vault.team.schema import CHANNEL, connect_team
 from co_cli.vault.team.team_answers import add_answers, find_answer

@@ -17,9 +17,10 @@ from typing import NamedTuple
 
 from co_cli.ground.errors import VaultError
 from co_cli.ground.paths import open_regular
+from co_cli.ground.values import content_hash
 from co_cli.notes.files import NO_NAME, locked, make_folders, read_json, read_state, replace, replace_all
 from co_cli.notes.logbook import logger
-from co_cli.notes.store import NoteStore, content_hash
+from co_cli.notes.store import NoteStore
 
 NO_FILE = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.EINVAL, *NO_NAME)
 """Nothing is there, or a folder, a link or a device: no file that we would write."""
