@@ -9,16 +9,17 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypedDict, Unpack, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, NotRequired, Unpack, get_type_hints
 
 from pydantic import Field
+from typing_extensions import TypedDict
 
 from co_cli.entrance.knowledge_base import KnowledgeBase
 from co_cli.entrance.local import LocalKnowledgeBase
 from co_cli.ground.errors import FrontmatterError, InvalidInputError
 from co_cli.ground.saves import NOTE_FIELDS, NoteField, NoteFields, Saved, masked_text
 from co_cli.ground.summaries import NoteSummary
-from co_cli.ground.values import OWN_SOURCES, OwnSource, fields_of, to_utf8
+from co_cli.ground.values import OWN_SOURCES, OwnSource, to_utf8
 from co_cli.notes.editing import set_section
 from co_cli.notes.note import Note
 from co_cli.notes.refs import FOLDERS, lines_of, slugify, without_lines
@@ -64,6 +65,40 @@ if TYPE_CHECKING:
 else:
     SavedFields = TypedDict("SavedFields", _arguments(lambda field: field.hint), total=False)
     ChangedFields = TypedDict("ChangedFields", _arguments(lambda field: field.new_hint), total=False)
+
+
+class ListedNote(TypedDict):
+    """A note in a list."""
+
+    ref: str
+    title: str
+    created: str
+    category: str | None
+    outdated: Annotated[str | None, Field(description="Why it is not valid now.")]
+    tags: list[str]
+    change: NotRequired[Annotated[str, Field(description="With since: what happened to it.")]]
+    changed: NotRequired[Annotated[str, Field(description="When.")]]
+    before: NotRequired[Annotated[str | None, Field(description="The ref that it had, if it was moved.")]]
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """Some notes, newest first."""
+
+    notes: list[ListedNote]
+    more: bool
+    total: int
+    next_offset: Annotated[int | None, Field(description="The offset that lists more.")]
+
+
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """A note that was forgotten."""
+
+    ref: str
+    path: str
+    trash: Annotated[str, Field(description="Where it is now.")]
+    valid_again: Annotated[list[str], Field(description="Refs of notes that it superseded.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,9 +178,14 @@ def update_memory(
     `version`, so that nobody's later change is overwritten. For a new fact use save_memory."""
     ref = plain_ref(ref)
     if not fields and all(value is None for value in (content, old, append, title, path)):
-        known = ", ".join(name for name in update_memory.parameters["properties"] if name not in ("ref", "version"))
-        clearing = f"an empty value changes nothing, and `co edit {ref}` removes a field"
-        raise InvalidInputError(f"update_memory: say what changes of {ref}: {known}; {clearing}")
+        name, texts = f"{call.prefix}update_memory", ("content", "old", "new", "append", "section")
+        others = [other for other in update_memory.parameters["properties"] if other not in ("ref", "version", *texts)]
+        raise InvalidInputError(
+            f"nothing was changed of {ref}, because only its ref was given. Call {name} again with "
+            f'ref="{ref}" and one of: content="all of its text, as it should be"; old="some words of it" and '
+            f'new="what replaces them"; append="a sentence to add"; or a new {", ".join(others[:-1])} or {others[-1]}. '
+            f"An empty value changes nothing: `co edit {ref}` removes a field, {call.prefix}forget_memory the note"
+        )
     before = call.kb.note(ref)
     if old is not None or append is not None or section is not None:
         content, version = (
@@ -168,7 +208,7 @@ def update_memory(
 
 
 @tool("Forget a memory", destructive=True, idempotent=False)
-def forget_memory(call: ToolCall, ref: str) -> ToolResult[dict[str, Any]]:
+def forget_memory(call: ToolCall, ref: str) -> ToolResult[Gone]:
     """Move a note to the trash, because it is wrong or the user wants it forgotten."""
     gone = call.kb.forget(without_lines(plain_ref(ref)))
     shown = one_line(gone.ref)
@@ -176,7 +216,7 @@ def forget_memory(call: ToolCall, ref: str) -> ToolResult[dict[str, Any]]:
     if gone.valid_again:
         text += f" Valid again, because it superseded them: {', '.join(map(one_line, gone.valid_again))}."
         text += f" If the user wants that forgotten as well, call {call.prefix}forget_memory with each."
-    return ToolResult(text, {**fields_of(gone), "valid_again": list(gone.valid_again)})
+    return ToolResult(text, Gone(gone.ref, gone.path, gone.trash, list(gone.valid_again)))
 
 
 @tool("List memories", read_only=True)
@@ -187,7 +227,7 @@ def list_memories(
     kind: OwnSource | None = None,
     since: str | None = None,
     offset: Annotated[int, Field(ge=0, le=1_000_000)] = 0,
-) -> ToolResult[dict[str, Any]]:
+) -> ToolResult[Listing]:
     """List memories, or notes of another kind, by title, newest first. since=7d: those of any kind that were created,
     updated, moved or forgotten."""
     changed, problems = _changed(call.kb.local, kind, tags, since) if since else ([], [])
@@ -209,8 +249,7 @@ def list_memories(
     text = [*(f"({one_line(problem)})" for problem in (*call.degraded, *problems)), f"{head}."]
     text += ["<notes>", *lines, "</notes>"] if lines else []
     listed = [_listed(note, news.get(note.ref)) for note in notes[offset:shown]]
-    more = following is not None
-    return ToolResult("\n".join(text), {"notes": listed, "more": more, "total": len(notes), "next_offset": following})
+    return ToolResult("\n".join(text), Listing(listed, following is not None, len(notes), following))
 
 
 @tool("Rate a memory")
@@ -251,7 +290,7 @@ def receipt(call: ToolCall, saved: Saved, note: Note, read_back: bool) -> ToolRe
         *([f"version {note.version}"] if saved.outcome == "updated" else []),
     ]
     text = f"{done} {one_line(saved.ref)} ({'; '.join(proofs)})."
-    detail = one_line(saved.detail.removeprefix(f"{saved.ref}; "))
+    detail = "" if saved.outcome == "duplicate" else one_line(saved.detail.removeprefix(f"{saved.ref}; "))
     text += f" ({detail}.)" if detail else ""
     if saved.related:
         refs = ", ".join(f'"{one_line(other.ref)}"' for other in saved.related)
@@ -339,10 +378,16 @@ def _line(note: NoteSummary, change: ChangedNote | None) -> str:
     return " · ".join(filter(None, parts))
 
 
-def _listed(note: NoteSummary, change: ChangedNote | None) -> dict[str, Any]:
-    names = ("ref", "title", "created", "category", "outdated")
-    news = {"change": change.what, "changed": change.at, "before": change.before} if change else {}
-    return {name: getattr(note, name) for name in names} | {"tags": list(note.tags)} | news
+def _listed(note: NoteSummary, change: ChangedNote | None) -> ListedNote:
+    listed: ListedNote = {
+        "ref": note.ref,
+        "title": note.title,
+        "created": note.created,
+        "category": note.category,
+        "outdated": note.outdated,
+        "tags": list(note.tags),
+    }
+    return {**listed, "change": change.what, "changed": change.at, "before": change.before} if change else listed
 
 
 def _list_head(kind: OwnSource | None, place: tuple[int, int, int], since: str | None) -> str:

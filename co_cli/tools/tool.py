@@ -112,18 +112,20 @@ class Tool:
         hints = get_type_hints(self.function, include_extras=True)
         return TypeAdapter[Any](get_args(hints["return"])[0]).json_schema()
 
-    def read_arguments(self, sent: Mapping[str, Any] | None) -> tuple[dict[str, Any], list[str]]:
-        """The arguments as the function takes them, and the names that it does not have."""
+    def read_arguments(self, sent: Mapping[str, Any] | None) -> tuple[dict[str, Any], list[str], list[str]]:
+        """The arguments as the function takes them, the names that it does not have, and numbers that were changed."""
         properties = self._schema["properties"]
         required = self.parameters.get("required", ())
         given: dict[str, Any] = {}
         ignored: list[str] = []
+        changed: list[str] = []
         for name, value in (sent or {}).items():
             if name not in properties:
                 ignored.append(to_utf8(name[:MAX_NAME]))
             elif not _is_empty(value) or (name in required and str(value or "").strip()):
-                value = _correct(value, properties[name])
+                value, before = _correct(value, properties[name]), value
                 given |= {} if value is None else {name: value}
+                changed += _out_of_range(name, before, properties[name])
         try:
             model = self._model.model_validate(given)
         except ValidationError as error:
@@ -134,7 +136,7 @@ class Tool:
                 raise InvalidInputError(f"{self.name} needs {name}{unknown}") from None
             message = f"{name}: {first['msg']}, not {reprlib.repr(first['input'])}"
             raise InvalidInputError(f"{self.name}: {message}") from None
-        return {name: getattr(model, name) for name in given}, ignored
+        return {name: getattr(model, name) for name in given}, ignored, changed
 
 
 def tool(title: str, **hints: bool) -> Callable[[Callable[..., ToolResult[Any]]], Tool]:
@@ -157,6 +159,15 @@ class _LeanSchema(GenerateJsonSchema):
 
 def _is_empty(value: object) -> bool:
     return value is None or (isinstance(value, str) and value.strip().lower() in EMPTY)
+
+
+def _out_of_range(name: str, value: Any, schema: dict[str, Any]) -> list[str]:
+    """What a model is told if it sent a number that was corrected; 0 is how strict ones leave out a number."""
+    if schema["type"] != "integer" or not isinstance(value, int | float) or value in (0, schema.get("default")):
+        return []
+    least, most = schema["minimum"], schema["maximum"]
+    done = f"{most} was used" if value > most else "it was left out"
+    return [] if least <= value <= most else [f"{name} must be {least} to {most:,}, not {reprlib.repr(value)}: {done}"]
 
 
 def _correct(value: Any, schema: dict[str, Any]) -> Any:

@@ -100,7 +100,7 @@ class Toolbox:
                 "POST", f"/tools/{name}", dict[str, Any], arguments=arguments, tokens=self.result_tokens
             )
             return ToolResult(told["text"], told["data"])
-        values, ignored = tool.read_arguments(arguments)
+        values, ignored, changed = tool.read_arguments(arguments)
         unknown = f"Not arguments of {name}, ignored: {', '.join(map(one_line, ignored[:MAX_IGNORED]))}"
         try:
             degraded = [] if tool in (*SKILL_TOOLS, context_refresh) else self.freshener.ensure(self.patience)
@@ -124,7 +124,7 @@ class Toolbox:
             if len(str(error)) <= MAX_ERROR and "\n" not in str(error):
                 raise
             raise InvalidInputError(f"{one_line(str(error))[:MAX_ERROR]}...") from None
-        if ignored:
-            text += f"\n({unknown}.)"
+        remarks = [*([unknown] if ignored else []), *changed]
+        text += "".join(f"\n({remark}.)" for remark in remarks)
         values: dict[str, Any] = asdict(cast("Any", data)) if is_dataclass(data) else dict(data)
         return ToolResult(text, {**values, "ignored": ignored})

@@ -95,7 +95,10 @@ def test_an_argument_that_a_tool_does_not_know_is_named(served: Served) -> None:
     missing = talk.call_tool("update_memory", {"id": "memory:heron", "title": "Herons"})
 
     assert nothing.is_error
-    assert "say what changes of memory:heron: content, old, new, append, section" in nothing.content[0].text
+    assert (
+        "nothing was changed of memory:heron, because only its ref was given. Call update_memory again"
+        in nothing.content[0].text
+    )
     assert "Not arguments of update_memory, ignored: expires" in nothing.content[0].text
     assert "update_memory needs ref, and has no argument 'id'" in missing.content[0].text
 
@@ -110,7 +113,7 @@ def test_empty_values_change_nothing(served: Served) -> None:
     call(talk, "update_memory", **empty, append="They dabble.")
 
     assert nothing.is_error
-    assert "an empty value changes nothing, and `co edit memory:teal` removes a field" in nothing.content[0].text
+    assert "An empty value changes nothing: `co edit memory:teal` removes a field" in nothing.content[0].text
     changed = place.vault.read("memories/teal.md")
     assert "tags: [bird]\naliases: [Duck]\n" in changed
     assert changed.endswith("Teals are small.\n\nThey dabble.\n")

@@ -45,6 +45,16 @@ CORRECTED: list[tuple[dict[str, Any], dict[str, Any]]] = [
 ]
 
 
+def test_a_number_that_is_corrected_is_named_and_one_that_means_nothing_is_not(toolbox: Toolbox) -> None:
+    said = [toolbox.call("list_memories", {"limit": limit}).text for limit in (100_000, -1, 10**400, 0, 20)]
+
+    assert said[0].endswith("\n(limit must be 1 to 200, not 100000: 200 was used.)")
+    assert said[1].endswith("\n(limit must be 1 to 200, not -1: it was left out.)")
+    assert "was used" in said[2]
+    assert len(said[2]) < 200
+    assert not any("limit must" in text for text in said[3:])
+
+
 def test_a_list_of_nothing_is_an_argument_that_was_left_out() -> None:
     for nothing in ([], "[]", "", " ", "null", [None], [""]):
         assert read("update_memory", {"ref": "memory:x", "tags": nothing, "content": "null"}) == {"ref": "memory:x"}

@@ -35,7 +35,7 @@ def test_a_repeat_is_not_written_and_a_similar_memory_is_named(toolbox: Toolbox)
     nearly = toolbox.call("save_memory", {"content": "The staging database is refreshed every Monday at six o'clock."})
 
     assert again.data["outcome"] == "duplicate"
-    assert again.text.startswith(f"known already, nothing written: {first.data['ref']}")
+    assert again.text == f"known already, nothing written: {first.data['ref']} (read back; found by search)."
     assert nearly.data["outcome"] == "created"
     assert [one["ref"] for one in nearly.data["related"]] == [first.data["ref"]]
     assert f'supersedes=["{first.data["ref"]}"]' in nearly.text
