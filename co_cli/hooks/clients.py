@@ -14,6 +14,8 @@ from typing import Any, NamedTuple, cast
 from co_cli.hooks.plugins import MARKET, NAME
 
 PLUGIN = f"{NAME}@{MARKET}"
+EXTENDED = ("gemini", "qwen")
+"""Clients with extensions: Qwen Code began as a copy of Gemini CLI."""
 OPENCODE_COMMAND = re.compile(r"^const COMMAND = (\[.*\])$", re.MULTILINE)
 
 
@@ -59,7 +61,7 @@ class Client(NamedTuple):
     def _hook_files(self) -> list[str]:
         if self.settings:
             return [self.path(self.settings)]
-        if self.name == "gemini":
+        if self.name in EXTENDED:
             return [self.path("extensions", NAME, "hooks", "hooks.json")]
         cache = self.path("plugins", "cache", MARKET, NAME)
         orphaned = glob.glob(os.path.join(cache, "*", ".orphaned_at"))
@@ -119,7 +121,9 @@ CLIENTS = {
             cache=f"plugins/cache/{MARKET}",
             made=("plugins/cache", "plugins"),
             memories=("AGENTS.md", "memories"),
-            remark="Codex runs no hook before you trust it: open /hooks in Codex and trust those of co-memory.",
+            remark="Codex runs no hook before you trust it: open /hooks in Codex and trust those of co-memory. "
+            "`codex exec` does not wait for MCP servers: with mcp_optional_startup_grace_ms = 5000 at the beginning of "
+            "config.toml, its first request has our tools.",
         ),
         Client(
             "gemini",
@@ -137,7 +141,15 @@ CLIENTS = {
             "Qwen Code",
             "qwen",
             _home("QWEN_HOME", ".qwen"),
-            settings="settings.json",
+            add=(("extensions", "install", "DIR", "--consent"),),
+            remove=(("extensions", "uninstall", NAME),),
+            changed=(
+                "settings.json",
+                "extensions/extension-enablement.json",
+                "extension-store/state.json",
+                "extension-store/state.previous.json",
+            ),
+            made=("extensions", "extension-store"),
             memories=("QWEN.md",),
         ),
         Client(

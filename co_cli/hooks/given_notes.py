@@ -29,9 +29,16 @@ from co_cli.vault.vault import Opening, embedders_of
 START_TOKENS, PROMPT_TOKENS, MOST_NOTES = 500, 600, 3
 SYNC_SECONDS = 0.7
 """How long a prompt waits for changed files to be indexed; it is then answered without them."""
+LATE_TOOLS = {"codex": "; if you do not have them yet, they come after your first call of another tool"}
+"""Codex starts servers beside its first request, and does not wait for them (`mcp_optional_startup_grace_ms`)."""
 SESSIONS = "sessions"
 """The folder of what each session was given."""
 KEPT_DAYS = 14
+STARTED_BY_PROMPT = ("gemini",)
+"""Clients that are given the start of a session with its first prompt: a resumed Gemini CLI drops a message that begins
+with what a hook said, and with it the prompt that came next."""
+STARTED = "started"
+"""Among the refs of such a session."""
 
 
 class SessionNotes:
@@ -80,32 +87,36 @@ def given_text(event: HookEvent, settings: Settings) -> str:
 def text_for(kb: LocalKnowledgeBase, event: HookEvent) -> str:
     """The text for the model. What was given is recorded."""
     allowed, _ = vaults_for_prompts(kb.settings, kb.root, kb.vault.linked)
-    if not allowed or (event.kind == "prompt" and not asks_something(event.prompt)):
+    if not allowed:
         return ""
     given = SessionNotes(kb.settings.data_dir, event.client, event.session)
     if event.fresh:
         given.restart()
+    known, later = given.refs(), event.client in STARTED_BY_PROMPT
+    starts = STARTED not in known if later and event.kind == "prompt" else event.kind == "start" and not later
+    asks = event.kind == "prompt" and asks_something(event.prompt)
+    if not (starts or asks):
+        return ""
     _sync(kb)
-    if event.kind == "start":
-        head = _introduction(kb, allowed)
-        notes, budget = kb.always_notes().notes, START_TOKENS - estimate_tokens(head)
-    else:
-        head, budget = "", PROMPT_TOKENS
-        notes = kb.matching_notes(event.prompt, given.refs()).notes[:MOST_NOTES]
+    head = _introduction(kb, allowed, event.client) if starts else ""
+    notes = kb.always_notes().notes if starts else []
+    notes += kb.matching_notes(event.prompt, known).notes[:MOST_NOTES] if asks else []
+    budget = (START_TOKENS - estimate_tokens(head) if starts else 0) + (PROMPT_TOKENS if asks else 0)
     text, report = render_notes(notes, budget, QUOTED)
     text = "\n".join(filter(None, (head, text)))
-    kb.injected(report["injected"], event.session or None, prompt=event.prompt, given=text)
-    given.add([without_lines(note["ref"]) for note in report["injected"]])
+    kb.injected(report["injected"], event.session or None, prompt=event.prompt if asks else "", given=text)
+    given.add([*([STARTED] if starts and later else []), *(without_lines(note["ref"]) for note in report["injected"])])
     return text
 
 
-def _introduction(kb: LocalKnowledgeBase, allowed: set[str]) -> str:
+def _introduction(kb: LocalKnowledgeBase, allowed: set[str], client: str) -> str:
     """Which memory there is and how to use it, and where the last conversation was left."""
     vaults = " and ".join(one_line(root) for root in sorted(allowed))
+    later = LATE_TOOLS.get(client, "")
     lines = [
-        f"co is the user's long-term memory: notes in {vaults}. Its tools (MCP server co): recall_memory before you "
-        "answer what may depend on the user's preferences, decisions, people or projects; save_memory when the user "
-        "wants something remembered or corrects you; read_note for a ref. Prefer it to other memory files."
+        f"co is the user's long-term memory: notes in {vaults}. Its tools (MCP server co{later}): recall_memory before "
+        "you answer what may depend on the user's preferences, decisions, people or projects; save_memory when the "
+        "user wants something remembered or corrects you; read_note for a ref. Prefer it to other memory files."
     ]
     checkpoint = kb.checkpoints.latest() if kb.root in allowed else None
     if checkpoint:

@@ -27,7 +27,9 @@ KINDS: dict[str, Kind] = {
 """The events that co answers. In a pause the transcript has what was said so far: `Stop` and `AfterAgent` come after an
 answer, the next two before the client shortens the conversation."""
 STARTS = ("startup", "clear", "compact")
-"""Sources of `SessionStart` after which the model has nothing of what it was given; a resumed session has it all."""
+"""Sources of `SessionStart` after which the model has nothing of what it was given; a resumed session has it all,"""
+FORGETFUL = ("qwen",)
+"""except in these clients: what it was given at the start is in no request after it was resumed."""
 ADDED = re.compile(r"<(hook_(?:additional_)?context|system-reminder|qwen:[\w-]+)>.*?(?:</\1>|\Z)", re.DOTALL)
 """What clients put into a prompt, our own text too."""
 CODE = re.compile(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1[`~]*[ \t]*$|\Z)", re.DOTALL | re.MULTILINE)
@@ -70,11 +72,12 @@ def read_event(client: str, data: bytes) -> HookEvent | None:
         for key in ("hook_event_name", "session_id", "cwd", "prompt", "transcript_path", "source")
     )
     kind = KINDS.get(name)
-    if kind is None or (kind == "start" and source not in STARTS):
+    fresh = kind == "start" and source in STARTS
+    if kind is None or (kind == "start" and not fresh and not (client in FORGETFUL and source == "resume")):
         return None
     said = fields.get("conversation")
     spoken = cast("dict[str, Any]", said) if isinstance(said, dict) else {}
-    return HookEvent(client, name, kind, session, folder, typed(prompt), transcript, kind == "start", spoken)
+    return HookEvent(client, name, kind, session, folder, typed(prompt), transcript, fresh, spoken)
 
 
 def typed(prompt: str) -> str:

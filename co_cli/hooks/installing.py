@@ -105,9 +105,8 @@ def undo(client: Client, started: Started, say: Say) -> None:
     for path, before in backup["before"].items():
         if path in untouched or path.endswith(".js"):
             _restore(path, before)
-        elif client.settings and path == client.path(client.settings):
-            kept = without_settings(client.name, read_settings(path))
-            replace(path, (json.dumps(kept, indent=2, ensure_ascii=False) + "\n").encode())
+        elif path == client.path("settings.json"):  # an older co edited that of Qwen Code
+            _remove_ours(client, path, say)
     if client.cache:
         shutil.rmtree(client.path(client.cache), ignore_errors=True)
     for path in (*client.made, ""):
@@ -116,6 +115,18 @@ def undo(client: Client, started: Started, say: Say) -> None:
                 os.rmdir(client.path(path))
     shutil.rmtree(folder, ignore_errors=True)
     os.unlink(folder + BACKUP)
+
+
+def _remove_ours(client: Client, path: str, say: Say) -> None:
+    """Remove only what is ours from settings that somebody else changed."""
+    try:
+        settings = read_settings(path)
+    except ValueError as error:
+        say(f"{path} cannot be read ({error}): remove hooks and servers with ` hook {client.name} ` from it yourself")
+        return
+    kept = without_settings(client.name, settings)
+    if kept != settings:
+        replace(path, (json.dumps(kept, indent=2, ensure_ascii=False) + "\n").encode())
 
 
 def try_hook(command: str, event_name: str = "UserPromptSubmit") -> HookTrial:

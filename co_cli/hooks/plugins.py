@@ -60,7 +60,7 @@ def hooks_of(client: str, started: Started) -> dict[str, Any]:
     if client == "gemini":
         entry: dict[str, Any] = {"name": "co", "timeout": SECONDS * 1_000}
     else:
-        entry = {} if client == "qwen" else {"timeout": SECONDS}
+        entry = {"timeout": SECONDS}
     hook = {"type": "command", "command": started.hook(client), **entry}
     return {event: [{"hooks": [hook]}] for event in (GEMINI_EVENTS if client == "gemini" else EVENTS)}
 
@@ -70,9 +70,9 @@ def plugin_files(client: str, started: Started) -> dict[str, str]:
     inside = {"skills/memory/SKILL.md": _text("SKILL.md"), "README.md": README}
     inside["hooks/hooks.json"] = _json({"hooks": hooks_of(client, started)})
     about = {"name": NAME, "version": VERSION, "description": ABOUT}
-    if client == "gemini":
+    if client in ("gemini", "qwen"):
         extension = {**about, "mcpServers": {"co": started.server()}}
-        return {**inside, "gemini-extension.json": _json(extension)}
+        return {**inside, f"{client}-extension.json": _json(extension)}
     if client == "claude-code":
         servers, folder, where = started.server(alwaysLoad=True), ".claude-plugin", ".claude-plugin"
         plugin: dict[str, Any] = {**about, "author": {"name": "co-cli"}, "license": "MIT"}

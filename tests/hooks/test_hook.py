@@ -56,10 +56,27 @@ def test_a_prompt_is_given_the_note_that_is_about_it(deploys: Co, client: str) -
 @pytest.mark.parametrize("client", CLIENTS)
 def test_a_session_starts_with_the_notes_that_are_always_loaded_and_our_tools(deploys: Co, client: str) -> None:
     text = given(deploys, client, START)
+    if client == "gemini":  # it drops the message after such a text when it resumes a session
+        assert text == ""
+        text = given(deploys, client, PROMPT, prompt="hello")
 
     assert "| Anna drinks green tea without sugar." in text
     assert "recall_memory" in text
     assert "blue pool" not in text
+    assert ("after your first call of another tool" in text) == (client == "codex")
+
+
+def test_gemini_is_given_the_start_of_a_session_once_with_its_first_prompt(deploys: Co) -> None:
+    first = given(deploys, "gemini", PROMPT, prompt=QUESTION)
+    second = given(deploys, "gemini", PROMPT, prompt=QUESTION)
+    given(deploys, "gemini", START, source="resume")
+    third = given(deploys, "gemini", PROMPT, prompt="hello again")
+    given(deploys, "gemini", START, source="clear")
+    cleared = given(deploys, "gemini", PROMPT, prompt="hello")
+
+    assert ["green tea" in text for text in (first, second, third, cleared)] == [True, False, False, True]
+    assert ["memory:deploys" in text for text in (first, second, third, cleared)] == [True, False, False, False]
+    assert first.count("(end of the notes from co)") == 1
 
 
 def test_a_session_starts_with_the_title_of_the_latest_checkpoint(deploys: Co, vault: Vault) -> None:
@@ -82,6 +99,15 @@ def test_nothing_is_printed_when_the_client_pauses(deploys: Co, client: str, wha
 
 def test_a_resumed_session_is_not_given_its_start_again(deploys: Co) -> None:
     assert given(deploys, "claude-code", START, source="resume") == ""
+
+
+def test_a_resumed_session_of_qwen_is_given_its_start_again_and_no_note_of_a_prompt(deploys: Co) -> None:
+    given(deploys, "qwen", START)
+    assert "memory:deploys" in given(deploys, "qwen", PROMPT, prompt=QUESTION)
+
+    assert "green tea" in given(deploys, "qwen", START, source="resume")
+
+    assert given(deploys, "qwen", PROMPT, prompt=QUESTION) == ""
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,9 @@ mark `clients`.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -44,6 +42,12 @@ install) mkdir -p "$HOME/.gemini/extensions"; cp -r "$3" "$HOME/.gemini/extensio
     echo "{\\"$3\\": \\"$answer\\"}" > "$HOME/.gemini/trustedFolders.json";;
 uninstall) rm -r "$HOME/.gemini/extensions/$3";;
 esac"""
+QWEN = """\
+case "$2" in
+install) mkdir -p "$HOME/.qwen/extensions" "$HOME/.qwen/extension-store"
+    cp -r "$3" "$HOME/.qwen/extensions/co-memory"; echo '{}' > "$HOME/.qwen/extension-store/state.json";;
+uninstall) rm -r "$HOME/.qwen/extensions/$3";;
+esac"""
 
 
 @pytest.fixture
@@ -52,8 +56,8 @@ def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "programs"
     write_script(folder / "claude", CLAUDE)
     write_script(folder / "gemini", GEMINI)
-    for name in ("qwen", "opencode"):  # nothing of them is run
-        write_script(folder / name, "exit 1")
+    write_script(folder / "qwen", QWEN)
+    write_script(folder / "opencode", "exit 1")  # nothing of it is run
     monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
     return folder
 
@@ -118,7 +122,7 @@ def test_undo_leaves_every_file_as_it_was(co: Co, home: Path, client: str, used:
     folder = Path(CLIENTS[client].home())
     if used:
         folder.mkdir(parents=True)
-        (folder / "settings.json").write_text('{"model":   "mine", "hooks": {"Stop": []}}')
+        (folder / "settings.json").write_text('{"model":   "mine", // the best\n "hooks": {"Stop": []}}')
         (folder / "trustedFolders.json").write_text("{ }")
     before = files(home)
 
@@ -134,25 +138,14 @@ def test_undo_leaves_every_file_as_it_was(co: Co, home: Path, client: str, used:
 
 
 @pytest.mark.usefixtures("programs")
-def test_undo_keeps_what_the_person_changed_since_and_other_plugins(co: Co, home: Path) -> None:
-    co("setup", "qwen")
-    settings = home / ".qwen" / "settings.json"
-    older = settings.read_text().replace(f"{sys.executable} -I -m co_cli", "/usr/local/bin/co")  # as co wrote it before
-    assert "/usr/local/bin/co" in older
-    changed = {**json.loads(older), "model": "new"}
-    changed["hooks"]["Stop"].append({"hooks": [{"type": "command", "command": "mine"}]})
-    settings.write_text(json.dumps(changed))
+def test_undo_keeps_other_plugins(co: Co, home: Path) -> None:
     co("setup", "claude-code")
     other = home / ".claude" / "plugins" / "cache" / "other" / "plugin.json"
     other.parent.mkdir()
     other.write_text("{}")
 
-    assert [co("setup", client, "--undo").code for client in ("qwen", "claude-code")] == [0, 0]
+    assert co("setup", "claude-code", "--undo").code == 0
 
-    assert json.loads(settings.read_text()) == {
-        "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "mine"}]}]},
-        "model": "new",
-    }
     assert other.exists()
 
 
@@ -174,17 +167,6 @@ def test_the_hook_that_a_client_has_is_found_and_works(co: Co, client: str) -> N
 
     assert f" hook {client} --data-dir " in CLIENTS[client].hook_command()
     assert "it takes" in co("setup", client, "--check").out
-
-
-@pytest.mark.usefixtures("programs")
-def test_settings_that_are_not_json_are_left_alone(co: Co, home: Path) -> None:
-    (home / ".qwen").mkdir()
-    (home / ".qwen" / "settings.json").write_text("// mine\n{}")
-
-    ran = co("setup", "qwen")
-
-    assert (ran.code, "cannot be edited" in ran.err) == (3, True)
-    assert (home / ".qwen" / "settings.json").read_text() == "// mine\n{}"
 
 
 def test_a_client_that_fails_is_reported_with_what_it_said(co: Co, programs: Path) -> None:
