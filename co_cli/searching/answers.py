@@ -53,8 +53,11 @@ def _missing_vectors(vault: Vault, found: SearchResult) -> list[str]:
     by_vectors = found.meta.get("trust") is not None
     if chosen is None or not by_vectors or not waits_for_vectors(vault, FEW) or vault.embedders.outage.problem():
         return []
+    waiting = waiting_vectors(vault)
+    if not waiting.passages:  # it is a space of other settings that waits
+        return []
     command = "" if makes_vectors(vault.settings) else "; `co index sync` makes them now"
-    return [f"vectors of {chosen.provider} are not ready: {waiting_vectors(vault)} to go{command}"]
+    return [f"vectors of {chosen.provider} are not ready: {waiting} to go{command}"]
 
 
 def _unmatched(vault: Vault, options: Options) -> str:

@@ -106,6 +106,7 @@ def test_with_the_extra_a_question_that_nothing_answers_is_absent(
 ) -> None:
     for name, text in notes.items():
         vault.write(f"memories/{name}.md", text)
+    co("index", "sync")  # with the vectors of all, however busy the machine is
 
     states = {query: co("search", query, "--json").json["state"] for query in (*answered, *absent)}
 

@@ -113,7 +113,7 @@ def test_ten_thousand_notes_would_scroll_because_only_the_visible_ones_are_drawn
         until(page, f"{FOCUSED} === '1'")
 
         page.evaluate("scrollTo(0, 60000)")
-        page.wait_for_selector(".rows note-card:has-text('Note 0')")
+        wait_for(lambda: titles(page)[:1] > ["Note 0100"])
         until(page, "!document.querySelector('.coming-note')")
         place, opened = page.evaluate("scrollY"), titles(page)[8]
         page.click(f".rows note-card:has-text('{opened}')")

@@ -70,7 +70,7 @@ with KnowledgeBase.open(*sys.argv[1:]) as kb:
     for _ in range(2):
         kb.reembed(fresh=True)
         found = kb.search({QUESTION!r})
-        assert found.hits and found.degraded == [], found
+        assert "meaning" in found.hits[0].signals, found  # others may be about to replace the vectors
 """
 
 
