@@ -23,6 +23,7 @@ from co_cli.upkeep.settings_file import write_setting
 from co_cli.vault.tiers import vaults_for_prompts, why_trusted, why_untrusted
 from co_cli.vault.vault import embedders_of
 
+PROMPT_EVENTS = {"gemini": "BeforeAgent", "cursor": "beforeSubmitPrompt"}
 OTHERS = (
     "Install one of these, then `co setup CLIENT` gives it your memory. For any other MCP client, "
     "`co mcp --print-config CLIENT` prints what to configure; `co mcp --help` names those it knows."
@@ -69,7 +70,7 @@ def run_setup(options: argparse.Namespace) -> int:
     if options.undo:
         undo(client, started, done.append)
         return print_result(options, {"client": client.name, "done": done}, [*done, f"removed from {client.title}"])
-    if client.settings:
+    if client.edits:
         done += plan(client, started)
     keep_environment(settings)
     install(client, started, done.append)
@@ -115,7 +116,7 @@ def check_client(client: Client) -> Finding | None:
     command = client.hook_command()
     if not command:
         return None
-    problem, took = try_hook(command, "BeforeAgent" if client.name == "gemini" else "UserPromptSubmit")
+    problem, took = try_hook(command, PROMPT_EVENTS.get(client.name, "UserPromptSubmit"))
     if problem:
         return Finding(client.name, "warning", f"the hook in {client.title}: {problem}", f"co setup {client.name}")
     costs = f"it takes {took:.1f} s here, and may take {SECONDS:.1f} s"

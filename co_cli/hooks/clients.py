@@ -8,12 +8,15 @@ import os
 import re
 import shlex
 import shutil
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, cast
 
 from co_cli.hooks.plugins import MARKET, NAME
 
 PLUGIN = f"{NAME}@{MARKET}"
+PROMPTS = ("UserPromptSubmit", "BeforeAgent", "beforeSubmitPrompt")
+EDITORS = ("vscode", "cursor")
 EXTENDED = ("gemini", "qwen")
 """Clients with extensions: Qwen Code began as a copy of Gemini CLI."""
 OPENCODE_COMMAND = re.compile(r"^const COMMAND = (\[.*\])$", re.MULTILINE)
@@ -35,8 +38,8 @@ class Client(NamedTuple):
     """The client's copy of the plugin, which it may keep."""
     made: Sequence[str] = ()
     """Folders that it makes for plugins, and leaves empty."""
-    settings: str = ""
-    """The file to edit or to write, for a client without such commands."""
+    edits: Sequence[str] = ()
+    """The files to edit or to write, for a client without such commands; the first one has the hooks."""
     memories: Sequence[str] = ()
     """The client's own memories, as patterns."""
     remark: str = ""
@@ -44,10 +47,11 @@ class Client(NamedTuple):
 
     @property
     def installed(self) -> bool:
-        return shutil.which(self.program) is not None
+        editor = self.name in EDITORS and os.path.isdir(self.home())  # its command need not be on the PATH
+        return editor or shutil.which(self.program) is not None
 
     def path(self, *parts: str) -> str:
-        return os.path.join(self.home(), *parts)
+        return os.path.join(self.home(), *map(os.path.expanduser, parts))
 
     def hook_command(self) -> str:
         """The command of the prompt hook that this client has from us; empty if it has none."""
@@ -59,8 +63,8 @@ class Client(NamedTuple):
         return ""
 
     def _hook_files(self) -> list[str]:
-        if self.settings:
-            return [self.path(self.settings)]
+        if self.edits:
+            return [self.path(self.edits[0])]
         if self.name in EXTENDED:
             return [self.path("extensions", NAME, "hooks", "hooks.json")]
         cache = self.path("plugins", "cache", MARKET, NAME)
@@ -80,6 +84,16 @@ def _home(variable: str, folder: str) -> Callable[[], str]:
     return lambda: os.environ.get(variable) or os.path.join(os.path.expanduser("~"), folder)
 
 
+def _applications() -> str:
+    """Where applications keep their settings."""
+    home = os.path.expanduser("~")
+    if sys.platform == "win32":
+        return os.environ.get("APPDATA") or os.path.join(home, "AppData", "Roaming")
+    if sys.platform == "darwin":
+        return os.path.join(home, "Library", "Application Support")
+    return os.environ.get("XDG_CONFIG_HOME") or os.path.join(home, ".config")
+
+
 def _prompt_command(file: str) -> str:
     """The command with `co hook` that a file of hooks has for prompts."""
     try:
@@ -88,8 +102,8 @@ def _prompt_command(file: str) -> str:
         if words := OPENCODE_COMMAND.search(text):
             return f"{shlex.join(json.loads(words[1]))} || true"
         table = json.loads(text)["hooks"]
-        entries = [entry for event in ("UserPromptSubmit", "BeforeAgent") for entry in table.get(event, [])]
-        commands = [str(hook.get("command", "")) for entry in entries for hook in entry["hooks"]]
+        entries = [entry for event in PROMPTS for entry in table.get(event, [])]
+        commands = [str(hook.get("command", "")) for entry in entries for hook in entry.get("hooks", [entry])]
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return ""
     return next((command for command in commands if " hook " in command and command.endswith("|| true")), "")
@@ -159,9 +173,35 @@ CLIENTS = {
             lambda: os.path.join(
                 os.environ.get("XDG_CONFIG_HOME") or os.path.join(os.path.expanduser("~"), ".config"), "opencode"
             ),
-            settings=f"plugin/{NAME}.js",
+            edits=(f"plugin/{NAME}.js",),
             made=("plugin",),
             memories=("AGENTS.md",),
+        ),
+        Client(
+            "copilot",
+            "GitHub Copilot CLI",
+            "copilot",
+            _home("COPILOT_HOME", ".copilot"),
+            edits=(f"hooks/{NAME}.json", "mcp-config.json"),
+            made=("hooks",),
+            memories=("copilot-instructions.md",),
+        ),
+        Client(
+            "vscode",
+            "VS Code with GitHub Copilot",
+            "code",
+            lambda: os.path.join(_applications(), "Code", "User"),
+            edits=(f"~/.copilot/hooks/{NAME}.json", "mcp.json"),
+            made=("~/.copilot/hooks", "~/.copilot"),
+            remark="VS Code asks whether it may start the server co. Some versions keep what hooks say from the model.",
+        ),
+        Client(
+            "cursor",
+            "Cursor",
+            "cursor",
+            lambda: os.path.join(os.path.expanduser("~"), ".cursor"),
+            edits=("hooks.json", "mcp.json"),
+            remark="Cursor asks once whether it may start the server co: open its settings, Tools & MCP.",
         ),
     )
 }

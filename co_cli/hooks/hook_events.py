@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, cast
 
-CLIENTS = ("claude-code", "codex", "gemini", "qwen", "opencode")
+CLIENTS = ("claude-code", "codex", "gemini", "qwen", "opencode", "copilot", "cursor")
 Kind = Literal["start", "prompt", "pause"]
 KINDS: dict[str, Kind] = {
     "SessionStart": "start",
@@ -23,12 +23,14 @@ KINDS: dict[str, Kind] = {
     "PreCompact": "pause",
     "PreCompress": "pause",
     "SessionEnd": "pause",
+    "sessionStart": "start",
+    "beforeSubmitPrompt": "prompt",
 }
 """The events that co answers. In a pause the transcript has what was said so far: `Stop` and `AfterAgent` come after an
-answer, the next two before the client shortens the conversation."""
-STARTS = ("startup", "clear", "compact")
+answer, the next two before the client shortens the conversation. The last two are those of Cursor."""
+STARTS = ("startup", "clear", "compact", "new")
 """Sources of `SessionStart` after which the model has nothing of what it was given; a resumed session has it all,"""
-FORGETFUL = ("qwen",)
+FORGETFUL = ("qwen", "copilot")
 """except in these clients: what it was given at the start is in no request after it was resumed."""
 ADDED = re.compile(r"<(hook_(?:additional_)?context|system-reminder|qwen:[\w-]+)>.*?(?:</\1>|\Z)", re.DOTALL)
 """What clients put into a prompt, our own text too."""
@@ -67,12 +69,21 @@ def read_event(client: str, data: bytes) -> HookEvent | None:
     if client not in CLIENTS or not isinstance(found, dict):
         return None
     fields = cast("dict[str, Any]", found)
+    roots: Any = fields.get("workspace_roots")
+    if client == "cursor" and isinstance(roots, list):
+        fields = {
+            "session_id": fields.get("conversation_id"),
+            "cwd": next(iter(cast("list[Any]", roots)), ""),
+            **fields,
+        }
+    if client == "copilot":  # VS Code has had both spellings
+        fields = {"session_id": fields.get("sessionId"), "hook_event_name": fields.get("hookEventName"), **fields}
     name, session, folder, prompt, transcript, source = (
         value if isinstance(value := fields.get(key), str) else ""
         for key in ("hook_event_name", "session_id", "cwd", "prompt", "transcript_path", "source")
     )
     kind = KINDS.get(name)
-    fresh = kind == "start" and source in STARTS
+    fresh = kind == "start" and (source in STARTS or client == "cursor")
     if kind is None or (kind == "start" and not fresh and not (client in FORGETFUL and source == "resume")):
         return None
     said = fields.get("conversation")
@@ -92,4 +103,9 @@ def reply(event: HookEvent, text: str) -> str:
     """What the client reads from stdout: nothing, or JSON with the text for its model."""
     if not text:
         return ""
-    return json.dumps({"hookSpecificOutput": {"hookEventName": event.name, "additionalContext": text}})
+    if event.client == "cursor":
+        return json.dumps({"additional_context": text})
+    said: dict[str, Any] = {"hookSpecificOutput": {"hookEventName": event.name, "additionalContext": text}}
+    if event.client == "copilot":  # the command line reads the outer one, VS Code the inner one
+        said["additionalContext"] = text
+    return json.dumps(said)

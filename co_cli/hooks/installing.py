@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import difflib
+import glob
 import hashlib
 import json
 import os
@@ -55,9 +56,8 @@ def plan(client: Client, started: Started) -> Iterator[str]:
         yield f"write {os.path.join(folder, path)}"
     for words in client.add:
         yield f"run {' '.join([client.program, *(folder if word == 'DIR' else word for word in words)])}"
-    if client.settings:
-        before, after = _edited(client, started)
-        yield from difference(client.path(client.settings), before, after)
+    for file in map(client.path, client.edits):
+        yield from difference(file, *_edited(client, file, started))
 
 
 def difference(path: str, before: str, after: str) -> Iterator[str]:
@@ -70,23 +70,27 @@ def install(client: Client, started: Started, say: Say) -> None:
     folder = folder_of(started, client)
     if os.path.exists(folder + BACKUP):
         undo(client, started, lambda _: None)
+    edited = {file: _edited(client, file, started) for file in map(client.path, client.edits)}
     make_folders(folder, private=True)
     for path, text in plugin_files(client.name, started).items():
         file = os.path.join(folder, *path.split("/"))
         make_folders(os.path.dirname(file))
         replace(file, text.encode())
-    watched = [client.path(path) for path in (*client.changed, *([client.settings] if client.settings else ()))]
+    watched = [client.path(path) for path in (*client.changed, *client.edits)]
+    shared = {path: before for other in _others(folder) for path, before in other["before"].items()}
     there = [path for path in (*client.made, "") if os.path.isdir(client.path(path))]
-    backup: dict[str, Any] = {"before": {path: _content(path) for path in watched}, "folders": there}
+    backup: dict[str, Any] = {
+        "before": {path: shared.get(path, _content(path)) for path in watched},
+        "folders": there,
+    }
     replace(folder + BACKUP, json.dumps(backup).encode(), private=True)
     try:
         for words in client.add:
             _run(client, [folder if word == "DIR" else word for word in words], say)
-        if client.settings:
-            _, after = _edited(client, started)
-            make_folders(os.path.dirname(client.path(client.settings)))
-            replace(client.path(client.settings), after.encode())
-            say(f"changed {client.path(client.settings)}; the file as it was is in {folder + BACKUP}")
+        for file, (_, after) in edited.items():
+            make_folders(os.path.dirname(file))
+            replace(file, after.encode())
+            say(f"changed {file}; the file as it was is in {folder + BACKUP}")
     finally:
         backup["after"] = {path: _hash(path) for path in watched}
         replace(folder + BACKUP, json.dumps(backup).encode(), private=True)
@@ -102,10 +106,13 @@ def undo(client: Client, started: Started, say: Say) -> None:
     for words in client.remove:
         with contextlib.suppress(ClientError):  # it may have been removed in the client already
             _run(client, words, say)
+    shared = {path for other in _others(folder) for path in other["before"]}
     for path, before in backup["before"].items():
+        if path in shared:
+            continue
         if path in untouched or path.endswith(".js"):
             _restore(path, before)
-        elif path == client.path("settings.json"):  # an older co edited that of Qwen Code
+        elif path in map(client.path, (*client.edits, "settings.json")):  # an older co edited that of Qwen Code
             _remove_ours(client, path, say)
     if client.cache:
         shutil.rmtree(client.path(client.cache), ignore_errors=True)
@@ -115,6 +122,12 @@ def undo(client: Client, started: Started, say: Say) -> None:
                 os.rmdir(client.path(path))
     shutil.rmtree(folder, ignore_errors=True)
     os.unlink(folder + BACKUP)
+
+
+def _others(folder: str) -> list[dict[str, Any]]:
+    """The backups of other clients that are set up: two of them read the same hooks."""
+    found = glob.glob(os.path.join(glob.escape(os.path.dirname(folder)), f"*{BACKUP}"))
+    return [read_json(path) for path in found if path != folder + BACKUP]
 
 
 def _remove_ours(client: Client, path: str, say: Say) -> None:
@@ -157,14 +170,13 @@ def try_hook(command: str, event_name: str = "UserPromptSubmit") -> HookTrial:
     return HookTrial("", took)
 
 
-def _edited(client: Client, started: Started) -> tuple[str, str]:
-    """The client's settings as they are, and with ours."""
-    file = client.path(client.settings)
+def _edited(client: Client, file: str, started: Started) -> tuple[str, str]:
+    """A file of the client as it is, and with what is ours."""
     try:
         if client.name == "opencode":
             after = opencode_plugin(started, folder_of(started, client))
         else:
-            settings = with_settings(client.name, read_settings(file), started)
+            settings = with_settings(client.name, file, read_settings(file), started)
             after = json.dumps(settings, indent=2, ensure_ascii=False) + "\n"
     except (ValueError, TypeError, AttributeError, OSError) as error:
         raise ClientError(f"{file} cannot be edited ({error}): correct it, and run `co setup` again") from None

@@ -106,28 +106,44 @@ def opencode_plugin(started: Started, folder: str) -> str:
     return _text("opencode.js") % {name: json.dumps(value) for name, value in values.items()}
 
 
-def with_settings(client: str, settings: dict[str, Any], started: Started) -> dict[str, Any]:
-    """The settings of Qwen Code with our hooks and our server; whatever else is there stays."""
-    hooks = {**settings.get("hooks", {})}
-    for event, ours in hooks_of(client, started).items():
-        hooks[event] = [*hooks.get(event, []), *ours]
-    return {**settings, "hooks": hooks, "mcpServers": {**settings.get("mcpServers", {}), "co": started.server()}}
+def hook_name(client: str) -> str:
+    """VS Code and the Copilot CLI read the same files, so that they have one hook."""
+    return "copilot" if client == "vscode" else client
+
+
+def with_settings(client: str, file: str, settings: dict[str, Any], started: Started) -> dict[str, Any]:
+    """A file of settings with our hooks or our server; whatever else is there stays."""
+    settings = without_settings(client, settings)
+    if "mcp" not in os.path.basename(file):
+        hooks = {**settings.get("hooks", {})}
+        entry = {"type": "command", "command": started.hook(hook_name(client)), "timeout": SECONDS}
+        for event in (
+            ("sessionStart", "beforeSubmitPrompt") if client == "cursor" else ("SessionStart", "UserPromptSubmit")
+        ):
+            hooks[event] = [*hooks.get(event, []), entry]
+        return {"version": 1, **settings, "hooks": hooks}
+    key = "servers" if client == "vscode" else "mcpServers"
+    more: dict[str, Any] = {"vscode": {"type": "stdio"}, "copilot": {"type": "local", "tools": ["*"]}}.get(client, {})
+    return {**settings, key: {**settings.get(key, {}), "co": started.server(**more)}}
 
 
 def without_settings(client: str, settings: dict[str, Any]) -> dict[str, Any]:
     """The settings without what `with_settings` added, also in an older version."""
-    found = dict(settings)
-    hooks = {
-        event: [entry for entry in entries if not _is_ours(client, entry)]
-        for event, entries in settings.get("hooks", {}).items()
-    }
-    found["hooks"] = {event: entries for event, entries in hooks.items() if entries}
-    found["mcpServers"] = {name: server for name, server in settings.get("mcpServers", {}).items() if name != "co"}
-    return {key: value for key, value in found.items() if value or key not in ("hooks", "mcpServers")}
+    found, tables = dict(settings), ("hooks", "mcpServers", "servers")
+    if "hooks" in settings:
+        hooks = {
+            event: [entry for entry in entries if not _is_ours(hook_name(client), entry)]
+            for event, entries in settings["hooks"].items()
+        }
+        found["hooks"] = {event: entries for event, entries in hooks.items() if entries}
+    for key in tables[1:]:
+        if key in settings:
+            found[key] = {name: server for name, server in settings[key].items() if name != "co"}
+    return {key: value for key, value in found.items() if value or key not in tables}
 
 
 def _is_ours(client: str, entry: dict[str, Any]) -> bool:
-    commands = [str(hook.get("command")) for hook in entry.get("hooks", ())]
+    commands = [str(hook.get("command")) for hook in entry.get("hooks", [entry])]
     return len(commands) == 1 and f" hook {client} --data-dir " in commands[0] and commands[0].endswith(" || true")
 
 

@@ -13,6 +13,7 @@ PAUSES = ("answer", "compaction", "end")
 NAMES = {
     "claude-code": ("SessionStart", "UserPromptSubmit", "Stop", "PreCompact", "SessionEnd"),
     "gemini": ("SessionStart", "BeforeAgent", "AfterAgent", "PreCompress", "SessionEnd"),
+    "cursor": ("sessionStart", "beforeSubmitPrompt", "stop", "preCompact", "sessionEnd"),
 }
 FIELDS: dict[str, dict[str, Any]] = {
     "SessionStart": {"source": "startup"},
@@ -34,6 +35,12 @@ def event(client: str, what: str, folder: Path, **fields: Any) -> str:
         "cwd": str(folder),
         "hook_event_name": name,
     }
+    if client == "cursor":  # as its documentation has it
+        del common["session_id"], common["cwd"]
+        common |= {"conversation_id": "c0ffee", "generation_id": "1", "model": "gpt", "cursor_version": "3.9"}
+        return json.dumps({**common, "workspace_roots": [str(folder)], "attachments": [], **fields})
+    if client == "copilot" and name == "SessionStart":
+        fields = {"source": "new", "initial_prompt": "", **fields}
     extra = {"codex": {"turn_id": "1", "model": "gpt"}, "gemini": {"timestamp": "2026-11-17T12:00:00Z"}}.get(client, {})
     return json.dumps({**common, **extra, **FIELDS.get(name, {}), **fields})
 
@@ -44,6 +51,11 @@ def given(co: Co, client: str, what: str, **fields: Any) -> str:
     assert (ran.code, ran.err) == (0, "")
     if not ran.out:
         return ""
+    if client == "cursor":
+        return json.loads(ran.out)["additional_context"]
     output = json.loads(ran.out)["hookSpecificOutput"]
+    assert json.loads(ran.out).get("additionalContext") == (
+        output["additionalContext"] if client == "copilot" else None
+    )
     assert output["hookEventName"] == json.loads(event(client, what, co.folder))["hook_event_name"]
     return output["additionalContext"]

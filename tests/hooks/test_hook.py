@@ -101,13 +101,14 @@ def test_a_resumed_session_is_not_given_its_start_again(deploys: Co) -> None:
     assert given(deploys, "claude-code", START, source="resume") == ""
 
 
-def test_a_resumed_session_of_qwen_is_given_its_start_again_and_no_note_of_a_prompt(deploys: Co) -> None:
-    given(deploys, "qwen", START)
-    assert "memory:deploys" in given(deploys, "qwen", PROMPT, prompt=QUESTION)
+@pytest.mark.parametrize("client", ["qwen", "copilot"])
+def test_a_client_that_forgets_a_start_is_given_it_again_and_no_note_of_a_prompt(deploys: Co, client: str) -> None:
+    given(deploys, client, START)
+    assert "memory:deploys" in given(deploys, client, PROMPT, prompt=QUESTION)
 
-    assert "green tea" in given(deploys, "qwen", START, source="resume")
+    assert "green tea" in given(deploys, client, START, source="resume")
 
-    assert given(deploys, "qwen", PROMPT, prompt=QUESTION) == ""
+    assert given(deploys, client, PROMPT, prompt=QUESTION) == ""
 
 
 @pytest.mark.parametrize(

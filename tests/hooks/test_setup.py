@@ -6,6 +6,7 @@ mark `clients`.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -17,6 +18,7 @@ import pytest
 
 from co_cli.embedding.languages_weights import CONVERTED, is_installed
 from co_cli.hooks.clients import CLIENTS
+from co_cli.hooks.plugins import hook_name
 from tests.cli.screen import terminal
 from tests.command import Co, write_script
 from tests.folder import Vault
@@ -57,7 +59,8 @@ def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     write_script(folder / "claude", CLAUDE)
     write_script(folder / "gemini", GEMINI)
     write_script(folder / "qwen", QWEN)
-    write_script(folder / "opencode", "exit 1")  # nothing of it is run
+    for name in ("opencode", "copilot", "code", "cursor"):  # nothing of them is run
+        write_script(folder / name, "exit 1")
     monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
     return folder
 
@@ -66,7 +69,16 @@ def files(home: Path) -> dict[str, bytes]:
     """What a client keeps below the home."""
     return {
         str(path.relative_to(home)): path.read_bytes()
-        for folder in (".claude", ".gemini", ".qwen", ".codex", ".config/opencode")
+        for folder in (
+            ".claude",
+            ".gemini",
+            ".qwen",
+            ".codex",
+            ".config/opencode",
+            ".copilot",
+            ".cursor",
+            ".config/Code",
+        )
         for path in sorted((home / folder).rglob("*"))
         if path.is_file()
     }
@@ -116,7 +128,7 @@ def test_no_code_of_a_project_runs_in_a_hook_or_in_what_it_starts(co: Co, vault:
 
 
 @pytest.mark.usefixtures("programs")
-@pytest.mark.parametrize("client", ["claude-code", "gemini", "qwen", "opencode"])
+@pytest.mark.parametrize("client", ["claude-code", "gemini", "qwen", "opencode", "copilot", "vscode", "cursor"])
 @pytest.mark.parametrize("used", [True, False], ids=["a client in use", "a new client"])
 def test_undo_leaves_every_file_as_it_was(co: Co, home: Path, client: str, used: bool) -> None:
     folder = Path(CLIENTS[client].home())
@@ -138,6 +150,48 @@ def test_undo_leaves_every_file_as_it_was(co: Co, home: Path, client: str, used:
 
 
 @pytest.mark.usefixtures("programs")
+def test_undo_keeps_what_the_person_changed_since(co: Co, home: Path) -> None:
+    co("setup", "cursor")
+    hooks, servers = home / ".cursor" / "hooks.json", home / ".cursor" / "mcp.json"
+    changed = json.loads(hooks.read_text())
+    changed["hooks"]["stop"] = [{"command": "mine"}]
+    hooks.write_text(json.dumps(changed))
+    servers.write_text(servers.read_text().replace('"co": {', '"other": {"command": "x"}, "co": {'))
+
+    assert co("setup", "cursor", "--undo").code == 0
+
+    assert json.loads(hooks.read_text()) == {"version": 1, "hooks": {"stop": [{"command": "mine"}]}}
+    assert json.loads(servers.read_text()) == {"mcpServers": {"other": {"command": "x"}}}
+
+
+@pytest.mark.usefixtures("programs")
+@pytest.mark.parametrize("first", ["copilot", "vscode"])
+def test_vs_code_and_the_command_line_of_copilot_share_one_hook(co: Co, home: Path, first: str) -> None:
+    hooks = home / ".copilot" / "hooks" / "co-memory.json"
+    for client in ("copilot", "vscode"):
+        assert co("setup", client).code == 0
+    assert [len(entries) for entries in json.loads(hooks.read_text())["hooks"].values()] == [1, 1]
+
+    assert co("setup", first, "--undo").code == 0
+    assert hooks.exists()
+    assert co("setup", "vscode" if first == "copilot" else "copilot", "--undo").code == 0
+
+    assert files(home) == {}
+
+
+@pytest.mark.usefixtures("programs")
+def test_settings_with_comments_are_left_alone(co: Co, home: Path) -> None:
+    (home / ".cursor").mkdir()
+    (home / ".cursor" / "mcp.json").write_text("// mine\n{}")
+
+    ran = co("setup", "cursor")
+
+    assert (ran.code, "cannot be edited" in ran.err) == (3, True)
+    assert (home / ".cursor" / "mcp.json").read_text() == "// mine\n{}"
+    assert not (home / ".cursor" / "hooks.json").exists()
+
+
+@pytest.mark.usefixtures("programs")
 def test_undo_keeps_other_plugins(co: Co, home: Path) -> None:
     co("setup", "claude-code")
     other = home / ".claude" / "plugins" / "cache" / "other" / "plugin.json"
@@ -150,22 +204,22 @@ def test_undo_keeps_other_plugins(co: Co, home: Path) -> None:
 
 
 @pytest.mark.usefixtures("programs")
-@pytest.mark.parametrize("client", ["claude-code", "gemini", "qwen", "opencode"])
+@pytest.mark.parametrize("client", ["claude-code", "gemini", "qwen", "opencode", "copilot", "vscode", "cursor"])
 def test_a_dry_run_shows_what_would_be_done_and_does_nothing(co: Co, home: Path, client: str) -> None:
     ran = co("setup", client, "--dry-run")
 
     assert ran.code == 0
-    assert ("\n+" if CLIENTS[client].settings else f"run {CLIENTS[client].program} ") in ran.out
+    assert ("\n+" if CLIENTS[client].edits else f"run {CLIENTS[client].program} ") in ran.out
     assert files(home) == {}
     assert not (home / "asked").exists()
 
 
 @pytest.mark.usefixtures("programs")
-@pytest.mark.parametrize("client", ["claude-code", "gemini", "qwen", "opencode"])
+@pytest.mark.parametrize("client", ["claude-code", "gemini", "qwen", "opencode", "copilot", "vscode", "cursor"])
 def test_the_hook_that_a_client_has_is_found_and_works(co: Co, client: str) -> None:
     co("setup", client)
 
-    assert f" hook {client} --data-dir " in CLIENTS[client].hook_command()
+    assert f" hook {hook_name(client)} --data-dir " in CLIENTS[client].hook_command()
     assert "it takes" in co("setup", client, "--check").out
 
 

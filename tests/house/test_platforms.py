@@ -21,6 +21,7 @@ BRANCHES = {
     "cli/terminal.py takes_codes": "a console has to be asked for colours",
     "notes/git.py _kill": "there are no groups of processes",
     "ground/priority.py lower_priority": "only Linux has a priority for each thread",
+    "hooks/clients.py _applications": "each system keeps settings in a folder of its own",
     "hooks/time_limit.py": "a child process needs fork",
     "hooks/time_limit.py end_after": "there is no alarm",
     "hooks/time_limit.py run_apart": "a thread, where there is no fork",

@@ -49,7 +49,7 @@ export function when(time) {
 // Who asked or saved, in words.
 export const FRONT_ENDS = {
   "claude-code": "Claude Code", codex: "Codex", gemini: "Gemini CLI", qwen: "Qwen Code", opencode: "opencode",
-  mcp: "Agent over MCP", agent: "Agent",
+  copilot: "GitHub Copilot", cursor: "Cursor", mcp: "Agent over MCP", agent: "Agent",
   chat: "co chat", cli: "command line", web: "this page", file: "edited file", python: "Python",
 };
 export const nameOf = (frontEnd) => {

