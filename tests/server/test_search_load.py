@@ -34,7 +34,7 @@ from tests.vault.team.servers import Team, git
 
 pytestmark = pytest.mark.slow
 
-CLIENTS, ASKED = 16, 12
+CLIENTS, ASKED = 16, 6
 """Each client asks each of the questions, in an order of its own."""
 
 
