@@ -83,7 +83,7 @@ class FacetModel:
         shown = "\n".join(line for turn in (*batch.before, *batch.turns) for line in _numbered(batch, turn))
         first, last = batch.turns[0].line, batch.turns[-1].last
         prompt = f"{fence_note(batch.ref, batch.title, 'import', shown)}\nNote what lines {first} to {last} say."
-        reply = self._ask(prompt, list[FacetAnswer], READING)
+        reply = self.ask(prompt, list[FacetAnswer], READING)
         return reply._replace(value=[Facet(*answer.model_dump().values()) for answer in reply.value])
 
     def compare(self, pairs: Sequence[tuple[str, Sequence[KnownMemory]]]) -> Reply:
@@ -91,10 +91,10 @@ class FacetModel:
         for number, (text, known) in enumerate(pairs, 1):
             parts.append(fence_note(f"statement {number}", "", "import", text))
             parts += [fence_note(memory.ref, "", "memory", memory.text[:LONGEST_LINE]) for memory in known]
-        reply = self._ask("\n".join(parts), list[RelationAnswer], COMPARING)
+        reply = self.ask("\n".join(parts), list[RelationAnswer], COMPARING)
         return reply._replace(value=[(answer.relation, answer.ref) for answer in reply.value])
 
-    def _ask(self, prompt: str, output: Any, instructions: str) -> Reply:
+    def ask(self, prompt: str, output: Any, instructions: str) -> Reply:
         from pydantic_ai import Agent  # takes over a second
         from pydantic_ai.exceptions import UnexpectedModelBehavior, UsageLimitExceeded
         from pydantic_ai.usage import RunUsage, UsageLimits

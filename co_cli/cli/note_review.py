@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import difflib
 import time
+from collections.abc import Iterable
 from typing import cast
 
 from co_cli.cli.editor import edit_note
@@ -19,6 +21,7 @@ from co_cli.upkeep.review_checks import ACTIONS, KINDS, ReviewItem
 SHOWN = 10
 """Findings of each kind that are listed; --json has all."""
 WORDS = {**ACTIONS, "n": "next", "q": "quit"}
+LETTERS = {action: letter for letter, action in ACTIONS.items()}
 
 
 def add_review(parser: argparse.ArgumentParser) -> None:
@@ -28,10 +31,11 @@ def add_review(parser: argparse.ArgumentParser) -> None:
     kinds = "".join(f"  {name:<{width}}  {text}\n" for name, text in KINDS.items())
     parser.epilog = (
         f"Looks for:\n{kinds}\n"
-        "In a terminal you decide about each: a accepts a proposed memory, f forgets a\n"
-        "note (it goes to the trash), s marks the older of two as superseded by the\n"
-        "newer, e opens your editor, k keeps it and never asks again, n skips it,\n"
-        "q quits. Nothing is changed unless you type a letter and press Enter.\n\n"
+        "In a terminal you decide about each: a accepts a proposed memory or article, w\n"
+        "lets your model rewrite the article and shows what differs, f forgets a note\n"
+        "(it goes to the trash), s marks the older of two as superseded by the newer,\n"
+        "e opens your editor, k keeps it and never asks again, n skips it, q quits.\n"
+        "Nothing is changed unless you type a letter and press Enter.\n\n"
         "examples:\n  co note review\n  co note review --only secret --only near-duplicate\n  co note review --json\n"
     )
 
@@ -43,7 +47,7 @@ def run_review(options: argparse.Namespace) -> int:
     with open_synced(options) as kb:
         found = review(kb.vault, time.time(), estimate_tokens, options.only or ())
         if options.json:
-            findings = [{**finding._asdict(), "actions": finding.action_names} for finding in found.items]
+            findings = [finding._asdict() for finding in found.items]
             about = {"notes": found.notes, "dismissed": found.dismissed, "degraded": found.degraded}
             print_json({**about, "findings": findings})
             return 0
@@ -63,18 +67,24 @@ def _show(screen: Screen, found: Review) -> None:
         if items:
             screen.line(screen.paint(f"{kind}: {len(items):,} ({text})", "bold"))
         for item in items[:SHOWN]:
-            _show_item(screen, item)
+            about = f"{item.reason}: {', '.join(item.refs)}"
+            _show_item(screen, item._replace(reason=about, proposed="") if kind == "combine" else item)
         if len(items) > SHOWN:
             screen.line(f"  ... and {len(items) - SHOWN:,} more: co note review --only {kind} --json")
     _sum_up(screen, found)
 
 
 def _show_item(screen: Screen, item: ReviewItem) -> None:
-    screen.line("  " + screen.paint(printable(item.refs[0]), "cyan"))
+    screen.line("  " + screen.paint(printable(item.title if item.kind == "combine" else item.refs[0]), "cyan"))
     screen.wrapped(item.reason, "    ")
-    for sign, text, colour in (("-", item.replaced, "red"), ("+", item.proposed, "green")):
-        if text:
-            screen.wrapped(f"{sign} {text}", "    ", style=colour)
+    texts = (("-", item.replaced), ("+", item.proposed))
+    _show_lines(screen, [f"{sign} {line}" for sign, text in texts if text for line in text.split("\n")])
+
+
+def _show_lines(screen: Screen, lines: Iterable[str]) -> None:
+    """Lines that begin with what happens to them: - or +."""
+    for line in lines:
+        screen.wrapped(line, "    ", style={"-": "red", "+": "green"}.get(line[:1], ""))
 
 
 def _sum_up(screen: Screen, found: Review) -> None:
@@ -94,27 +104,41 @@ def _decide(screen: Screen, kb: LocalKnowledgeBase, found: Review) -> int:
         screen.line()
         screen.line(screen.paint(f"{number} of {len(found.items)}: {item.kind}", "bold"))
         _show_item(screen, item)
-        keys = f"{item.actions}nq"
-        words = {**WORDS, "k": "dismiss"} if item.kind == "proposed" else WORDS
+        text: str | None = None
+        keys = "".join(LETTERS[action] for action in item.actions) + "nq"
+        words = {**WORDS, "k": "dismiss"} if item.proposed else WORDS
         prompt = "  " + "  ".join(f"[{key}] {words[key]}" for key in keys)
         while True:
             key = read_key(prompt, keys)
             if key == "q":
                 return 0
             try:
+                if key == "w":
+                    text = _rewrite(screen, kb, item)
+                    continue
                 if key != "n":
-                    if key in "fs" and not edited & set(item.refs):
+                    if (key in "fs" or (key == "a" and item.kind == "combine")) and not edited & set(item.refs):
                         require_unchanged(kb.vault, item, seen)
-                    screen.line("  " + printable(_act(kb, item, key)))
+                    screen.line("  " + printable(_act(kb, item, key, text)))
                     edited |= set(item.refs) if key in "es" else set()
-                    gone |= {item.refs[0]} if key in "fs" else set()
+                    combined = item.refs if item.kind == "combine" and key == "a" else ()
+                    gone |= {item.refs[0]} if key in "fs" else {*combined}
                 break
             except KnowledgeError as error:
                 screen.line(f"  {printable(str(error))}")
     return 0
 
 
-def _act(kb: LocalKnowledgeBase, item: ReviewItem, key: str) -> str:
+def _rewrite(screen: Screen, kb: LocalKnowledgeBase, item: ReviewItem) -> str:
+    """The draft as the model writes it, after what differs is shown. It is saved only if it is accepted next."""
+    from co_cli.agent.rewriting import rewrite  # imports pydantic, which a review does not need
+
+    text = rewrite(kb.settings.model, item.title, item.proposed)
+    _show_lines(screen, [*difflib.unified_diff(item.proposed.split("\n"), text.split("\n"), lineterm="", n=1)][2:])
+    return text
+
+
+def _act(kb: LocalKnowledgeBase, item: ReviewItem, key: str, text: str | None) -> str:
     if key == "e":
         return f"{edit_note(kb, item.refs[0]).outcome} {item.refs[0]}"
-    return decide(kb.vault, item, cast("Action", ACTIONS[key]), time.time()).text
+    return decide(kb.vault, item, cast("Action", ACTIONS[key]), time.time(), text).text

@@ -43,27 +43,17 @@ class Decide(BaseModel):
     """All of these can only be kept as they are."""
     action: Action
     text: str | None = None
-    """What an accepted proposal says instead."""
+    """What an accepted proposal or article says instead."""
 
 
 class FindingKey(BaseModel):
     key: str
 
 
-class ReviewFinding(NamedTuple):
-    """One thing to decide, as in `co note review --json`."""
+class RewrittenDraft(NamedTuple):
+    """The draft of an article as a model writes it. Nothing is saved until it is accepted, with this as its text."""
 
-    kind: Kind
-    refs: tuple[str, ...]
-    """Of two, the older first."""
-    title: str
-    reason: str
-    actions: list[str]
-    """None with a token that may only read."""
-    key: str
-    proposed: str = ""
-    """The memory that accepting it saves, and the text of the one that it replaces."""
-    replaced: str = ""
+    text: str
 
 
 class FoundKind(NamedTuple):
@@ -97,7 +87,7 @@ class ReviewAnswer(NamedTuple):
     dismissed: int = 0
     degraded: Sequence[str] = ()
     kinds: Sequence[FoundKind] = ()
-    findings: Sequence[ReviewFinding] = ()
+    findings: Sequence[ReviewItem] = ()
     decided: Sequence[Decided] = ()
     """Since the review, newest first."""
     changed: bool = False
@@ -121,6 +111,7 @@ class Reviewed:
         keys = {decision.item.key for decision in done}
         forgotten = {decision.item.refs[0] for decision in done if decision.action == "forget"}
         superseded = {decision.item.refs[0] for decision in done if decision.action == "supersede"}
+        superseded |= {ref for decision in done if decision.saved for ref in decision.item.refs}
         found = [
             item
             for item in self.review.items
@@ -180,10 +171,7 @@ def show_review(kb: LocalKnowledgeBase, asked: ListFindings) -> ReviewAnswer:
         reviewed.review.dismissed,
         reviewed.review.degraded,
         [FoundKind(kind, KINDS[kind], counts[kind], kind in URGENT) for kind in ORDER],
-        [
-            ReviewFinding(*item[:4], item.action_names if may else [], *item[5:])
-            for item in listed[asked.offset : asked.offset + asked.limit]
-        ],
+        [item if may else item._replace(actions=[]) for item in listed[asked.offset : asked.offset + asked.limit]],
         decided,
         changed,
     )
@@ -199,7 +187,7 @@ def count_findings(kb: LocalKnowledgeBase) -> dict[str, int]:
 
 @route("POST", "/review/decisions")
 def decide_findings(kb: LocalKnowledgeBase, asked: Decide) -> Decided:
-    """Accept proposals, forget notes, supersede the older of two, or keep findings from coming back.
+    """Accept proposals, combine memories, forget notes, supersede the older of two, or keep findings from coming back.
 
     Editing is a change of the note itself.
     """
@@ -241,9 +229,22 @@ def _decide(
         done += dismiss_all(kb.vault, kept, now) if kept else []
         items = [item for item in items if item.kind == "proposed"]
     for item in items:
-        if asked.action in ("forget", "supersede"):
+        if asked.action in ("forget", "supersede") or item.kind == "combine":
             require_unchanged(kb.vault, item, reviewed.seen)
         done.append(decide(kb.vault, item, asked.action, now, asked.text))
+
+
+@route("POST", "/review/rewrite")
+def rewrite_draft(kb: LocalKnowledgeBase, asked: FindingKey) -> RewrittenDraft:
+    """Let the model (setting `model`) rewrite the draft of an article that combines memories. Nothing is saved."""
+    from co_cli.agent.rewriting import rewrite  # imports pydantic-ai, which `co web` does not wait for
+
+    reviewed, waiting = _reviewed(kb), _waiting(kb)
+    with reviewed.lock:
+        [item] = _chosen(Decide(key=asked.key, action="accept"), reviewed.undecided(waiting))
+    if item.kind != "combine":
+        raise InvalidInputError("only an article that combines memories can be rewritten")
+    return RewrittenDraft(rewrite(kb.settings.model, item.title, item.proposed))
 
 
 @route("DELETE", "/review/decisions/{key}")

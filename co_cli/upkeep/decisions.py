@@ -1,14 +1,15 @@
-"""Decide about a finding of a review: accept a proposal, forget a note, supersede it by the newer one, or keep it; and
-take that back.
+"""Decide about a finding of a review: accept a proposal, combine memories, forget a note, supersede it by the newer
+one, or keep it; and take that back.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from co_cli.ground.errors import InvalidInputError, NoteConflictError
-from co_cli.ground.saves import Change
+from co_cli.ground.saves import Change, Draft
 from co_cli.notes.new_note import one_or_list
 from co_cli.notes.note import version_of
 from co_cli.saving.proposals import accept, dismiss, take_back
@@ -35,6 +36,8 @@ class Decision(NamedTuple):
     """The newer of two notes, as it was before it superseded the older one."""
     version: str = ""
     """And its version since."""
+    saved: str = ""
+    """The article that was made of several memories."""
 
 
 def require_unchanged(vault: Vault, item: ReviewItem, seen: dict[str, str]) -> None:
@@ -46,13 +49,15 @@ def require_unchanged(vault: Vault, item: ReviewItem, seen: dict[str, str]) -> N
 
 
 def decide(vault: Vault, item: ReviewItem, action: Action, now: float, text: str | None = None) -> Decision:
-    """`text` is what an accepted proposal says instead."""
-    if action[0] not in item.actions:
+    """`text` is what an accepted proposal or article says instead."""
+    if action not in item.actions:
         raise InvalidInputError(f"{action} is not possible for a finding of the kind {item.kind}")
     if item.kind == "proposed":
         return _decide_proposal(vault, item, action, text)
     if action == "keep":
         return dismiss_all(vault, [item], now)[0]
+    if item.kind == "combine":
+        return _combine(vault, item, text)
     paths = tuple(open_note(vault, ref).path for ref in item.refs)
     older, newer = item.refs[0], item.refs[-1]
     if action == "forget":
@@ -80,6 +85,25 @@ def _decide_proposal(vault: Vault, item: ReviewItem, action: Action, text: str |
     return Decision(item, action, (open_note(vault, saved.ref).path,), saved.summary)
 
 
+def _combine(vault: Vault, item: ReviewItem, text: str | None) -> Decision:
+    """Save the article, which supersedes its memories. Their files stay as they are."""
+    notes = [open_note(vault, ref) for ref in item.refs]
+    times = Counter(tag for note in notes for tag in note.tags)
+    said = {note.provenance for note in notes}
+    draft = Draft(
+        text if text and text.strip() else item.proposed,
+        item.title,
+        tags=[tag for tag, count in times.items() if 2 * count >= len(notes)],
+        provenance=said.pop() if len(said) == 1 else "agent",
+        source="article",
+        supersedes=item.refs,
+        on_related="keep",
+    )
+    saved = VaultWriter(vault).save(draft)
+    told = f"{saved.summary}; it supersedes {len(notes)} memories, and `co forget {saved.ref}` brings them back"
+    return Decision(item, "accept", (open_note(vault, saved.ref).path,), told, saved=saved.ref)
+
+
 def ask_again(vault: Vault, dismissed: Sequence[Decision]) -> None:
     """Undo `dismiss_all`."""
     Dismissals(vault.settings.data_dir, vault.root).remove(*(decision.item.key for decision in dismissed))
@@ -92,6 +116,8 @@ def undo(vault: Vault, decision: Decision) -> None:
         take_back(vault, decision.item.key)
     elif decision.action == "keep":
         ask_again(vault, [decision])
+    elif decision.saved:
+        VaultWriter(vault).forget(decision.saved)
     elif decision.action == "forget":
         VaultWriter(vault).restore(decision.trash)
     else:

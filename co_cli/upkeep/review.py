@@ -23,7 +23,8 @@ from co_cli.notes.files import change_json, read_json
 from co_cli.notes.wikilinks import Attachments
 from co_cli.saving.proposals import proposals
 from co_cli.searching.context import always_notes
-from co_cli.upkeep.review_checks import CHECKS, Kind, ReviewedNote, ReviewInput, ReviewItem, proposed_items
+from co_cli.upkeep.review_checks import CHECKS, Kind, ReviewInput, ReviewItem, proposed_items
+from co_cli.upkeep.reviewed_note import ReviewedNote
 from co_cli.vault.lookup import open_note
 from co_cli.vault.vault import Vault
 
@@ -68,6 +69,8 @@ def review(
         always=[(note.ref, tokens(note.text)) for note in always_notes(vault).notes],
         attachments=Attachments(vault.root),
         related=vault.settings.knowledge_duplicate_threshold,
+        text_of=partial(_text_of, vault),
+        rewrites=vault.settings.model is not None,
     )
     known = Dismissals(vault.settings.data_dir, vault.root).keys()
     found: list[ReviewItem] = []
@@ -133,6 +136,8 @@ def _read_notes(vault: Vault, snapshot: ReadTransaction, now: float) -> list[Rev
             note.path,
             note.title,
             note.created,
+            note.tags,
+            note.category,
             note.fingerprint,
             note.valid_until,
             bool(note.id in validities and validities[note.id].superseded_by),
@@ -142,6 +147,13 @@ def _read_notes(vault: Vault, snapshot: ReadTransaction, now: float) -> list[Rev
         )
         for note in stored
     ]
+
+
+def _text_of(vault: Vault, note: ReviewedNote) -> str:
+    try:
+        return open_note(vault, note.ref).body
+    except KnowledgeError:  # it is gone
+        return ""
 
 
 def _unknown_names(vault: Vault, snapshot: ReadTransaction, notes: Sequence[ReviewedNote]) -> set[str]:

@@ -16,15 +16,16 @@ from co_cli.activity.extracted import FacetRow
 from co_cli.embedding.static import SPACE as STATIC
 from co_cli.embedding.static import shared_embedder
 from co_cli.ground.reports import Progress
-from co_cli.ground.values import DAY, members_of, moment_text
+from co_cli.ground.values import DAY, moment_text
 from co_cli.index.tokens import is_stop_word
-from co_cli.notes.dates import edge_for
 from co_cli.notes.secrets import find_secrets, redact
 from co_cli.notes.similarity import likeness, without_articles, words_of
 from co_cli.notes.subjects import same_subject, with_subject
 from co_cli.notes.wikilinks import Attachments, LinkTargets
 from co_cli.saving.proposals import source_of_facet
 from co_cli.saving.related import CLOSE, MOST_RELATED
+from co_cli.upkeep.combining import draft, subjects
+from co_cli.upkeep.reviewed_note import ReviewedNote
 
 Kind = Literal[
     "secret",
@@ -38,6 +39,7 @@ Kind = Literal[
     "oversized",
     "orphan",
     "never-recalled",
+    "combine",
 ]
 KINDS: dict[Kind, str] = {
     "secret": "tokens, private keys and passwords",
@@ -51,8 +53,9 @@ KINDS: dict[Kind, str] = {
     "oversized": "memories and always-loaded notes that are too long",
     "orphan": "notes without links that no search has returned",
     "never-recalled": "notes with links that no search has returned",
+    "combine": "four or more memories on one subject, for one article",
 }
-ACTIONS = {"a": "accept", "f": "forget", "s": "supersede", "e": "edit", "k": "keep"}
+ACTIONS = {"a": "accept", "w": "rewrite", "f": "forget", "s": "supersede", "e": "edit", "k": "keep"}
 NEAR = 0.8
 """The share of words in common that makes two memories near-duplicates."""
 RAREST, MOST_HOLDERS = 8, 60
@@ -73,55 +76,16 @@ class ReviewItem(NamedTuple):
 
     kind: Kind
     refs: tuple[str, ...]
-    """The one that an action is about first: of two, the older."""
+    """Of two, the older first."""
     title: str
     reason: str
-    actions: str
-    """Letters of ACTIONS."""
+    actions: Sequence[str]
+    """None with a token that may only read."""
     key: str
     proposed: str = ""
-    """The memory that accepting it saves; the second ref is the one that it replaces, and `replaced` its text."""
+    """The memory or the article that accepting it saves. Of a memory, the second ref is the one that it replaces, and
+    `replaced` its text."""
     replaced: str = ""
-
-    @property
-    def action_names(self) -> list[str]:
-        return [ACTIONS[letter] for letter in self.actions]
-
-
-@dataclass(frozen=True, slots=True)
-class ReviewedNote:
-    """A note with everything that the checks look at."""
-
-    ref: str
-    source: str
-    path: str
-    title: str
-    created: float
-    fingerprint: str
-    valid_until: float | None
-    superseded: bool
-    body: str
-    frontmatter: Mapping[str, object]
-    links: Sequence[str]
-
-    @property
-    def pinned(self) -> bool:
-        return self.frontmatter.get("loading") == "always"
-
-    @property
-    def aliases(self) -> list[str]:
-        return [alias for key in ("aliases", "alias") for alias in self.names(key)]
-
-    def expired(self, now: float) -> bool:
-        return self.valid_until is not None and self.valid_until <= edge_for(self.valid_until, now)
-
-    def names(self, key: str) -> list[str]:
-        """The notes that a field names: one or a list, with or without the brackets of a link."""
-        members = members_of(self.frontmatter.get(key))
-        texts = (
-            str(member).removeprefix("[[").removesuffix("]]").partition("|")[0].strip() for member in members if member
-        )
-        return [text for text in texts if text]
 
 
 Pair = tuple[ReviewedNote, ReviewedNote, float]
@@ -146,6 +110,10 @@ class ReviewInput:
     attachments: Attachments
     related: float
     """The share of words in common that makes two memories related."""
+    text_of: Callable[[ReviewedNote], str]
+    """What the file of a note says now; empty if it is gone."""
+    rewrites: bool
+    """Whether a model can rewrite a draft."""
     progress: Progress = lambda done, total: None
 
     def each(self) -> Iterator[ReviewedNote]:
@@ -191,7 +159,7 @@ def proposed_items(proposals: Sequence[FacetRow], bodies: Mapping[str, str]) -> 
             reason += f"; it {verb} {known}"
         refs = (source_of_facet(facet), *([known] if known in bodies else ()))
         texts = facet.text, redact(_short(bodies.get(known, "")))
-        yield ReviewItem("proposed", refs, redact(_short(facet.text)), redact(reason), "ak", facet.id, *texts)
+        yield ReviewItem("proposed", refs, redact(_short(facet.text)), redact(reason), _named("ak"), facet.id, *texts)
 
 
 def _near_duplicates(given: ReviewInput) -> Iterator[ReviewItem]:
@@ -345,6 +313,19 @@ def _unrecalled(given: ReviewInput) -> Iterator[ReviewedNote]:
             yield note
 
 
+def _combinable(given: ReviewInput) -> Iterator[ReviewItem]:
+    """Memories that one article can hold. A subject that has its article is not proposed again."""
+    titles = {note.title.casefold() for note in given.valid if note.source == "article"}
+    for name, notes in subjects(given.valid):
+        title, texts = f"About {name}", [given.text_of(note).strip() for note in notes]
+        if title.casefold() in titles or not all(texts) or any(map(find_secrets, texts)):
+            continue
+        reason = f"{len(notes)} memories are about {name}; one article would have their texts and supersede them"
+        item = _item("combine", notes, reason, "awk" if given.rewrites else "ak", "")
+        # whatever is added to a subject, it is dismissed once
+        yield item._replace(title=redact(title), key=_key("combine", name.casefold()), proposed=draft(notes, texts))
+
+
 def _linked_paths(notes: Sequence[ReviewedNote]) -> set[str]:
     resolve = _link_resolver(notes)
     found: set[str] = set()
@@ -367,8 +348,15 @@ def _link_resolver(notes: Sequence[ReviewedNote]) -> Callable[[str, str], str | 
 def _item(kind: Kind, notes: Sequence[ReviewedNote], reason: str, actions: str, about: str) -> ReviewItem:
     """A finding. Its key stays the same as long as it is `about` the same."""
     refs = tuple(note.ref for note in notes)
-    key = hashlib.blake2b("\n".join((kind, *refs, about)).encode("utf-8", "replace"), digest_size=12).hexdigest()
-    return ReviewItem(kind, refs, redact(notes[0].title), redact(reason), actions, key)
+    return ReviewItem(kind, refs, redact(notes[0].title), redact(reason), _named(actions), _key(kind, *refs, about))
+
+
+def _named(letters: str) -> list[str]:
+    return [ACTIONS[letter] for letter in letters]
+
+
+def _key(*parts: str) -> str:
+    return hashlib.blake2b("\n".join(parts).encode("utf-8", "replace"), digest_size=12).hexdigest()
 
 
 def _short(text: str) -> str:
@@ -388,4 +376,5 @@ CHECKS: dict[Kind, Callable[[ReviewInput], Iterator[ReviewItem]]] = {
     "oversized": _oversized,
     "orphan": _orphans,
     "never-recalled": _never_recalled,
+    "combine": _combinable,
 }

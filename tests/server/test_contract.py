@@ -146,6 +146,8 @@ def test_every_answer_of_every_route_fits_its_description(contract: Contract, sa
     decided = ask("POST", "/review/decisions", key=found["findings"][0]["key"], action="keep")
     ask("GET", "/review")
     ask("DELETE", "/review/decisions/{key}", key=decided["key"])
+    drafts = ask("GET", "/review", kind="combine")["findings"]
+    ask("POST", "/review/rewrite", 400, key=drafts[0]["key"])  # there is no model
 
     described = {(method.upper(), path) for path, methods in contract.document["paths"].items() for method in methods}
     assert len(described) == len(ROUTES) + len(("sign_in", "listen"))

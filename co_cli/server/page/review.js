@@ -1,5 +1,5 @@
 // Review: an inbox. Proposals and conflicts come first, quiet findings are folded. Decide about one, several or all of
-// a kind, with undo.
+// a kind, with undo. A model rewrites the draft of an article when it is asked, and what differs is shown.
 
 import { del, get, mayWrite, part, post } from "./api.js";
 import {
@@ -12,14 +12,14 @@ const LONG = 8; // looking for secrets takes as long as all the rest
 const NAMES = {
   secret: "Secrets", proposed: "Proposed", conflict: "Conflicts", "possible-conflict": "Possible conflicts",
   "near-duplicate": "Duplicates", expired: "Expired", superseded: "Broken references", "broken-link": "Broken links",
-  oversized: "Too long", orphan: "Stale, unlinked", "never-recalled": "Stale, linked",
+  oversized: "Too long", orphan: "Stale, unlinked", "never-recalled": "Stale, linked", combine: "To combine",
 };
 const CHECKS = [ // in the order in which they run
   "secret", "proposed", "conflict", "near-duplicate", "possible-conflict", "expired", "superseded", "broken-link",
-  "oversized", "orphan", "never-recalled",
+  "oversized", "orphan", "never-recalled", "combine",
 ];
 const ACTIONS = {
-  accept: ["a", "Save", "Save"], forget: ["f", "Forget", "Forget the older"],
+  accept: ["a", "Save", "Save"], rewrite: ["w", "", "Rewrite"], forget: ["f", "Forget", "Forget the older"],
   supersede: ["s", "", "Supersede the older"], edit: ["e", "Edit", "Edit the older"], keep: ["d", "Dismiss", "Dismiss"],
 };
 const SAID = { accept: "Saved", forget: "Forgotten", supersede: "Superseded", keep: "Dismissed" };
@@ -33,7 +33,7 @@ function marked(text, other) {
 }
 
 export async function open(main, { query, signal, go, toast, setKeys, onChange }) {
-  let answer, pages = {}, notes = {}, timer, current, anchor, showing = false, editing = false;
+  let answer, pages = {}, notes = {}, timer, current, anchor, showing = false, editing = false, rewritten = {};
   const folded = {}, checked = new Map(); // by kind, what somebody chose; by key, the findings
   if (query.get("kind")) {
     current = { kind: query.get("kind"), index: 0 };
@@ -106,6 +106,7 @@ export async function open(main, { query, signal, go, toast, setKeys, onChange }
 
   async function again() {
     notes = {};
+    rewritten = {};
     await post("/review", {}, signal);
     await load();
   }
@@ -153,8 +154,8 @@ export async function open(main, { query, signal, go, toast, setKeys, onChange }
   // -- deciding
 
   const chosen = () => checked.size ? [...checked.values()] : finding() ? [finding()] : [];
-  const possible = (all) => Object.keys(ACTIONS).filter((name) => all.length && !(name === "edit" && all.length > 1)
-    && all.every((one) => one.actions.includes(name)));
+  const possible = (all) => Object.keys(ACTIONS).filter((name) => all.length
+    && !(all.length > 1 && ["edit", "rewrite"].includes(name)) && all.every((one) => one.actions.includes(name)));
 
   async function send(asked, said) {
     const done = await post("/review/decisions", asked);
@@ -173,14 +174,22 @@ export async function open(main, { query, signal, go, toast, setKeys, onChange }
     if (name === "edit" && one?.proposed && all.length === 1) return edit();
     if (!possible(all).includes(name)) return;
     if (name === "edit") return go(`${notePath(one.refs[0])}?edit=1`);
-    const text = editing ? main.querySelector(".detail textarea")?.value : undefined;
-    const title = text ?? (one.title || one.refs[0]);
+    if (name === "rewrite") return once(`rewrite ${one.key}`, () => rewrite(one));
+    const text = editing ? main.querySelector(".detail textarea")?.value : all[1] ? undefined : rewritten[one.key];
+    const title = one.kind === "combine" ? one.title : text ?? (one.title || one.refs[0]);
     const said = (done) => `${SAID[name]}: ${done.total > 1 ? count(done.total, "finding") : title}`;
     const keys = all.map(({ key }) => key);
     await once(`decide ${keys}`, () => send({ keys, action: name, text }, said));
   };
   const dismissAll = ({ kind }) => once(`dismiss ${kind}`, () => send({ kind, action: "keep" }, (done) =>
     `Dismissed: ${done.total.toLocaleString("en")} of the kind ${NAMES[kind].toLowerCase()}`));
+
+  async function rewrite(one) {
+    toast("The model rewrites the draft. Nothing is saved.");
+    rewritten[one.key] = (await post("/review/rewrite", { key: one.key })).text;
+    editing = false;
+    draw();
+  }
 
   function edit() {
     if (!mayWrite()) return;
@@ -208,15 +217,21 @@ export async function open(main, { query, signal, go, toast, setKeys, onChange }
       <p class="text" tabindex="0">${other && notes[other] ? marked(short, notes[other].body) : short}</p></div>`;
   }
 
+  // A memory, next to the one that it replaces, or an article, next to its draft if a model has rewritten it.
   function proposal(one) {
     const [source, known] = one.refs, talk = `/conversation/${part(bare(source))}${source.slice(bare(source).length)}`;
+    const article = one.kind === "combine", now = rewritten[one.key] ?? one.proposed;
+    const before = !article ? one.replaced : now === one.proposed ? "" : one.proposed;
     const press = (event) => { if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) choose("accept")(); };
-    const text = (said, other) => html`<p class="text" tabindex="0">${known ? marked(said, other) : said}</p>`;
-    return html`${known ? html`<div><h3>${noteLink(known)}</h3>${text(one.replaced, one.proposed)}</div>` : nothing}
-      <div><h3>${known ? "Would be replaced by" : "Would be saved"}</h3>
-        ${!editing ? text(one.proposed, one.replaced)
-          : html`<textarea rows="4" aria-label="The memory" .value=${one.proposed} @keydown=${press}></textarea>`}
-        <p class="small"><a href=${talk}>Where it was said</a></p></div>`;
+    const text = (said, other) => html`<p class="text ${article ? "article" : ""}" tabindex="0">${
+      other ? marked(said, other) : said}</p>`;
+    return html`${before ? html`<div><h3>${article ? "The memories' own texts" : noteLink(known)}</h3>
+        ${text(before, now)}</div>` : nothing}
+      <div><h3>${!before ? "Would be saved" : article ? "Rewritten by the model" : "Would be replaced by"}</h3>
+        ${!editing ? text(now, before) : html`<textarea rows=${article ? 20 : 4} .value=${now} @keydown=${press}
+          aria-label=${article ? "The article" : "The memory"}></textarea>`}
+        <p class="small">${!article ? html`<a href=${talk}>Where it was said</a>` : html`It would supersede
+          ${one.refs.map((ref, place) => [place ? ", " : "", noteLink(ref)])}. Their files stay.`}</p></div>`;
   }
 
   const buttons = (all) => possible(all).map((name) => {
@@ -320,7 +335,8 @@ export async function open(main, { query, signal, go, toast, setKeys, onChange }
   setKeys({
     j: next, k: previous, ArrowDown: next, ArrowUp: previous,
     x: ["Select the finding", () => finding() && check(rowNow())],
-    a: ["Save the proposal", choose("accept")], f: ["Forget the note, or the older of two", choose("forget")],
+    a: ["Save the proposal", choose("accept")], w: ["Let the model rewrite the article", choose("rewrite")],
+    f: ["Forget the note, or the older of two", choose("forget")],
     s: ["Supersede the older by the newer", choose("supersede")], e: ["Edit", choose("edit")],
     d: ["Dismiss: keep the note and do not ask again", choose("keep")], u: ["Undo the last decision", undoLast],
     r: ["Review again", again], Escape: ["Clear the selection", clear],
