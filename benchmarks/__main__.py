@@ -52,6 +52,7 @@ COST = {
 }
 QUALITY = {
     "crowd": Bench("questions about small vaults among up to 20,000 other notes", sets=True),
+    "precision": Bench("do agents get the notes that answer, and no others?", sets=True),
     "year": Bench("a year of facts that change and expire: is the valid one first?"),
     "hooks": Bench("a month of a coder's prompts: who gets notes, and are they right?", 2_000),
     "feedback": Bench("what ratings of half the questions do for the other half"),

@@ -6,6 +6,9 @@ sources. Half of its questions are about it, half about something else, and each
 a plain search. One more candidate has the score 0 and means that nothing answers; it is the right one for questions
 about something else. The loss is the softmax over all of these, plus the distance to the order of a guide. So a score
 of 0 means even odds. The word table stays as it is.
+
+With `small`, small vaults are asked, too, where it is known of each note whether it answers: the loss is the binary
+cross entropy of all notes of a vault.
 """
 
 from __future__ import annotations
@@ -60,6 +63,8 @@ class Run:
     batch: int = 128
     rate: float = 5e-5
     dropout: float = 0.0
+    small: str = ""  # a file of small vaults, whose questions name every note that answers
+    asked: int = 96  # questions about them in a step
     steps: int = 800
     seconds: float = math.inf
     seed: int = 1
@@ -218,7 +223,41 @@ class Vaults:
         return Batch(questions, torch.cat([first[:, None], found], dim=1), answered, weights)
 
 
-def score(model: Reader, data: Library, batch: Batch) -> Tensor:
+class SmallVaults:
+    """Vaults of a few notes, where it is known of each note whether it answers a question."""
+
+    def __init__(self, file: Path) -> None:
+        arrays = load(file)
+        self.passages = Store(Texts(arrays["passages.tokens"], arrays["passages.ends"]))
+        self.questions = Store(Texts(arrays["questions.tokens"], arrays["questions.ends"]))
+        self.vaults, self.asked, self.right, self.doubtful = (
+            torch.from_numpy(arrays[name].astype("int64")).to(DEVICE)
+            for name in ("vaults", "asked", "right", "doubtful")
+        )
+
+    def draw(self, count: int) -> tuple[Tensor, Tensor, Tensor]:
+        """Questions, all notes of their vaults (-1: none), and whether these answer: 1, 0, or -1 for doubtful."""
+        questions = torch.randperm(len(self.asked), device=DEVICE)[:count]
+        notes = [torch.nonzero(self.vaults == vault)[:, 0] for vault in self.asked[questions]]
+        candidates = torch.nn.utils.rnn.pad_sequence(notes, batch_first=True, padding_value=-1)
+        is_right, is_doubtful = (
+            (candidates[:, :, None] == table[questions][:, None]).any(2) for table in (self.right, self.doubtful)
+        )
+        wanted = torch.where(is_doubtful | (candidates < 0), -1, is_right.long())
+        return questions, candidates, wanted
+
+    def loss(self, model: Reader, count: int) -> Tensor:
+        """How wrong the odds of each note are, summed over the notes of a vault."""
+        questions, candidates, wanted = self.draw(count)
+        answered = torch.zeros(len(questions), dtype=torch.bool, device=DEVICE)
+        batch = Batch(questions, candidates, answered, answered.float())
+        scores = score(model, self, batch)[:, :-1]
+        known = wanted >= 0
+        found = functional.binary_cross_entropy_with_logits(scores[known], wanted[known].float(), reduction="sum")
+        return found / count
+
+
+def score(model: Reader, data: Library | SmallVaults, batch: Batch) -> Tensor:
     """The scores of the candidates, and last the 0 of nothing."""
     real = batch.candidates >= 0
     pairs = make_pairs(data, batch.questions, batch.candidates.clamp(min=0), 128)  # type: ignore[arg-type]
@@ -254,11 +293,12 @@ def level(model: Reader, vaults: Vaults) -> float:
     return float(shifts[torch.stack(found).argmin()])
 
 
-def train(run: Run, data: Library, start: dict[str, Tensor], guide: Reader) -> Reader:
+def train(run: Run, data: Library, small: SmallVaults | None, start: dict[str, Tensor], guide: Reader) -> Reader:
     torch.manual_seed(run.seed)
     model, vaults = Reader(start, run.dropout).to(DEVICE).eval(), Vaults(data, run)
-    with torch.no_grad():
-        model.h2.bias -= level(model, vaults)
+    if not run.judged:
+        with torch.no_grad():
+            model.h2.bias -= level(model, vaults)
     for name, value in model.named_parameters():
         value.requires_grad_(name not in FROZEN)
     learned = [value for value in model.parameters() if value.requires_grad]
@@ -276,6 +316,8 @@ def train(run: Run, data: Library, start: dict[str, Tensor], guide: Reader) -> R
         with torch.no_grad():
             wanted = score(guide, data, batch)
         loss = losses(run, batch, score(model, data, batch), wanted)
+        if small:
+            loss = loss + small.loss(model, run.asked)
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(learned, 1.0)
@@ -298,8 +340,9 @@ def main(arguments: list[str] | None = None) -> None:
     print(f"{len(data.questions):,} questions, {len(data.passages):,} passages", flush=True)
     for run in (Run(**settings) for settings in json.loads(options.config.read_text("utf-8"))):
         print(json.dumps(asdict(run)), flush=True)
+        small = SmallVaults(options.work / f"{run.small}.npz.xz") if run.small else None
         guide = Reader(read_state(options.work / f"{run.guide}.bin")).to(DEVICE).eval()
-        model = train(run, data, read_state(options.work / f"{run.start}.bin"), guide)
+        model = train(run, data, small, read_state(options.work / f"{run.start}.bin"), guide)
         arrays = {name: value.float().cpu().numpy() for name, value in model.state_dict().items()}
         print(write_model(options.work / f"{run.name}.bin", arrays, packed=True), flush=True)
 

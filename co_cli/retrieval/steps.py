@@ -58,6 +58,8 @@ class Scores(NamedTuple):
     """Those that were used."""
     scored: Sequence[Scored] = ()
     """Best first."""
+    earlier: Mapping[int, int] = {}
+    """The passages of superseded notes whose place these took."""
 
 
 class NoteFacts(NamedTuple):
@@ -68,6 +70,8 @@ class NoteFacts(NamedTuple):
     """Notes that are left out, and why."""
     conversations: Collection[int] = ()
     """Notes of which every passage is a hit."""
+    newer: Mapping[int, str] = {}
+    """The refs of notes that superseded some of those."""
 
 
 class RankedPassages(NamedTuple):
@@ -158,7 +162,8 @@ def read_facts(
         links=links_around(snapshot, facts) if asked & NEED_LINKS else (),
         uses=index.uses(facts) if asked & need_uses else {},
     )
-    return NoteFacts(material, invalid_notes(snapshot, prepared, notes), snapshot.conversations(notes))
+    left, newer = invalid_notes(snapshot, prepared, notes)
+    return NoteFacts(material, left, snapshot.conversations(notes), newer)
 
 
 def material_of(prepared: PreparedQuery, facts: Mapping[int, StoredNote]) -> Material:
@@ -174,13 +179,39 @@ def material_of(prepared: PreparedQuery, facts: Mapping[int, StoredNote]) -> Mat
     )
 
 
-def invalid_notes(snapshot: ReadTransaction, prepared: PreparedQuery, notes: Sequence[int]) -> dict[int, str]:
-    """Those of the notes that are not valid, and why."""
+def invalid_notes(
+    snapshot: ReadTransaction, prepared: PreparedQuery, notes: Sequence[int]
+) -> tuple[dict[int, str], dict[int, str]]:
+    """Those of the notes that are not valid, and why; and the refs of those that superseded some of them."""
     if prepared.attempt.filters.outdated:
-        return {}
+        return {}, {}
     validities = snapshot.validities(notes, prepared.now, prepared.view.scope.origins)
     problems = {note: validity.problem(prepared.now) for note, validity in validities.items()}
-    return {note: problem for note, problem in problems.items() if problem}
+    newer = {note: validity.superseded_by for note, validity in validities.items() if validity.superseded_by}
+    return {note: problem for note, problem in problems.items() if problem}, newer
+
+
+def with_successors(snapshot: ReadTransaction, scores: Scores, facts: NoteFacts, depth: int) -> Scores:
+    """Let a note take the score of the one that it superseded: a question may use words that only that one has.
+
+    Of the first `depth` candidates, and if the newer note is a candidate, too.
+    """
+    gone = [candidate for candidate in scores.scored[:depth] if candidate.note in facts.newer]
+    if not gone:
+        return scores
+    origins = {note.id: note.origin_id for note in snapshot.find_notes(None, "id", [one.note for one in gone])}
+    best = {candidate.note: candidate for candidate in reversed(scores.scored)}
+    earlier: dict[int, int] = {}
+    for old in gone:
+        for note in snapshot.find_notes(origins[old.note], "ref", [facts.newer[old.note]]):
+            new = best.get(note.id)
+            if new is not None:
+                earlier.setdefault(new.passage, old.passage)
+                best[note.id] = max(new, replace(new, signals=old.signals), key=lambda one: one.score)
+    raised = {candidate.passage: candidate for candidate in best.values() if candidate.passage in earlier}
+    return scores._replace(
+        scored=best_first([raised.get(candidate.passage, candidate) for candidate in scores.scored]), earlier=earlier
+    )
 
 
 def rank(
