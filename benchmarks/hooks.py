@@ -72,7 +72,7 @@ def bench_hooks(notes: int, progress: Bar) -> list[BenchRow]:
 def _ask(kb: LocalKnowledgeBase, prompt: dict[str, Any], session: str) -> Given:
     event = read_event(CLIENT, _event(prompt["prompt"], session))
     text = text_for(kb, event) if event else ""
-    refs = [line[2:].partition(",")[0] for line in text.splitlines() if line.startswith("| memory:")]
+    refs = [line[2:].partition(" ")[0] for line in text.splitlines() if line.startswith("| memory:")]
     slugs = tuple(ref.removeprefix("memory:") for ref in refs)
     return Given(prompt["kind"], frozenset(prompt["notes"]), slugs, estimate_tokens(text))
 

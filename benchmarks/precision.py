@@ -18,7 +18,7 @@ from benchmarks.measuring import BenchRow
 from benchmarks.vaults import Bar
 from co_cli.entrance.local import LocalKnowledgeBase
 from co_cli.ground.settings import load_settings
-from co_cli.hooks.answering import text_for
+from co_cli.hooks.given_notes import text_for
 from co_cli.hooks.hook_events import read_event
 from co_cli.notes.new_note import render_note
 from co_cli.notes.refs import FOLDERS, without_lines
@@ -98,7 +98,7 @@ def ask_vault(file: Path) -> Iterator[Given]:
             for turn in vault.get("session", ()):
                 event = read_event(CLIENT, _event(turn["text"], file.stem))
                 text = text_for(kb, event) if event else ""
-                refs = [line[2:].partition(",")[0] for line in text.splitlines() if line.startswith("| ")]
+                refs = [line[2:].partition(" ")[0] for line in text.splitlines() if line.startswith("| ")]
                 asked = {**turn, "kind": TURN, "answers": [id for id in turn["answers"] if id not in before]}
                 given = _given(file.stem, asked, [ref for ref in refs if ref.startswith(("memory:", "entity:"))], text)
                 before.update(given.refs)

@@ -50,6 +50,9 @@ class VectorSpace(NamedTuple):
     certainty: tuple[float, float, float, float] | None = None
     """How sure a search is that something answers: a logistic in the best cosine, the share of the question's words and
     the logarithm of the vault's passages, and its constant. Fitted by `python -m benchmarks absence`."""
+    near: float | None = None
+    """Where nothing is read: how far a note that also answers may be below the best one, in 0.7 · cosine + 0.3 · the
+    share of the question's words. None: not measured, so no hit is weaker than others for that."""
 
     def knows(self, language: str) -> bool:
         """Whether a passage in this language may have a vector: of models for English, only if it may be English."""
@@ -60,10 +63,13 @@ class VectorSpace(NamedTuple):
         return f"{self.provider}:{self.model}:{self.dimensions}:{self.prompts}"
 
 
-ENCODER = VectorSpace("encoder", "co-encoder-256@edc2cd58", 256, noise=0.16, certainty=(17.5, 2.3, -0.25, -6.7))
+ENCODER = VectorSpace(
+    "encoder", "co-encoder-256@edc2cd58", 256, noise=0.16, certainty=(17.5, 2.3, -0.25, -6.7), near=0.1
+)
 """Named after the first eight hex digits of the sha256 of its weights. The noise is what the same share of unrelated
 questions and notes reaches as .14 with the static model. The certainty was fitted on XQuAD, LoCoMo's observations,
-Anthropic's documentation, Cranfield and vaults of short notes."""
+Anthropic's documentation, Cranfield and vaults of short notes; `near` on the half `tune` of
+benchmarks/quality/precision."""
 
 LANGUAGES = VectorSpace(
     "languages", f"use-multilingual-3@51d177e1-{ENCODER.model[-8:]}", 256, noise=0.15, certainty=(9.0, 4.0, -0.25, -2.8)

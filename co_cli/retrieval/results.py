@@ -41,8 +41,11 @@ UNKNOWN = 0.5
 """The same for a single word that no note has, if it may be no word."""
 BEFORE = "Before: "
 """How the text of an earlier note begins, for a model that reads."""
-WEAK = 0.05
-"""Below this confidence a hit is labelled as weak: half of the wrong ones, and with a reader 5 % of the right ones."""
+UNLIKE = 0.05
+"""Below this confidence a hit that was not read is weak, which half of the wrong ones are."""
+LEAST, NEAR = log(ABSENT / (1 - ABSENT)), 4.0
+"""The reader's score that a note needs to answer, and how far it may be below the best one. `NEAR` was fitted on the
+half `tune` of benchmarks/quality/precision."""
 
 
 class Snippet(NamedTuple):
@@ -83,7 +86,7 @@ def make_result(index: IndexedNotes, trace: Trace) -> SearchResult:
     """The answer, from the values of a search."""
     prepared, candidates, ranking = trace.prepared, trace.candidates, trace.ranking
     request, view, read = prepared.request, prepared.view, trace.read_scores
-    best = best_of_each_note(ranking.ranked, trace.facts.conversations)
+    best, weak = best_of_each_note(ranking.ranked, trace.facts.conversations), weak_ones(trace)
     chosen = [candidate for candidate in best if candidate.passage in trace.texts.passages][: ranking.limit]
     sure = confidence_of(trace)
     answered = bool(chosen) and answers(trace)
@@ -99,7 +102,7 @@ def make_result(index: IndexedNotes, trace: Trace) -> SearchResult:
         # without vectors to compare, hybrid is words alone
         backend=request.backend if by_meaning or prepared.attempt.listing else "fts5",
         searched=Searched(view.notes, view.passages, moment_text(fresh) if fresh else None),
-        hits=[_hit(trace, candidate) for candidate in chosen],
+        hits=[_hit(trace, candidate, weak) for candidate in chosen],
         took_ms=0.0,
         confidence=None if sure is None else round(sure, 4),
         understood=(*prepared.attempt.understood, *_expired_answer(trace, answered)),
@@ -158,7 +161,7 @@ def _expired_answer(trace: Trace, answered: bool) -> list[str]:
     passage = texts.get(candidate.passage) if candidate else None
     if candidate is None or passage is None or (answered and candidate.note != trace.scores.scored[0].note):
         return []
-    if is_weak(candidate, passage, trace.candidates, _fit(trace.prepared)):
+    if is_unlike(candidate, passage, trace.candidates, _fit(trace.prepared)):
         return []
     return [expired_answer(trace.prepared.view.prefixes.get(passage.origin_id, "") + passage.ref)]
 
@@ -180,12 +183,10 @@ def _shortcomings(index: IndexedNotes, prepared: PreparedQuery, answered: bool) 
     return found
 
 
-def _hit(trace: Trace, candidate: Scored) -> Hit:
-    passage, view, read = trace.texts.passages[candidate.passage], trace.prepared.view, trace.read_scores
+def _hit(trace: Trace, candidate: Scored, weak: Collection[int]) -> Hit:
+    passage, view = trace.texts.passages[candidate.passage], trace.prepared.view
     query, prefix = trace.prepared.attempt.query, view.prefixes.get(passage.origin_id, "")
-    sure = query.is_exact  # it has what must be there
-    weak = not sure and is_weak(candidate, passage, trace.candidates, _fit(trace.prepared), read.get(candidate.passage))
-    hit = make_hit(candidate, passage, query, prefix, weak)
+    hit = make_hit(candidate, passage, query, prefix, candidate.passage in weak)
     searched = {*tokens(passage.searched_text)} if trace.prepared.attempt.parts else set[str]()
     parts = tuple(word for word in trace.prepared.attempt.parts if searched.issuperset(tokens(word)))
     return replace(hit, missing=hit.missing or passage.origin_id in view.away, part_of=parts)
@@ -300,18 +301,53 @@ def _rows(table: re.Match[str]) -> str:
     return f"\n{'; '.join(row for row in shown if row)}\n"
 
 
-def is_weak(
-    candidate: Scored, passage: StoredPassage, candidates: Candidates, fit: Fit | None, score: float | None = None
-) -> bool:
-    """Whether a hit has hardly anything to do with the question, taken by itself."""
+def weak_ones(trace: Trace) -> set[int]:
+    """The passages that are merely near what answers: by the reader's score and its distance to the best one, or if
+    nothing was read by meaning and words.
+
+    What has the name that was asked for is not weak; nor, if everything is, what has every word of the question.
+    """
+    candidates, texts, read, reading = trace.candidates, trace.texts.passages, trace.read_scores, trace.reading
+    if trace.prepared.attempt.query.is_exact:  # all have what must be there
+        return set()
+    shown = [one for one in trace.ranking.ranked if one.passage in texts]
+    fit, near = _fit(trace.prepared), trace.prepared.space.near if trace.prepared.space else None
+    least = max(LEAST, max((read[one.passage] for one in shown if one.passage in read), default=LEAST) - NEAR)
+    close = {} if read or near is None else {one.passage: _closeness(candidates, texts[one.passage]) for one in shown}
+    nearest = max(close.values(), default=0.0) - (near or 0.0)
+
+    def is_weak(one: Scored) -> bool:
+        if "name" in one.signals:
+            return False
+        if one.passage in read:
+            return read[one.passage] < least
+        if read and reading and not reading.problem and one.passage not in reading.unreadable:
+            return True  # it was not worth reading
+        return close.get(one.passage, nearest) < nearest or is_unlike(one, texts[one.passage], candidates, fit)
+
+    weak = {one.passage for one in shown if is_weak(one)}
+    if len(weak) < len(shown):
+        return weak
+    return weak - {passage for passage in weak if candidates.has_every_content_word(passage)}
+
+
+def _closeness(candidates: Candidates, passage: StoredPassage) -> float:
+    return 0.7 * candidates.cosines.get(passage.id, 0.0) + 0.3 * _coverage(candidates, passage)
+
+
+def _coverage(candidates: Candidates, passage: StoredPassage) -> float:
+    """The share of the question's words that a passage has, also in its names and properties."""
+    had, words = {*tokens(passage.searched_text, passage.language)}, candidates.words
+    return candidates.share(term for term in candidates.idf if words.stem(term, passage.language) in had)
+
+
+def is_unlike(candidate: Scored, passage: StoredPassage, candidates: Candidates, fit: Fit | None) -> bool:
+    """Whether a hit that was not read has hardly anything to do with the question, taken by itself."""
     cosine, certain = candidates.cosines.get(candidate.passage), candidates.has_every_content_word(candidate.passage)
     if cosine is None or fit is None or "name" in candidate.signals or certain:
         return False
-    coverage = 0.0
-    if candidate.signals.get("words"):
-        had, words = {*tokens(passage.searched_text, passage.language)}, candidates.words
-        coverage = candidates.share(term for term in candidates.idf if words.stem(term, passage.language) in had)
-    return confidence(fit, cosine, coverage, score) < WEAK
+    coverage = _coverage(candidates, passage) if candidate.signals.get("words") else 0.0
+    return confidence(fit, cosine, coverage, None) < UNLIKE
 
 
 def unsearched_text(names: Sequence[str]) -> list[str]:

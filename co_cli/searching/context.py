@@ -14,6 +14,7 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import cache
+from math import inf
 from statistics import median
 from typing import Any, Literal
 
@@ -34,6 +35,8 @@ from co_cli.notes.refs import without_lines
 from co_cli.notes.subjects import VERBS, subject_of
 from co_cli.retrieval.candidates import Ask, gather, terms_having
 from co_cli.retrieval.query import Query, parse
+from co_cli.retrieval.rerank import is_readable
+from co_cli.retrieval.results import NEAR, read_text
 from co_cli.searching.newer_notes import newer_notes
 from co_cli.vault.lookup import open_note, outdated
 from co_cli.vault.tiers import vaults_for_prompts, why_untrusted
@@ -47,6 +50,10 @@ RELATED = 0.55
 notes."""
 RATED = 0.1
 """What ratings of a note add to its evidence at most, or take from it."""
+POSSIBLE, ANSWERS = 0.55, 0.5
+"""Where a reader can say whether an unmarked memory answers: the evidence that is worth reading, and the score that it
+then needs, the logarithm of the odds. Chosen on prompts of a coder and on questions of benchmarks/quality/precision
+that nothing answers: 88 % of those get nothing, 25 % without the reader."""
 NEARLY = 0.8
 """The share of the strongest evidence that a further unmarked memory needs. Chosen on 80 prompts of a coder,
 where .84 instead of .75 of the notes are right and no prompt loses its note; of 80 that were written afterwards, .94
@@ -55,7 +62,7 @@ MAX_RECALLED, MAX_CONTEXTUAL, MAX_ALWAYS = 2, 3, 50
 MIN_WORDS, MIN_WORDS_OF_LESSER = 2, 3
 """Content words of a sentence, and of one that is the smaller part of a prompt: greetings match too many notes."""
 MAX_SENTENCES, MAX_SENTENCE_CHARS = 8, 500
-CANDIDATES, NEIGHBOURS = 8, 50
+CANDIDATES, NEIGHBOURS, READ = 8, 50, 4
 """Per sentence; with an embedder whose noise was not measured, the median of the neighbours is taken as noise."""
 MARKS = ("always", "contextual", "never")
 """Values of `loading`: the user decides, not the evidence."""
@@ -284,8 +291,10 @@ class _Matcher:
         self, why: Literal["contextual", "recalled"], filters: Filters, seen: Collection[str]
     ) -> list[ContextNote]:
         """The notes with the strongest evidence, each once, read from its file."""
+        if why == "recalled" and (read := self._read(filters, seen)) is not None:
+            return read
         least, most = (RELATED, MAX_CONTEXTUAL) if why == "contextual" else (STRONG, MAX_RECALLED)
-        evidence = self._evidence(filters)
+        evidence = {passage: strongest for passage, (strongest, _) in self._evidence(filters).items()}
         stored = self._snapshot.passages(list(evidence))
         uses = self._vault.index.notes.uses({passage.note: passage for passage in stored.values()})
         for number, passage in stored.items():
@@ -310,6 +319,35 @@ class _Matcher:
             chosen[ref] = ContextNote(*_shown(part, note), why, round(evidence[passage.id], 3))
         return list(chosen.values())
 
+    def _read(self, filters: Filters, seen: Collection[str]) -> list[ContextNote] | None:
+        """The unmarked memories that answer a sentence of the prompt, as the reader says; None if it cannot say."""
+        reader = self._vault.reader
+        prefixes = self._vault.index.notes.view(self._snapshot, Filters()).prefixes
+        evidence = {number: found for number, found in self._evidence(filters).items() if found[0] >= POSSIBLE}
+        stored = self._snapshot.passages(list(evidence))
+        refs = {number: prefixes.get(passage.origin_id, "") + passage.ref for number, passage in stored.items()}
+        first = sorted((number for number in refs if refs[number] not in seen), key=lambda one: -evidence[one][0])[
+            :READ
+        ]
+        spoken = [stored[number].language for number in first] + [guess_language(evidence[one][1]) for one in first]
+        if reader is None or not all(map(is_readable, spoken)):
+            return None
+        scores: dict[int, float] = {}
+        try:
+            for number in first:
+                sentence, passage = evidence[number][1], stored[number]
+                (score,) = reader.scores(sentence, [read_text(passage, parse(sentence, operators=False).words)])
+                scores[number] = -inf if score is None else score
+        except KnowledgeError:
+            return None
+        least = max(ANSWERS, max(scores.values(), default=ANSWERS) - NEAR)
+        chosen: list[ContextNote] = []
+        for number in sorted(scores, key=lambda one: -scores[one]):
+            note = _open(self._vault, refs[number]) if scores[number] >= least and len(chosen) < MAX_RECALLED else None
+            if note is not None and _is_own_and_unmarked(note):
+                chosen.append(ContextNote(*_shown(refs[number], note), "recalled", round(evidence[number][0], 3)))
+        return chosen
+
     def _shares_keywords(self, passage: StoredPassage) -> bool:
         """Whether the prompt has a word of the title that the text has, too, and that is not a verb, as in an order.
 
@@ -321,9 +359,9 @@ class _Matcher:
         in_both = _terms(passage.title) & _terms(passage.body) & said
         return bool(in_both - _verbs()) or any(terms and terms <= said for terms in map(_terms, names))
 
-    def _evidence(self, filters: Filters) -> dict[int, float]:
-        """Each passage that may be about the prompt, with the evidence of the sentence that fits it best."""
-        strongest: dict[int, float] = {}
+    def _evidence(self, filters: Filters) -> dict[int, tuple[float, str]]:
+        """Each passage that may be about the prompt, with the sentence that fits it best and the evidence of that."""
+        strongest: dict[int, tuple[float, str]] = {}
         scope = self._vault.index.notes.view(self._snapshot, filters).scope
         measured, languages = self._comparison.noise, self._snapshot.languages(scope.origins)
         for asked, vector in self._comparison.sentences:
@@ -336,7 +374,7 @@ class _Matcher:
             for passage in found.notes:
                 above = max(0.0, found.cosines.get(passage, noise) - noise) / (1 - noise) if noise < 1 else 0.0
                 shared = sum(found.idf.get(term, 0.0) for term in terms.get(passage, ())) / total
-                strongest[passage] = max(strongest.get(passage, 0.0), above + shared)
+                strongest[passage] = max(strongest.get(passage, (0.0, "")), (above + shared, asked.text))
         return strongest
 
 

@@ -16,7 +16,7 @@ from co_cli.notes.refs import lines_of, without_lines
 from co_cli.searching.note_details import NearbyNotes, Surroundings, mentions_of, notes_around
 from co_cli.tools.budget import estimate_tokens, whole_lines
 from co_cli.tools.fencing import fence_note, one_line, plain_ref
-from co_cli.tools.knowledge import DOCUMENTS, MIN_TOKENS, Found, FoundNote, Limit, Narrowing, Ranking, fitting, recall
+from co_cli.tools.knowledge import DOCUMENTS, LIMIT, MIN_TOKENS, Found, FoundNote, Limit, Ranking, fitting, recall
 from co_cli.tools.memory import Receipt, Ref, saved_receipt, says_title, short
 from co_cli.tools.tool import ToolCall, ToolResult, tool
 
@@ -45,9 +45,9 @@ class OpenedNote:
 
 
 @tool("Recall articles", read_only=True)
-def recall_article(call: ToolCall, query: str, limit: Limit = 5, **narrowing: Unpack[Narrowing]) -> ToolResult[Found]:
+def recall_article(call: ToolCall, query: str, limit: Limit = LIMIT, **narrowing: Unpack[Ranking]) -> ToolResult[Found]:
     """Like recall_memory, in longer documents: guides, web pages, meeting notes, added folders."""
-    return recall(call, query, limit, DOCUMENTS, Ranking(**narrowing))
+    return recall(call, query, limit, DOCUMENTS, narrowing)
 
 
 @tool("Save an article")

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Unpack, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Unpack, cast
 
 from pydantic import BeforeValidator, Field
 from typing_extensions import TypedDict
 
 from co_cli.ground.errors import KnowledgeError
-from co_cli.ground.hits import NEAREST, Hit, SearchResult, older_remark, without_weak, worth_showing
+from co_cli.ground.hits import NEAREST, Hit, SearchResult, older_remark, worth_showing
 from co_cli.ground.values import SOURCES, fields_of, kind_named
 from co_cli.index.filter_table import OPTIONS, FilterOptions, Form
 from co_cli.notes.excerpts import excerpt, marked_ref
@@ -36,16 +36,7 @@ to say that it shows a part."""
 SURE, UNSURE = 0.9, 0.3
 """Confidence that is called high, and below which it is called low. On the sample vault the first hit is right for 61
 of 73 questions with a high one, 41 of 93 in between, and 5 of 50 with a low one."""
-PROFILE = re.compile(
-    r"^(?!\s*(?:how|can|could|should)\b).*\b"
-    r"(?:my|mine|(?<!tell )(?<!show )(?<!give )(?<!remind )(?<!help )(?<!let )me|myself|(?:am|do|did|was|have) i)\b",
-    re.IGNORECASE,
-)
-"""A question about the user. "How do I ..." and "tell me when ..." are about something else."""
-FIRST_PERSON = re.compile(r"\b(?:i|me|my|mine|myself)\b", re.IGNORECASE)
 WHO_AM_I = re.compile(r"\bwho am i\b|\b(?:know|remember|noted?|tell me) (?:\w+ )?(?:about|of) me\b", re.IGNORECASE)
-OF_THE_USER = re.compile(r"(?:^|[.!?;:]\s)\W*(?:(?:The |the |This |this )?[Uu]ser\b|I\b|[Mm]y\b)")
-"""A sentence that begins with the user."""
 CUT_TOKENS = 60
 """For the refs of hits that were left out."""
 ABOUT = ("memory", "entity")
@@ -60,7 +51,8 @@ else:
     ]
 
 NEAREST_TEXT, UNLIKELY = 200, "probably not the answer"
-"""Characters of each of the nearest notes of an absent answer, and how they are marked."""
+"""Characters of each of the nearest notes of an absent answer, and how they are called."""
+LIMIT = 8
 Limit = Annotated[int, Field(ge=1, le=50)]
 
 
@@ -92,8 +84,9 @@ else:
 
 
 class Ranking(Narrowing, total=False):
-    """And how to rank what was found: accepted, but not in a schema, because they say nothing to a model."""
+    """And how to rank what was found: accepted, but mostly not in a schema, because they say nothing to a model."""
 
+    weak: Annotated[bool, Field(description="Also notes that are merely near.")]
     profile: Annotated[Literal["default", "agent", "seven", "rrf", "fresh"], Field(exclude=True)]
     weights: Annotated[dict[str, float], Field(exclude=True)]
 
@@ -127,6 +120,8 @@ class Found:
     degraded: list[str]
     confidence: Annotated[float | None, Field(description="How likely the vault has an answer, 0 to 1.")]
     hits: list[FoundNote]
+    nearest: Annotated[list[FoundNote], Field(description="Where nothing answers: probably not the answer.")]
+    weaker: Annotated[int, Field(description="Notes that are merely near and were left out; weak=true gives them.")]
     cut: Annotated[list[str], Field(description="Refs left out to keep the answer short.")]
     without: Annotated[list[str], Field(description="Filters that matched nothing and were dropped.")]
     meta: Annotated[dict[str, Any], Field(description="How the search was done.")]
@@ -138,7 +133,7 @@ def search_knowledge(
     query: str,
     kind: list[SearchedSource] | None = None,
     detail: Literal["scan", "full"] = "scan",
-    limit: Limit = 8,
+    limit: Limit = LIMIT,
     source: Annotated[list[SearchedSource] | None, Field(exclude=True)] = None,
     **narrowing: Unpack[Ranking],
 ) -> ToolResult[Found]:
@@ -152,7 +147,7 @@ def search_grep(
     call: ToolCall,
     query: str,
     kind: list[SearchedSource] | None = None,
-    limit: Limit = 8,
+    limit: Limit = LIMIT,
     **narrowing: Unpack[Narrowing],
 ) -> ToolResult[Found]:
     """Find an exact text, such as an identifier or a part of a word, or a /regular expression/, in the files."""
@@ -164,7 +159,7 @@ def search_semantic(
     call: ToolCall,
     query: str,
     kind: list[SearchedSource] | None = None,
-    limit: Limit = 8,
+    limit: Limit = LIMIT,
     **narrowing: Unpack[Narrowing],
 ) -> ToolResult[Found]:
     """Find notes by meaning alone, whatever words they use."""
@@ -174,28 +169,38 @@ def search_semantic(
 def _search_kinds(
     call: ToolCall, query: str, limit: int, options: SearchOptions, detail: str = "scan"
 ) -> ToolResult[Found]:
+    options, weak = _split(options)
     found, dropped = search(call, query, limit, options)
     kinds, notes = options.get("sources"), found.searched.notes
     searched = f"notes of {', '.join(kinds)}" if kinds else f"{notes:,} note{'s' * (notes != 1)}"
-    return render(call, found, dropped, call.budget if detail == "full" else 0, searched, _time_advice(found, options))
+    how = Rendering(call.budget if detail == "full" else 0, searched, _time_advice(found, options), weak)
+    return render(call, found, dropped, how)
 
 
-def recall(call: ToolCall, query: str, limit: int, sources: Sequence[str], narrowing: Ranking) -> ToolResult[Found]:
+def _split(options: Mapping[str, Any]) -> tuple[SearchOptions, bool]:
+    """What a search is asked, and whether an answer has weak hits."""
+    rest = {name: value for name, value in options.items() if name != "weak"}
+    return cast("SearchOptions", rest), bool(options.get("weak"))
+
+
+def recall(call: ToolCall, query: str, limit: int, sources: Sequence[str], given: Ranking) -> ToolResult[Found]:
     """Search some sources and show short notes whole. If nothing clearly matches, say where else to look."""
+    narrowing, weak = _split(given)
     found, dropped = search(call, query, limit, {"sources": sources, **narrowing})
     asked = ASKS_ABOUT.search(query) if "entity" in sources else None
     name = asked[1] if asked else query if any(map(_is_named_entity, found.hits)) else ""
     known = _about_an_entity(call, name, limit) if name and not narrowing else []
     if known:
         found = replace(found, state="found", confidence=1.0, hits=known)
-    elif "memory" in sources and PROFILE.search(query):
-        found = _about_the_user(call, found, limit, narrowing)
+    elif "memory" in sources and WHO_AM_I.search(query):
+        found, _ = search(call, "I my me the user", limit, {"sources": sources, **narrowing})
+        found = replace(found, query=query)
     searched, others = ("memories", DOCUMENTS) if "memory" in sources else ("longer documents", ABOUT)
     advice = _time_advice(found, narrowing)
     unclear = found.state != "found" or confidence_word(found) == "low"
     if unclear and any(call.kb.notes(source, limit=1) for source in (*others, "conversation")):
         advice += f" Only {searched} were searched: {call.prefix}search_knowledge searches the rest, too."
-    return render(call, found, dropped, SHORT, searched, advice)
+    return render(call, found, dropped, Rendering(SHORT, searched, advice, weak))
 
 
 def _time_advice(found: SearchResult, narrowing: FilterOptions) -> str:
@@ -219,23 +224,14 @@ def _is_named_entity(hit: Hit) -> bool:
     return hit.source == "entity" and "name" in hit.signals
 
 
-def _about_the_user(call: ToolCall, found: SearchResult, limit: int, narrowing: Ranking) -> SearchResult:
-    """Search also as an agent words what it saves, "the user lives in", and put what is about the user first."""
-    options: SearchOptions = {"sources": ["memory"], **narrowing}
-    first = search(call, "I my me", limit, options)[0] if WHO_AM_I.search(found.query) else found
-    third = search(call, FIRST_PERSON.sub("the user", found.query), limit, options)[0]
-    best = {hit.ref: hit for hit in sorted((*first.hits, *third.hits), key=lambda hit: hit.score)}
-    told = [replace(hit, weak=hit.weak and not OF_THE_USER.search(hit.snippet)) for hit in best.values()]
-    ranked = sorted(told, key=lambda hit: (bool(OF_THE_USER.search(hit.snippet)), hit.score), reverse=True)
-    surer = max(first, third, key=lambda result: (result.state == "found", result.confidence or 0.0))
-    return replace(surer, query=found.query, hits=mark_older(call.kb.local.vault, ranked[:limit]))
-
-
 def search(call: ToolCall, query: str, limit: int, options: SearchOptions) -> tuple[SearchResult, dict[str, Any]]:
     """The result, and the filters that were dropped because nothing matched them.
 
-    A model guesses tags and categories. That no note has them does not mean that nothing is known.
+    A model guesses tags and categories. That no note has them does not mean that nothing is known. What is found is
+    always read, unless a formula was chosen: it is the reader that tells which notes answer.
     """
+    if not {"profile", "weights", "backend", "read"} & options.keys():
+        options = {**options, "read": True}
     found = call.kb.search(query, limit=limit, **options)
     guessed = {name: value for name, value in options.items() if name in GUESSED and value}
     if guessed and found.state == "absent":
@@ -244,44 +240,58 @@ def search(call: ToolCall, query: str, limit: int, options: SearchOptions) -> tu
     return found, {}
 
 
-def render(
-    call: ToolCall, found: SearchResult, dropped: dict[str, Any], most: int, searched: str, advice: str = ""
-) -> ToolResult[Found]:
-    """Hits that are not weak, within the budget: notes of at most `most` tokens whole, of others a snippet.
+class Rendering(NamedTuple):
+    """How an answer is written: notes of at most `whole` tokens whole, of others a snippet."""
 
-    Of an answer that is not found, the nearest notes in a line each.
-    """
-    hits = [hit for hit in without_weak(found.hits) if not hit.weak]
-    found = replace(found, hits=hits) if found.state == "found" and hits else _nearest(found)
+    whole: int
+    searched: str
+    """What was searched, in words."""
+    advice: str = ""
+    weak: bool = False
+    """Also notes that are merely near what answers."""
+
+
+def render(call: ToolCall, found: SearchResult, dropped: dict[str, Any], how: Rendering) -> ToolResult[Found]:
+    """The hits that answer, within the budget. If none does, the nearest notes in a line each."""
+    answering = [hit for hit in found.hits if how.weak or not hit.weak] if found.state == "found" else []
+    weaker = len(found.hits) - len(answering) if answering else 0
+    state = "absent" if found.state == "found" and not answering else found.state
+    nearest = [] if answering else found.hits[:NEAREST]
+    found = replace(found, state=state, hits=answering)
     call.kb.track(found)
     degraded = [*call.degraded, *found.degraded]
     state = "inconclusive" if found.state != "found" and degraded else found.state
     shown = ((name, value if isinstance(value, str) else ", ".join(value)) for name, value in dropped.items())
     without = " and ".join(f"{name}={one_line(value)}" for name, value in shown)
-    head = _headline(found, state, searched, degraded, without) + advice
-    hits, lines, cut = fitting(call, worth_showing(found), most, call.budget - estimate_tokens(head) - CUT_TOKENS)
-    if found.state != "found":
-        hits = [replace(hit, text=" ".join(hit.text.split())[:NEAREST_TEXT], whole=False) for hit in hits]
-        lines = [_nearest_line(hit) for hit in hits]
+    head = _headline(found, state, how.searched, degraded, without, bool(nearest)) + how.advice
+    left = call.budget - estimate_tokens(head) - CUT_TOKENS
+    notes, lines, cut = fitting(call, worth_showing(replace(found, hits=answering or nearest)), how.whole, left)
+    if not answering:
+        notes = [replace(note, text=" ".join(note.text.split())[:NEAREST_TEXT], whole=False) for note in notes]
+        lines = [" ".join(fence_note(note.ref, note.title, "", note.text).split("\n")) for note in notes]
     if cut:
         refs, left_out = within(", ".join(map(one_line, cut)), CUT_TOKENS - PART_TOKENS)
         refs += " …" if left_out else ""
         lines.append(f"Also found, left out to keep this short: {refs} {call.prefix}read_note opens them.")
+    if weaker:
+        lines.append(f"{weaker} weaker one{'s' * (weaker != 1)} left out; weak=true gives them.")
+    hits, near = (notes, []) if answering else ([], notes)
     meta = found.meta | {"returned": len(hits)}
     return ToolResult(
         "\n".join((head, *lines)),
-        Found(state, fields_of(found.searched), degraded, found.confidence, hits, cut, [*dropped], meta),
+        Found(
+            state,
+            fields_of(found.searched),
+            degraded,
+            found.confidence,
+            hits=hits,
+            nearest=near,
+            weaker=weaker,
+            cut=cut,
+            without=[*dropped],
+            meta=meta,
+        ),
     )
-
-
-def _nearest(found: SearchResult) -> SearchResult:
-    """An answer without a convincing hit."""
-    state = "absent" if found.state == "found" else found.state
-    return replace(found, state=state, hits=found.hits[:NEAREST])
-
-
-def _nearest_line(note: FoundNote) -> str:
-    return " ".join(fence_note(note.ref, note.title, note.provenance, note.text, match=UNLIKELY).split("\n"))
 
 
 def fitting(call: ToolCall, found: Sequence[Hit], most: int, left: int) -> tuple[list[FoundNote], list[str], list[str]]:
@@ -367,7 +377,9 @@ def confidence_word(found: SearchResult) -> str:
     return "" if sure is None else "high" if sure >= SURE else "low" if sure < UNSURE else "medium"
 
 
-def _headline(found: SearchResult, state: str, searched: str, degraded: list[str], dropped: str) -> str:
+def _headline(
+    found: SearchResult, state: str, searched: str, degraded: list[str], dropped: str, has_nearest: bool
+) -> str:
     scope = f"{searched} searched"
     problems = f" But: {one_line('; '.join(degraded))}." if degraded else ""
     if found.understood:  # a date in the query limits what was searched
@@ -379,7 +391,7 @@ def _headline(found: SearchResult, state: str, searched: str, degraded: list[str
             wider = f" Nothing matches {dropped}: these are results without it." if dropped else ""
             return f"found{sure}: {len(found.hits)} hit{'s' * (len(found.hits) != 1)}; {scope}.{wider}{problems}"
         case "absent":
-            nearest = f"The nearest notes follow, {UNLIKELY}; try" if found.hits else "Try"
+            nearest = f"The nearest notes follow, {UNLIKELY}; try" if has_nearest else "Try"
             wider = f", neither with {dropped} nor without" if dropped else ""
             return f"absent: no clear match{wider}; all {scope}. {nearest} once in other words."
         case _:

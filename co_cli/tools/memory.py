@@ -29,7 +29,7 @@ from co_cli.notes.subjects import title_from
 from co_cli.searching.requests import Options, close_tags, parse_filters, unused_tags
 from co_cli.tools.budget import estimate_tokens
 from co_cli.tools.fencing import one_line, plain_ref
-from co_cli.tools.knowledge import ABOUT, Found, Limit, Ranking, recall
+from co_cli.tools.knowledge import ABOUT, LIMIT, Found, Limit, Ranking, recall
 from co_cli.tools.tool import ToolCall, ToolResult, tool
 from co_cli.upkeep.feedback import judge
 from co_cli.vault.history import ChangedNote, changed_notes
@@ -128,7 +128,7 @@ class TextChange(NamedTuple):
 
 
 @tool("Recall memories", read_only=True)
-def recall_memory(call: ToolCall, query: str, limit: Limit = 5, **narrowing: Unpack[Ranking]) -> ToolResult[Found]:
+def recall_memory(call: ToolCall, query: str, limit: Limit = LIMIT, **narrowing: Unpack[Ranking]) -> ToolResult[Found]:
     """Look up what is known about the user: preferences, decisions, corrections, people, projects, how things are done
     here. Call it before you answer anything that may depend on that, and before you save."""
     return recall(call, query, limit, ABOUT, narrowing)
