@@ -30,7 +30,7 @@ from co_cli.cli.terminal import Screen, age, count_of, is_title, printable, spin
 from co_cli.entrance.knowledge_base import KnowledgeBase
 from co_cli.entrance.local import LocalKnowledgeBase
 from co_cli.ground.errors import InvalidInputError, UnknownRefError
-from co_cli.ground.hits import Hit, SearchResult, older_remark, without_weak, worth_showing
+from co_cli.ground.hits import Hit, SearchResult, older_remark, worth_showing
 from co_cli.ground.paths import shell_line
 from co_cli.ground.values import OWN_SOURCES
 from co_cli.ground.weights import read_weights
@@ -73,6 +73,7 @@ REASON_SHARE, READER_SHARE = 0.2, 0.5
 """Minimum share of a score for a signal to be shown as a reason; the reader says something of every hit."""
 LIMIT, SHOWN = 10, 5
 """Results for programs and pipes, and on a terminal."""
+MERELY_NEAR = "── merely near ──"
 MOST_WORDS = 6
 NO_NOTES_YET = (
     "Nothing found: there are no notes here yet. `co remember TEXT` saves one, `co add DIR` makes a folder searchable, "
@@ -204,7 +205,7 @@ def _answer(options: argparse.Namespace, sources: list[str] | None, full: bool =
         else:
             filters, total = filters_text(options), len(worth_showing(found))
             if options.limit is None and Screen().interactive:
-                found = replace(found, hits=without_weak(worth_showing(found)[:SHOWN]))
+                found = replace(found, hits=worth_showing(found)[:SHOWN])
             whole = full and options.as_of is None  # notes are opened as they are now
             show_result(found, kb if whole else None, options.explain, bool(filters), numbered=True)
             if not (found.searched.notes or filters or kb.server) and (used := _used_last(kb.local)):
@@ -264,6 +265,9 @@ def show_result(
     for number, hit in enumerate(hits, 1):
         if number > 1:
             screen.line()
+            if found.state == "found" and hit.weak and not hits[number - 2].weak:
+                screen.line(screen.paint(MERELY_NEAR, "dim"))
+                screen.line()
         title = f"{hit.title} > {hit.heading}" if hit.heading else hit.title
         screen.titled(f"{number}. {title}" if numbered else title, hit.ref, hit.path, indent)
         text = bodies.get(hit.ref, hit.snippet).strip()
@@ -306,9 +310,14 @@ def _about(hit: Hit, asked: Query, now: float, explain: bool) -> str:
     parts = sorted(hit.signals.items(), key=lambda part: -part[1])
     score = f"{hit.score:.4f} = " + " + ".join(f"{name} {value:.4f}" for name, value in parts)
     gone = "file missing" if hit.missing else ""
-    weak = "weak match" if hit.weak else ""
-    marks = older_remark(hit.newer), weak
-    about = (*marks, *_reasons(hit, asked), tags, age(hit.created, now), gone, score if explain and parts else "")
+    about = (
+        older_remark(hit.newer),
+        *_reasons(hit, asked),
+        tags,
+        age(hit.created, now),
+        gone,
+        score if explain and parts else "",
+    )
     return " · ".join(part for part in about if part)
 
 

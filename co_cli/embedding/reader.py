@@ -32,13 +32,13 @@ class Model(NamedTuple):
 
 SMALL = Model(
     "small",
-    "f709cf5e28bce75e8da42f837052dd44d391d774f531cf803921537a9c5f4b5e",
+    "ccbd6eda6b6e068d50c0cefe87029d8516f383f2267c06b38c2807eb310efc55",
     "cda26346f330bf7927e6caab702fbd7b661a876dbb045fe6ca548872e03e9404",
     4.0,
 )
 LARGE = Model(
     "large",
-    "02c03aef96d055dc844abe119c213cf4eadb63ddafb2b6563d4b08a63aad6a27",
+    "f0d67d3dcc6e3bdb8ee8608a863eadfd9ebb7bf322882a18f4c4c631813be65f",
     "254d229ded9a70f145491f0531f6802ade2f472aeb7fdd6160bb1bac659f6f84",
     4.0,
 )

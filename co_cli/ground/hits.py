@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 Backend = Literal["grep", "fts5", "hybrid"]
 State = Literal["found", "absent", "inconclusive"]
 LOWEST_SHOWN = 0.005
-WEAK_SHARE = 0.4
-"""Share of the best score below which terminals and agents do not see a hit. On 418 questions of three vaults, with the
-reader and 8 hits, that saves 8 % of the text and loses no answer."""
 NEAREST = 3
 """Hits of an `absent` result that are shown although they share no word with the query."""
 UNMATCHED = "no note passes"
@@ -81,7 +77,7 @@ class Hit:
     """Its file is gone."""
     category: str | None = None
     weak: bool = False
-    """A weak match."""
+    """Merely near what answers: agents do not get it."""
     properties: tuple[str, ...] = ()
     """Fields of the frontmatter, such as `director: Ridley Scott`, with words of the query that are not in the text."""
     newer: str | None = None
@@ -130,18 +126,12 @@ def is_filtered_out(found: SearchResult) -> bool:
 
 
 def worth_showing(found: SearchResult) -> list[Hit]:
-    """The hits to show: none that scores 0.00, and of an `absent` result only the nearest ones and those with a word of
-    the query."""
+    """The hits to show, those that are merely near last: none that scores 0.00, and of an `absent` result only the
+    nearest ones and those with a word of the query."""
     hits = [hit for hit in found.hits if hit.score >= LOWEST_SHOWN or not hit.signals]
     if found.state == "found":
-        return hits
+        return sorted(hits, key=lambda hit: hit.weak)
     return [hit for place, hit in enumerate(hits) if place < NEAREST or hit.signals.get("words") or not hit.signals]
-
-
-def without_weak(hits: Sequence[Hit]) -> list[Hit]:
-    """Up to where the scores drop."""
-    least = WEAK_SHARE * max((hit.score for hit in hits), default=0.0)
-    return [hit for hit in hits if hit.score >= least]
 
 
 def older_remark(newer: str | None) -> str:

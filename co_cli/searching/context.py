@@ -50,7 +50,7 @@ RELATED = 0.55
 notes."""
 RATED = 0.1
 """What ratings of a note add to its evidence at most, or take from it."""
-POSSIBLE, ANSWERS = 0.55, 0.5
+POSSIBLE, ANSWERS = 0.55, 1.0
 """Where a reader can say whether an unmarked memory answers: the evidence that is worth reading, and the score that it
 then needs, the logarithm of the odds. Chosen on prompts of a coder and on questions of benchmarks/quality/precision
 that nothing answers: 88 % of those get nothing, 25 % without the reader."""

@@ -37,6 +37,8 @@ SURE, UNSURE = 0.9, 0.3
 """Confidence that is called high, and below which it is called low. On the sample vault the first hit is right for 61
 of 73 questions with a high one, 41 of 93 in between, and 5 of 50 with a low one."""
 WHO_AM_I = re.compile(r"\bwho am i\b|\b(?:know|remember|noted?|tell me) (?:\w+ )?(?:about|of) me\b", re.IGNORECASE)
+OF_THE_USER = re.compile(r"(?:^|[.!?;:]\s)\W*(?:(?:The |the |This |this )?[Uu]ser\b|I\b|[Mm]y\b)")
+"""A sentence that begins with the user."""
 CUT_TOKENS = 60
 """For the refs of hits that were left out."""
 ABOUT = ("memory", "entity")
@@ -84,9 +86,9 @@ else:
 
 
 class Ranking(Narrowing, total=False):
-    """And how to rank what was found: accepted, but mostly not in a schema, because they say nothing to a model."""
+    """And how to rank what was found: accepted, but not in a schema, because they say nothing to a model."""
 
-    weak: Annotated[bool, Field(description="Also notes that are merely near.")]
+    weak: Annotated[bool, Field(exclude=True)]  # an answer that left something out names it
     profile: Annotated[Literal["default", "agent", "seven", "rrf", "fresh"], Field(exclude=True)]
     weights: Annotated[dict[str, float], Field(exclude=True)]
 
@@ -193,8 +195,7 @@ def recall(call: ToolCall, query: str, limit: int, sources: Sequence[str], given
     if known:
         found = replace(found, state="found", confidence=1.0, hits=known)
     elif "memory" in sources and WHO_AM_I.search(query):
-        found, _ = search(call, "I my me the user", limit, {"sources": sources, **narrowing})
-        found = replace(found, query=query)
+        found = _about_the_user(call, found, limit, narrowing)
     searched, others = ("memories", DOCUMENTS) if "memory" in sources else ("longer documents", ABOUT)
     advice = _time_advice(found, narrowing)
     unclear = found.state != "found" or confidence_word(found) == "low"
@@ -222,6 +223,17 @@ def _about_an_entity(call: ToolCall, name: str, limit: int) -> list[Hit]:
 
 def _is_named_entity(hit: Hit) -> bool:
     return hit.source == "entity" and "name" in hit.signals
+
+
+def _about_the_user(call: ToolCall, found: SearchResult, limit: int, narrowing: SearchOptions) -> SearchResult:
+    """Notes that say something of the user, in the words of people and of agents."""
+    options: SearchOptions = {**narrowing, "sources": ["memory"], "read": False}
+    results = [search(call, words, limit, options)[0] for words in ("I my me", "the user")]
+    said = {hit.ref: hit for result in results for hit in result.hits if OF_THE_USER.search(hit.snippet)}
+    if not said:
+        return found
+    best = sorted((replace(hit, weak=False) for hit in said.values()), key=lambda hit: -hit.score)[:limit]
+    return replace(found, state="found", confidence=None, hits=mark_older(call.kb.local.vault, best))
 
 
 def search(call: ToolCall, query: str, limit: int, options: SearchOptions) -> tuple[SearchResult, dict[str, Any]]:

@@ -15,7 +15,7 @@ from co_cli.retrieval.results import (
     Fit,
     Snippet,
     confidence,
-    is_weak,
+    is_unlike,
     make_hit,
     make_snippet,
 )
@@ -127,7 +127,7 @@ def test_the_readers_score_alone_says_how_sure_it_is_of_what_was_read() -> None:
     assert confidence(FIT, 0.1, 0.0, 2.0) == pytest.approx(0.88, abs=0.01)
 
 
-def test_a_hit_is_weak_if_neither_meaning_nor_words_support_it() -> None:
+def test_a_hit_is_unlike_if_neither_meaning_nor_words_support_it() -> None:
     [stem] = tokens("oaks")
     cases: list[tuple[dict[str, float], dict[int, float], bool]] = [
         ({"meaning": 0.1, "words": 0.0}, {1: 0.1}, True),
@@ -138,4 +138,4 @@ def test_a_hit_is_weak_if_neither_meaning_nor_words_support_it() -> None:
     ]
     for signals, cosines, weak in cases:
         found = Candidates(idf={stem: 2.0}, cosines=cosines)
-        assert is_weak(Scored(1, 1, signals), passage("Oaks live long."), found, FIT) is weak, signals
+        assert is_unlike(Scored(1, 1, signals), passage("Oaks live long."), found, FIT) is weak, signals

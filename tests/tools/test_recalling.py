@@ -72,12 +72,13 @@ def test_without_a_convincing_hit_an_answer_is_absent_with_three_notes_in_a_line
     result = toolbox.call("recall_memory", {"query": question})
 
     assert result.data["state"] == "absent"
-    assert 0 < len(result.data["hits"]) <= 3
-    for hit, line in zip(result.data["hits"], result.text.splitlines()[1:], strict=True):
+    assert (result.data["hits"], result.data["meta"]["returned"]) == ([], 0)
+    assert 0 < len(result.data["nearest"]) <= 3
+    for hit, line in zip(result.data["nearest"], result.text.splitlines()[1:], strict=True):
         assert any(hit["text"].startswith(text) for text in HOUSEHOLD)
         assert len(hit["text"]) == 200
         assert line.startswith(f'<note ref="{hit["ref"]}" title="')
-        assert line.endswith(f'match="probably not the answer"> {hit["text"]} </note>')
+        assert line.endswith(f'"> {hit["text"]} </note>')
 
 
 EIGHT_MEMORIES = {
@@ -358,7 +359,9 @@ def test_a_search_obeys_the_profile_and_the_weights_that_a_model_names(vault: Va
 
 @pytest.mark.medium
 @pytest.mark.parametrize("about", [("The user's", "The user", "lives"), ("My", "I", "live")], ids=["third", "first"])
-def test_questions_about_the_user_find_what_is_about_the_user(toolbox: Toolbox, about: tuple[str, str, str]) -> None:
+def test_questions_about_the_user_find_what_is_about_the_user(
+    reader: None, toolbox: Toolbox, about: tuple[str, str, str]
+) -> None:
     of, subject, lives = about
     saved = [f"{of} name is Tomas.", f"{subject} {lives} in Porto.", f"{of} sister is called Ines."]
     others = [
@@ -509,3 +512,72 @@ def test_a_filter_that_leaves_nothing_is_dropped_and_the_answer_says_so(vault: V
             assert result.data["without"] == list(guess)
     kept = toolbox.call("recall_memory", {"query": "which pool takes traffic", "tags": ["deploy"]}).data
     assert ([hit["ref"] for hit in kept["hits"]], kept["without"]) == (["memory:blue"], [])
+
+
+PORTS = (
+    "The billing service listens on port 8410.",
+    "Payroll is written in Kotlin.",
+    "The search service listens on port 8422, since March.",
+    "Mara owns the billing service.",
+    "Luc's birthday is on 3 May.",
+)
+
+
+@pytest.mark.medium
+def test_an_agent_gets_the_notes_that_answer_and_the_number_of_those_that_were_left_out(
+    reader: None, toolbox: Toolbox
+) -> None:
+    for text in PORTS:
+        toolbox.call("save_memory", {"content": text})
+
+    found = toolbox.call("recall_memory", {"query": "which port does the search service listen on?"})
+    every_one = toolbox.call("recall_memory", {"query": "which port does the search service listen on?", "weak": True})
+
+    assert [hit["ref"].partition("-")[0] for hit in found.data["hits"]] == ["memory:the"]
+    assert "8422" in found.data["hits"][0]["text"]
+    weaker = found.data["weaker"]
+    assert weaker > 1
+    assert found.text.endswith(f"{weaker} weaker ones left out; weak=true gives them.")
+    assert (len(every_one.data["hits"]), every_one.data["weaker"]) == (1 + weaker, 0)
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize("question", ["who owns the search service?", "when is Wim's birthday?"])
+def test_the_same_fact_about_something_else_is_no_answer(reader: None, toolbox: Toolbox, question: str) -> None:
+    for text in PORTS:
+        toolbox.call("save_memory", {"content": text})
+
+    result = toolbox.call("recall_memory", {"query": question})
+
+    assert (result.data["state"], result.data["hits"]) == ("absent", [])
+    assert 0 < len(result.data["nearest"]) <= 3
+
+
+@pytest.mark.medium
+def test_a_question_with_words_of_a_superseded_note_finds_its_successor(
+    reader: None, vault: Vault, toolbox: Toolbox
+) -> None:
+    vault.write("memories/old.md", "Builds run on the Jenkins machine in the cellar.")
+    vault.write("memories/new.md", "---\nsupersedes: old\n---\nBuilds run on Woodpecker in the cloud since May.")
+    for number, text in enumerate(HOUSEHOLD):
+        vault.write(f"memories/{number}.md", text)
+
+    result = toolbox.call("recall_memory", {"query": "where is the Jenkins machine?"})
+
+    assert [hit["ref"] for hit in result.data["hits"]] == ["memory:new"]
+
+
+@pytest.mark.medium
+def test_an_alias_is_read_with_the_note_that_has_it(reader: None, vault: Vault, toolbox: Toolbox) -> None:
+    vault.write(
+        "entities/wim.md",
+        "---\ntitle: Wim Declerck\naliases: [the frame guy]\n---\nHe needs about ten days for a frame, and more than that in the summer.",
+    )
+    vault.write(
+        "entities/luc.md",
+        "---\ntitle: Luc Maes\naliases: [the wheel guy]\n---\nHe needs two days for a wheel, and one when it is urgent.",
+    )
+
+    result = toolbox.call("recall_memory", {"query": "how long does the frame guy need?"})
+
+    assert [hit["ref"].partition("#")[0] for hit in result.data["hits"]] == ["entity:wim"]

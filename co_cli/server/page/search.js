@@ -69,7 +69,8 @@ export async function open(main, { query, session, signal, go, toast, setKeys, o
   // -- what the box found
 
   function hitsOf({ state, hits }) {
-    return hits.filter((one, place) => !asking.final || state === "found" || place < NEAREST || one.signals.words);
+    const worth = hits.filter((one, place) => !asking.final || state === "found" || place < NEAREST || one.signals.words);
+    return asking.final && state === "found" ? worth.toSorted((a, b) => !!a.weak - !!b.weak) : worth; // answers first
   }
 
   // Draws what is new. The reader's order moves neither the hit under the pointer nor the one that was selected.
@@ -213,7 +214,7 @@ export async function open(main, { query, session, signal, go, toast, setKeys, o
       const named = names.filter((name) => unmatched.startsWith(`${FILTERED} the filter ${name}:`));
       return html`${badge("filtered", "warn")} N${unmatched.slice(1)}. ${without(named.length ? named : names)}`;
     }
-    if (found.state === "found" && !found.hits[0]?.weak) {
+    if (found.state === "found" && found.hits.some((one) => !one.weak)) {
       const took = `in ${Math.round(found.took_ms)} ms`;
       return html`${badge("found", "good")} <span class="soft" title=${took}>${searched}${sure}</span>`;
     }
@@ -224,13 +225,15 @@ export async function open(main, { query, session, signal, go, toast, setKeys, o
 
   const row = (one, place) => html`<li class="hit" aria-current=${place === selected ? "true" : nothing}
       @focusin=${() => select(place)} @pointermove=${() => point(place)} @pointerleave=${leave}>
+    ${asking.final && one.weak && place && !shown[place - 1].weak ? html`<div class="near small soft">Merely near</div>`
+      : nothing}
     <a href=${notePath(one.ref)} title=${one.title}>${icon(one.source)}
       <span class="title" dir="auto">${one.title}</span></a>
     <p dir="auto">${one.snippet ? marked(one) : one.description}</p>
     <div class="meta small soft">${when(one.created)}
       ${one.heading ? html`<span class="where" dir="auto">${one.heading}</span>` : nothing}
       ${one.newer ? badge(`older: see ${one.newer}`, "warn") : nothing}
-      ${one.weak ? badge("weak match", "warn") : nothing}${one.outdated ? badge(one.outdated, "warn") : nothing}
+      ${one.outdated ? badge(one.outdated, "warn") : nothing}
       ${one.part_of?.length ? badge(`a part of: ${one.part_of.join(", ")}`) : nothing}
       ${one.tags.slice(0, 3).map((tag) => html`<span class="tag">#${tag}</span>`)}</div>
     <button class="quiet narrow" @click=${() => why(one.ref)}>Why</button></li>`;
