@@ -25,7 +25,7 @@ def run_context(options: argparse.Namespace) -> int:
     Prints the instructions, the notes as the model reads them, the reason for each,
     what it costs in tokens, and what was left out for lack of room: what an agent
     with the capability Knowledge gets. `co chat` adds tools for skills if there are
-    any. No model is called, and nothing is written.
+    any. No language model is called, and nothing is written.
 
     examples:
       co note context "plan the next deploy"

@@ -1,7 +1,7 @@
 """The text that a coding agent's model is given for an event: notes that the user trusts, fenced as data.
 
 The same choice as for every agent (`searching/context.py`): at the start notes marked `loading: always`, with a prompt
-those that are about it, each once in a session. No model is called.
+those that are about it, each once in a session. No language model is called.
 """
 
 from __future__ import annotations

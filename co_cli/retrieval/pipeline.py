@@ -304,7 +304,8 @@ def _read_first(trace: Trace) -> Trace:
     first = [candidate for candidate in _first(trace) if candidate.passage in passages]
     words = prepared.attempt.query.words
     earlier = {passage: passages.get(old) for passage, old in scores.earlier.items()}
-    texts = [read_text(passages[one.passage], words, earlier.get(one.passage)) for one in first]
+    read_as = (candidate.passage for candidate in first)
+    texts = [read_text(passages[passage], words, earlier.get(passage)) for passage in read_as]
     ranked = [*first, *(candidate for candidate in scores.scored if candidate not in first)]
     given = request.weights.get("reader")
     if request.reranker is not None:

@@ -42,7 +42,8 @@ UNKNOWN = 0.5
 BEFORE = "Before: "
 """How the text of an earlier note begins, for a model that reads."""
 UNLIKE = 0.05
-"""Below this confidence a hit that was not read is weak, which half of the wrong ones are."""
+"""Below this confidence a hit is weak where nothing was read, which half of the wrong ones are; if others were read,
+below `ABSENT`."""
 WEAK_SHARE = 0.4
 """Of the best score, where nothing was read and nobody measured how near the vectors of answers are: what has less is
 weak. On 418 questions of three vaults that loses no answer."""
@@ -313,25 +314,27 @@ def weak_ones(trace: Trace) -> set[int]:
     candidates, texts, read, reading = trace.candidates, trace.texts.passages, trace.read_scores, trace.reading
     if trace.prepared.attempt.query.is_exact:  # all have what must be there
         return set()
-    shown = [one for one in trace.ranking.ranked if one.passage in texts]
+    shown = {candidate.passage: candidate for candidate in trace.ranking.ranked if candidate.passage in texts}
     fit, near = _fit(trace.prepared), trace.prepared.space.near if trace.prepared.space else None
-    least = max(LEAST, max((read[one.passage] for one in shown if one.passage in read), default=LEAST) - NEAR)
-    close = {} if read or near is None else {one.passage: _closeness(candidates, texts[one.passage]) for one in shown}
+    least = max(LEAST, max((read[passage] for passage in shown if passage in read), default=LEAST) - NEAR)
+    close: dict[int, float] = {}
+    if not read and near is not None:
+        close = {passage: _closeness(candidates, texts[passage]) for passage in shown}
     nearest = max(close.values(), default=0.0) - (near or 0.0)
-    lowest = 0.0 if read else WEAK_SHARE * max((one.score for one in shown), default=0.0)
+    lowest = 0.0 if read or close else WEAK_SHARE * max((candidate.score for candidate in shown.values()), default=0.0)
 
-    def is_weak(one: Scored) -> bool:
-        if "name" in one.signals:
+    def is_weak(passage: int, candidate: Scored) -> bool:
+        if "name" in candidate.signals:
             return False
-        if one.passage in read:
-            return read[one.passage] < least
-        if read and reading and not reading.problem and one.passage not in reading.unreadable:
+        if passage in read:
+            return read[passage] < least
+        if read and reading and not reading.problem and passage not in reading.unreadable:
             return True  # it was not worth reading
-        if close:
-            return close[one.passage] < nearest or is_unlike(one, texts[one.passage], candidates, fit)
-        return one.score < lowest or is_unlike(one, texts[one.passage], candidates, fit)
+        if close.get(passage, nearest) < nearest or candidate.score < lowest:
+            return True
+        return is_unlike(candidate, texts[passage], candidates, fit, ABSENT if read else UNLIKE)
 
-    weak = {one.passage for one in shown if is_weak(one)}
+    weak = {passage for passage, candidate in shown.items() if is_weak(passage, candidate)}
     if len(weak) < len(shown):
         return weak
     return weak - {passage for passage in weak if candidates.has_every_content_word(passage)}
@@ -347,13 +350,15 @@ def _coverage(candidates: Candidates, passage: StoredPassage) -> float:
     return candidates.share(term for term in candidates.idf if words.stem(term, passage.language) in had)
 
 
-def is_unlike(candidate: Scored, passage: StoredPassage, candidates: Candidates, fit: Fit | None) -> bool:
+def is_unlike(
+    candidate: Scored, passage: StoredPassage, candidates: Candidates, fit: Fit | None, least: float = UNLIKE
+) -> bool:
     """Whether a hit that was not read has hardly anything to do with the question, taken by itself."""
     cosine, certain = candidates.cosines.get(candidate.passage), candidates.has_every_content_word(candidate.passage)
     if cosine is None or fit is None or "name" in candidate.signals or certain:
         return False
     coverage = _coverage(candidates, passage) if candidate.signals.get("words") else 0.0
-    return confidence(fit, cosine, coverage, None) < UNLIKE
+    return confidence(fit, cosine, coverage, None) < least
 
 
 def unsearched_text(names: Sequence[str]) -> list[str]:

@@ -199,7 +199,7 @@ def with_successors(snapshot: ReadTransaction, scores: Scores, facts: NoteFacts,
     gone = [candidate for candidate in scores.scored[:depth] if candidate.note in facts.newer]
     if not gone:
         return scores
-    origins = {note.id: note.origin_id for note in snapshot.find_notes(None, "id", [one.note for one in gone])}
+    origins = {note.id: note.origin_id for note in snapshot.find_notes(None, "id", [old.note for old in gone])}
     best = {candidate.note: candidate for candidate in reversed(scores.scored)}
     earlier: dict[int, int] = {}
     for old in gone:
@@ -207,11 +207,12 @@ def with_successors(snapshot: ReadTransaction, scores: Scores, facts: NoteFacts,
             new = best.get(note.id)
             if new is not None:
                 earlier.setdefault(new.passage, old.passage)
-                best[note.id] = max(new, replace(new, signals=old.signals), key=lambda one: one.score)
-    raised = {candidate.passage: candidate for candidate in best.values() if candidate.passage in earlier}
-    return scores._replace(
-        scored=best_first([raised.get(candidate.passage, candidate) for candidate in scores.scored]), earlier=earlier
-    )
+                passed_on = {name: part for name, part in old.signals.items() if name != "name"}
+                raised = replace(new, signals=passed_on)
+                best[note.id] = raised if raised.score > new.score else new
+    changed = {candidate.passage: candidate for candidate in best.values() if candidate.passage in earlier}
+    scored = [changed.get(candidate.passage, candidate) for candidate in scores.scored]
+    return scores._replace(scored=best_first(scored), earlier=earlier)
 
 
 def rank(

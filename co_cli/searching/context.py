@@ -1,11 +1,12 @@
 """Choose the notes to add to a prompt before the model asks for any, and say why.
 
 Notes marked `loading: always`; entities that the prompt asks about by name; notes marked `loading: contextual` that are
-about the prompt or share keywords with it; and unmarked memories when the evidence is strong. What is marked `loading:
-never` is only found by asking. Evidence is absolute: how far the cosine is above what unrelated texts reach in this
-space, plus the share of the sentence's words in the passage, rare words counting more, and a little for how the note
-was rated. It is never a rank, because the best of a bad lot ranks first. Only vaults that the user trusts can add
-notes. Nothing is written or fenced here.
+about the prompt or share keywords with it; and unmarked memories that answer a sentence, as the reader says of those
+with some evidence. Without a reader their evidence must be strong. What is marked `loading: never` is only found by
+asking. Evidence is absolute: how far the cosine is above what unrelated texts reach in this space, plus the share of
+the sentence's words in the passage, rare words counting more, and a little for how the note was rated. It is never a
+rank, because the best of a bad lot ranks first. Only vaults that the user trusts can add notes. Nothing is written or
+fenced here.
 """
 
 from __future__ import annotations
@@ -290,63 +291,60 @@ class _Matcher:
     def choose(
         self, why: Literal["contextual", "recalled"], filters: Filters, seen: Collection[str]
     ) -> list[ContextNote]:
-        """The notes with the strongest evidence, each once, read from its file."""
-        if why == "recalled" and (read := self._read(filters, seen)) is not None:
-            return read
+        """The notes with the strongest evidence, or those that a reader chooses of them, read from their files."""
         least, most = (RELATED, MAX_CONTEXTUAL) if why == "contextual" else (STRONG, MAX_RECALLED)
-        evidence = {passage: strongest for passage, (strongest, _) in self._evidence(filters).items()}
-        stored = self._snapshot.passages(list(evidence))
+        asked = self._evidence(filters)
+        stored = self._snapshot.passages(list(asked))
         uses = self._vault.index.notes.uses({passage.note: passage for passage in stored.values()})
+        evidence: dict[int, float] = {}
         for number, passage in stored.items():
-            if why == "contextual" and self._shares_keywords(passage):
-                evidence[number] = max(evidence[number], least)
-            evidence[number] += RATED * uses.get(passage.note, UseCount()).rating
-        enough = sorted(
-            (number for number in evidence if evidence[number] >= least), key=lambda number: -evidence[number]
-        )
+            kept = least if why == "contextual" and self._shares_keywords(passage) else 0.0
+            evidence[number] = max(asked[number][0], kept) + RATED * uses.get(passage.note, UseCount()).rating
         prefixes = self._vault.index.notes.view(self._snapshot, Filters()).prefixes
+        refs = {number: prefixes.get(passage.origin_id, "") + passage.ref for number, passage in stored.items()}
+        order = sorted(
+            (number for number in evidence if refs[number] not in seen), key=lambda number: -evidence[number]
+        )
+        read: list[int] | None = None
+        if why == "recalled":
+            possible = [number for number in order if evidence[number] >= POSSIBLE][:READ]
+            read = self._read([(asked[number][1], stored[number]) for number in possible])
         chosen: dict[str, ContextNote] = {}
-        for passage in (stored[number] for number in enough if number in stored):
-            ref = prefixes.get(passage.origin_id, "") + passage.ref
-            note = None if ref in seen or ref in chosen or len(chosen) == most else _open(self._vault, ref)
+        for number in [number for number in order if evidence[number] >= least] if read is None else read:
+            note = None if refs[number] in chosen or len(chosen) == most else _open(self._vault, refs[number])
             if note is None or (why == "recalled" and not _is_own_and_unmarked(note)):
                 continue
-            if why == "recalled":
-                least = max(least, NEARLY * evidence[passage.id]) if not chosen else least
-                if evidence[passage.id] < least:
+            if why == "recalled" and read is None:
+                least = max(least, NEARLY * evidence[number]) if not chosen else least
+                if evidence[number] < least:
                     break
-            part = ref if passage.source == "memory" else f"{ref}#L{passage.first_line}-{passage.last_line}"
-            chosen[ref] = ContextNote(*_shown(part, note), why, round(evidence[passage.id], 3))
+            passage = stored[number]
+            part = refs[number]
+            part += "" if passage.source == "memory" else f"#L{passage.first_line}-{passage.last_line}"
+            chosen[refs[number]] = ContextNote(*_shown(part, note), why, round(evidence[number], 3))
         return list(chosen.values())
 
-    def _read(self, filters: Filters, seen: Collection[str]) -> list[ContextNote] | None:
-        """The unmarked memories that answer a sentence of the prompt, as the reader says; None if it cannot say."""
-        reader = self._vault.reader
-        prefixes = self._vault.index.notes.view(self._snapshot, Filters()).prefixes
-        evidence = {number: found for number, found in self._evidence(filters).items() if found[0] >= POSSIBLE}
-        stored = self._snapshot.passages(list(evidence))
-        refs = {number: prefixes.get(passage.origin_id, "") + passage.ref for number, passage in stored.items()}
-        first = sorted((number for number in refs if refs[number] not in seen), key=lambda one: -evidence[one][0])[
-            :READ
-        ]
-        spoken = [stored[number].language for number in first] + [guess_language(evidence[one][1]) for one in first]
-        if reader is None or not all(map(is_readable, spoken)):
+    def _read(self, possible: list[tuple[str, StoredPassage]]) -> list[int] | None:
+        """The passages that answer their sentence of the prompt, best first; None if no reader can say."""
+        if self._vault.reader is None or self._comparison.space is None:
+            return None
+        seconds = self._vault.settings.knowledge_reader_ms / 1000
+        if not all(is_readable(passage.language) and is_readable(guess_language(said)) for said, passage in possible):
             return None
         scores: dict[int, float] = {}
         try:
-            for number in first:
-                sentence, passage = evidence[number][1], stored[number]
-                (score,) = reader.scores(sentence, [read_text(passage, parse(sentence, operators=False).words)])
-                scores[number] = -inf if score is None else score
-        except KnowledgeError:
+            for sentence in dict.fromkeys(sentence for sentence, _ in possible):
+                words = parse(sentence, operators=False).words
+                passages = [passage for said, passage in possible if said == sentence]
+                texts = [read_text(passage, words) for passage in passages]
+                found = self._vault.reader.scores(sentence, texts, seconds)
+                scores |= {
+                    passage.id: -inf if score is None else score for passage, score in zip(passages, found, strict=True)
+                }
+        except KnowledgeError:  # its file is damaged, or nothing can run it
             return None
         least = max(ANSWERS, max(scores.values(), default=ANSWERS) - NEAR)
-        chosen: list[ContextNote] = []
-        for number in sorted(scores, key=lambda one: -scores[one]):
-            note = _open(self._vault, refs[number]) if scores[number] >= least and len(chosen) < MAX_RECALLED else None
-            if note is not None and _is_own_and_unmarked(note):
-                chosen.append(ContextNote(*_shown(refs[number], note), "recalled", round(evidence[number][0], 3)))
-        return chosen
+        return sorted((number for number in scores if scores[number] >= least), key=lambda number: -scores[number])
 
     def _shares_keywords(self, passage: StoredPassage) -> bool:
         """Whether the prompt has a word of the title that the text has, too, and that is not a verb, as in an order.

@@ -48,6 +48,8 @@ class Options:
     """Words must be exactly as they were typed, upper and lower case too."""
     read: bool | None = None
     """Whether the reader reads the first candidates; None: in the profile `default`, where words are not sure."""
+    judge: bool = False
+    """Read also where words are sure, so that what does not answer is known: for agents."""
     reranker: Reranker | None = None
 
 
@@ -64,6 +66,7 @@ class SearchOptions(FilterOptions, total=False):
     prefix: bool
     case: bool
     read: bool | None
+    judge: bool
     reranker: Reranker | None
 
 
@@ -118,7 +121,7 @@ def build_request(vault: Vault, query: str, options: Options, operators: bool = 
         case=options.case,
         operators=operators,
         reader=vault.reader if read else None,
-        read_always=bool(options.read),
+        read_always=bool(options.read) or options.judge,
         read_seconds=None if options.read else vault.settings.knowledge_reader_ms / 1000,
         reranker=options.reranker,
         backend=backend,

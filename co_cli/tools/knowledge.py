@@ -162,7 +162,7 @@ def search_semantic(
     query: str,
     kind: list[SearchedSource] | None = None,
     limit: Limit = LIMIT,
-    **narrowing: Unpack[Narrowing],
+    **narrowing: Unpack[Ranking],
 ) -> ToolResult[Found]:
     """Find notes by meaning alone, whatever words they use."""
     return _search_kinds(call, query, limit, {"sources": kind, "words": False, **narrowing})
@@ -239,11 +239,9 @@ def _about_the_user(call: ToolCall, found: SearchResult, limit: int, narrowing: 
 def search(call: ToolCall, query: str, limit: int, options: SearchOptions) -> tuple[SearchResult, dict[str, Any]]:
     """The result, and the filters that were dropped because nothing matched them.
 
-    A model guesses tags and categories. That no note has them does not mean that nothing is known. What is found is
-    always read, unless a formula was chosen: it is the reader that tells which notes answer.
+    A model guesses tags and categories. That no note has them does not mean that nothing is known.
     """
-    if not {"profile", "weights", "backend", "read"} & options.keys():
-        options = {**options, "read": True}
+    options = {**options, "judge": True}
     found = call.kb.search(query, limit=limit, **options)
     guessed = {name: value for name, value in options.items() if name in GUESSED and value}
     if guessed and found.state == "absent":
@@ -280,7 +278,7 @@ def render(call: ToolCall, found: SearchResult, dropped: dict[str, Any], how: Re
     notes, lines, cut = fitting(call, worth_showing(replace(found, hits=answering or nearest)), how.whole, left)
     if not answering:
         notes = [replace(note, text=" ".join(note.text.split())[:NEAREST_TEXT], whole=False) for note in notes]
-        lines = [" ".join(fence_note(note.ref, note.title, "", note.text).split("\n")) for note in notes]
+        lines = [_nearest_line(note) for note in notes]
     if cut:
         refs, left_out = within(", ".join(map(one_line, cut)), CUT_TOKENS - PART_TOKENS)
         refs += " …" if left_out else ""
@@ -304,6 +302,11 @@ def render(call: ToolCall, found: SearchResult, dropped: dict[str, Any], how: Re
             meta=meta,
         ),
     )
+
+
+def _nearest_line(note: FoundNote) -> str:
+    labels = {"outdated": note.outdated, "remark": older_remark(note.newer)}
+    return " ".join(fence_note(note.ref, note.title, note.provenance, note.text, **labels).split("\n"))
 
 
 def fitting(call: ToolCall, found: Sequence[Hit], most: int, left: int) -> tuple[list[FoundNote], list[str], list[str]]:
@@ -407,4 +410,7 @@ def _headline(
             wider = f", neither with {dropped} nor without" if dropped else ""
             return f"absent: no clear match{wider}; all {scope}. {nearest} once in other words."
         case _:
-            return f"inconclusive: nothing clearly found, but not everything could be asked ({scope}).{problems}"
+            nearest = f" The nearest notes follow, {UNLIKELY}." if has_nearest else ""
+            return (
+                f"inconclusive: nothing clearly found, but not everything could be asked ({scope}).{problems}{nearest}"
+            )

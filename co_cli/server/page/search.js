@@ -69,8 +69,8 @@ export async function open(main, { query, session, signal, go, toast, setKeys, o
   // -- what the box found
 
   function hitsOf({ state, hits }) {
-    const worth = hits.filter((one, place) => !asking.final || state === "found" || place < NEAREST || one.signals.words);
-    return asking.final && state === "found" ? worth.toSorted((a, b) => !!a.weak - !!b.weak) : worth; // answers first
+    if (asking.final && state === "found") return hits.toSorted((a, b) => !!a.weak - !!b.weak); // answers first
+    return hits.filter((one, place) => !asking.final || place < NEAREST || one.signals.words);
   }
 
   // Draws what is new. The reader's order moves neither the hit under the pointer nor the one that was selected.
