@@ -252,7 +252,7 @@ def test_a_tool_works_with_a_server_or_says_that_it_needs_the_files(remote: Know
     call = ToolCall(remote, 500, [])
 
     assert save_memory.function(call, content="Ashes burn well.").data.found_again
-    assert forget_memory.function(call, ref="memory:ashes-burn-well").data["ref"] == "memory:ashes-burn-well"
+    assert forget_memory.function(call, ref="memory:ashes-burn-well").data.ref == "memory:ashes-burn-well"
     with pytest.raises(InvalidInputError, match="run it where the vault is"):
         rate_memory.function(call, ref="memory:oak", verdict="good")
 
