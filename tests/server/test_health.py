@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -248,6 +249,9 @@ def test_a_user_sees_how_far_the_vectors_of_another_model_are(
     with KnowledgeBase.open(settings=load_settings(chosen), opening=Opening("web")) as kb, serving(kb) as server:
         page = open_page(server.address)
         page.wait_for_selector("#top nav a")
+        deadline = time.monotonic() + 60
+        while kb.waiting().passages != NOTES - SLOW_BATCH and time.monotonic() < deadline:
+            time.sleep(0.05)  # the first batch is made when the server starts
         page.goto(f"{server.url}/health")
         page.wait_for_selector(f"dt:has-text('Waiting') + dd:has-text('{NOTES - SLOW_BATCH} passages')")
         assert "static:" in page.inner_text("dt:has-text('Vectors') + dd"), "the old ones are used until then"
