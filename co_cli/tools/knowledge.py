@@ -53,7 +53,7 @@ else:
     ]
 
 NEAREST_TEXT, UNLIKELY = 200, "probably not the answer"
-"""Characters of each of the nearest notes of an absent answer, and how they are called."""
+"""Characters of each of the nearest notes of an absent answer, and what the answer calls them."""
 LIMIT = 8
 Limit = Annotated[int, Field(ge=1, le=50)]
 
@@ -258,7 +258,7 @@ class Rendering(NamedTuple):
     """What was searched, in words."""
     advice: str = ""
     weak: bool = False
-    """Also notes that are merely near what answers."""
+    """Whether notes that are merely near are included."""
 
 
 def render(call: ToolCall, found: SearchResult, dropped: dict[str, Any], how: Rendering) -> ToolResult[Found]:
