@@ -20,7 +20,7 @@ from co_cli.hooks.plugins import Started
 from co_cli.mcp.client_configs import environment, program
 from co_cli.upkeep.doctor import Finding
 from co_cli.upkeep.settings_file import write_setting
-from co_cli.vault.tiers import vaults_for_prompts, why_trusted, why_untrusted
+from co_cli.vault.tiers import tier_of, vaults_for_prompts, why_trusted, why_untrusted
 from co_cli.vault.vault import embedders_of
 
 PROMPT_EVENTS = {"gemini": "BeforeAgent", "cursor": "beforeSubmitPrompt"}
@@ -146,7 +146,8 @@ def _offer_memories(options: argparse.Namespace, client: Client) -> None:
     found = client.own_memories(os.getcwd())
     if not found:
         return
-    command = f"co add --read-only {shell_line(*found)}"
+    here = " --project" if tier_of(settings_of(options)) == "project" else ""  # what it remembers is about the project
+    command = f"co add --read-only{here} {shell_line(*found)}"
     if not (reads_terminal() and sys.stdout.isatty()):
         print(printable(f"{client.title} has a memory of its own: `{command}` makes it searchable"))
         return

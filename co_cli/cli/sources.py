@@ -24,6 +24,7 @@ from co_cli.cli.opening import (
     print_result,
     problem_lines,
     read_stdin,
+    settings_of,
     sync_first,
 )
 from co_cli.cli.terminal import ProgressBar, count_of, print_message
@@ -31,15 +32,15 @@ from co_cli.ground.errors import InvalidInputError, SettingsError
 from co_cli.ground.paths import shell_line
 from co_cli.ground.reports import BINARY, SyncReport
 from co_cli.ground.saves import ON_CONFLICT, NoteFields, masked_text
-from co_cli.ground.settings import Settings
+from co_cli.ground.settings import Settings, load_settings
 from co_cli.ground.values import fields_of
 from co_cli.importers.articles import import_articles
 from co_cli.sources.folder import TEMPLATES
-from co_cli.sources.origin import SOURCE_ADAPTERS, Origin
+from co_cli.sources.origin import SOURCE_ADAPTERS, Origin, added_sources
 from co_cli.sources.web import looks_like_url
 from co_cli.upkeep.language_advice import advise, indexed_texts
 from co_cli.vault.origins import Part, Tree, is_glob
-from co_cli.vault.tiers import is_own_vault, own_vault, tier_of
+from co_cli.vault.tiers import is_own_vault, tier_of, vault_for
 
 if TYPE_CHECKING:
     from co_cli.saving.web_pages import Loader, PageReceipt  # imports lxml
@@ -60,6 +61,8 @@ def add_add(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--name", help="its name in refs: folder:NAME/file.md")
     parser.add_argument("--read-only", action="store_true", help="`co edit` must not change its files")
+    where = "to this project's vault alone, also what is outside of the project"
+    parser.add_argument("--project", action="store_true", help=where)
     parser.add_argument("--prompt-addition", default="", metavar="TEXT", help="more instructions for loading_model")
     _add_on_conflict(parser, "something that was added before")
 
@@ -69,8 +72,9 @@ def run_add(options: argparse.Namespace) -> int:
     The main text of a web page is saved as an article, with its address. Only
     public addresses are fetched (the setting web_allow lists exceptions).
     Files and folders are read in place and not copied; only `co edit` changes them.
-    `co note article add` copies files into the vault instead. --vault chooses the
-    vault; what you add to your own vault is searched in every project, too.
+    `co note article add` copies files into the vault instead.
+    In a project, what is outside of it is added to your own vault and searched
+    everywhere; --project adds it here alone, and --vault to another vault.
 
     examples:
       co add https://example.org/guide
@@ -81,7 +85,31 @@ def run_add(options: argparse.Namespace) -> int:
     paths = [origin for origin in options.origin if origin not in urls]
     _check_options(options, urls, paths)
     results = Results(options.json, "adding")
-    with open_knowledge_base(options) as kb, results.bar:
+    settings = settings_of(options)
+    if options.project and tier_of(settings) != "project":
+        raise InvalidInputError("--project: this folder is not in a project; `co init` makes a vault here")
+    places: dict[str, list[str]] = {settings.vault: []} if urls else {}
+    for path in paths:
+        here = options.project or _added_before(settings, path)
+        places.setdefault(settings.vault if here else vault_for(settings, path), []).append(path)
+    for vault, there in places.items():
+        home = settings if vault == settings.vault else load_settings({"vault": vault, "data_dir": options.data_dir})
+        _add_to(home, there, urls if vault == settings.vault else [], options, results)
+        results.say_vault(vault, tier_of(settings) == "project")
+    return results.end("Nothing was added.")
+
+
+def _added_before(settings: Settings, path: str) -> bool:
+    """Whether a vault has this folder or file already: it is read again there."""
+    real = os.path.realpath(os.path.expanduser(path))
+    known = added_sources(settings.data_dir, [os.path.realpath(settings.vault)])
+    return any(entry.origin.path == real for entry in known)
+
+
+def _add_to(
+    settings: Settings, paths: Sequence[str], urls: Sequence[str], options: argparse.Namespace, results: Results
+) -> None:
+    with open_knowledge_base(options, settings=settings) as kb, results.bar:
         if urls:
             sync_first(kb, INDEXED)
         on_conflict = options.on_conflict or "skip"
@@ -99,10 +127,8 @@ def run_add(options: argparse.Namespace) -> int:
                     results.bar.unit = "pages"
                     results.bar(number, len(urls))
                     results.add_page(pages.add(url, on_conflict, options.tag))
-        results.say_vault(kb.root, tier_of(kb.settings) == "project")
         if not options.json and (advice := advise(indexed_texts(kb.vault), kb.vault.embedders)):
             print_message(advice.line)
-    return results.end("Nothing was added.")
 
 
 def add_refresh(parser: argparse.ArgumentParser) -> None:
@@ -353,16 +379,19 @@ class Results:
             more = f" and {len(names) - MOST_SHOWN:,} more" if len(names) > MOST_SHOWN else ""
             print_message(f"  left out as templates: {', '.join(names[:MOST_SHOWN])}{more}")
 
-    def say_vault(self, root: str, project: bool) -> None:
-        """The vault that everything was added to, and where it is searched."""
-        self.rows = [{**row, "vault": root} for row in self.rows]
+    def say_vault(self, root: str, in_project: bool) -> None:
+        """The vault that was added to since the last one, and where it is searched."""
+        root = os.path.realpath(root)
+        new = [row for row in self.rows if "vault" not in row]
+        for row in new:
+            row["vault"] = root
         text = f"in the vault {root}"
         if is_own_vault(root):
             text = f"in your own vault, {root}: searched from every folder and in every project"
-        elif project:
-            text = f"in this project's vault, {root}: searched only here; --vault {shell_line(own_vault())} adds to"
-            text += " your own, which is searched everywhere"
-        if not self.as_json and any(row["outcome"] == "created" for row in self.rows):
+            text += "; --project adds to this project alone" if in_project else ""
+        elif in_project:
+            text = f"in this project's vault, {root}: searched only here"
+        if not self.as_json and any(row["outcome"] == "created" for row in new):
             print_message(text)
 
     def end(self, nothing: str) -> int:

@@ -16,7 +16,15 @@ import sys
 from collections.abc import Iterable
 
 from co_cli.ground.errors import InvalidInputError, SettingsError, VaultError
-from co_cli.ground.paths import project_settings_file, project_vault, shell_line, user_data_dir, user_settings_file
+from co_cli.ground.paths import (
+    is_inside,
+    project_of,
+    project_settings_file,
+    project_vault,
+    shell_line,
+    user_data_dir,
+    user_settings_file,
+)
 from co_cli.ground.settings import Settings, load_settings
 from co_cli.index.indexed_notes import Tiers
 from co_cli.notes.files import locked, make_folders, replace
@@ -53,6 +61,16 @@ def make_vault(root: str, private: bool = False) -> bool:
 def tier_of(settings: Settings) -> str | None:
     """The tier of the open vault; None if it was named."""
     return {"project": "project", "default": "user"}.get(settings.set_by["vault"])
+
+
+def vault_for(settings: Settings, path: str) -> str:
+    """The vault that a folder or file is added to: from a project, one outside of it goes to your own, which is
+    searched everywhere, unless your own is not searched here."""
+    project = project_of(settings.vault)
+    if tier_of(settings) != "project" or settings.tiers == "off" or not project:
+        return settings.vault
+    inside = is_inside(os.path.realpath(os.path.expanduser(path)), os.path.realpath(project))
+    return settings.vault if inside else own_vault()
 
 
 def other_tiers(settings: Settings, root: str) -> tuple[Tiers | None, list[Origin]]:

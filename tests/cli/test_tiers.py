@@ -234,24 +234,32 @@ def test_a_source_of_your_own_vault_is_searched_in_every_project(
     assert refs(co, "striped legs") == []
 
 
-def test_add_says_which_vault_it_added_to_and_vault_chooses(
+def test_add_in_a_project_makes_what_is_outside_of_it_searchable_everywhere_unless_told_otherwise(
     co: Co, project: Path, home: Path, brain: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     docs = tmp_path / "docs"
-    docs.mkdir()
-    (docs / "zebras.md").write_text("Zebras are in the docs.\n")
+    for folder, text in ((docs, "Zebras are in the docs."), (project / "specs", "Otters are in the specs.")):
+        folder.mkdir()
+        (folder / "animals.md").write_text(f"{text}\n")
     co("init")
-    mine = home / ".local/share/co-cli/knowledge"
-    here = co("add", str(docs))
-    assert f"in this project's vault, {project}/.co-cli/knowledge: searched only here" in here.out
-    assert f"--vault {mine}" in here.out
+    vault, mine = project / ".co-cli" / "knowledge", home / ".local/share/co-cli/knowledge"
 
-    there = co("add", str(brain), "--vault", str(mine), "--json").json
-    assert there[0]["vault"] == str(mine)
+    both = co("add", str(brain), "specs")
+    assert f"in your own vault, {mine}: searched from every folder and in every project; --project adds" in both.out
+    assert f"in this project's vault, {vault}: searched only here\n" in both.out
+    here = co("add", str(docs), "--project", "--json").json
+    assert (here[0]["vault"], here[0]["outcome"]) == (str(vault), "created")
+    assert co("add", str(docs), "--json").json[0]["outcome"] == "skipped"  # where it was added before
     assert refs(co, "striped legs")[:1] == ["obsidian:brain/Okapis#L1-1"]
+    assert refs(co, "zebras in the docs")[:1] == ["folder:docs/animals.md#L1-1"]
+
     monkeypatch.chdir(home)
     assert refs(co, "striped legs") == ["obsidian:brain/Okapis#L1-1"]
-    assert refs(co, "zebras in the docs") == ["obsidian:brain/Okapis#L1-1"]  # the project's source is not searched here
+    assert {row["source"] for row in co("source", "list", "--json").json} == {"obsidian:brain"}
+    assert "--project: this folder is not in a project" in co("add", str(docs), "--project").err
+    monkeypatch.chdir(project)
+    monkeypatch.setenv("CO_TIERS", "off")  # your own vault is not searched here
+    assert co("add", str(brain), "--json").json[0]["vault"] == str(vault)
 
 
 def test_sources_of_two_vaults_keep_their_names_apart_and_no_file_is_found_twice(
@@ -262,7 +270,7 @@ def test_sources_of_two_vaults_keep_their_names_apart_and_no_file_is_found_twice
         folder.mkdir(parents=True)
     (docs / "deep" / "zebras.md").write_text("Zebras have stripes.\n")
     co("init")
-    co("add", str(docs / "deep"), "--name", "docs")
+    co("add", str(docs / "deep"), "--name", "docs", "--project")
 
     monkeypatch.chdir(home)
     assert "created folder:docs-2" in co("add", str(docs)).out
@@ -271,7 +279,7 @@ def test_sources_of_two_vaults_keep_their_names_apart_and_no_file_is_found_twice
     monkeypatch.chdir(project)
     assert refs(co, "zebras stripes") == ["folder:docs/zebras.md#L1-1", "obsidian:brain/Okapis#L1-1"]
     assert refs(co, "zebras", "--backend", "grep") == ["folder:docs/zebras.md#L1-1"]
-    again = co("add", str(brain))
+    again = co("add", str(brain), "--project")
     assert (again.code, "is in obsidian:brain of your own vault" in again.err) == (2, True)
     removed = co("source", "remove", "brain")
     assert "it was a source of your own vault" in removed.out
