@@ -89,9 +89,9 @@ def _run(arguments: list[str]) -> int:
     name, rest = split_command(arguments)
     if name == "help":
         name, rest = split_command(rest)
-        rest.append("--help")
+        rest.append("--help-all" if name and "--all" in rest else "--help")
     if not name or name in GROUPS:
-        asked = not arguments or bool({"-h", "--help", "-V", "--version"} & {*rest})
+        asked = not arguments or bool({"-h", "--help", "--help-all", "-V", "--version"} & {*rest})
         print_help(name, rest, sys.stdout if asked else sys.stderr)
         return 0 if asked else 2
     if name not in COMMANDS:

@@ -56,6 +56,8 @@ SORTS: dict[str, Callable[[NoteSummary], Any]] = {
     "ref": lambda note: note.ref,
 }
 """The orders of `co list --sort`."""
+USUAL_FIELDS = ("tag", "category")
+"""What `--help` shows of the fields; the others are in `--help-all`."""
 SHOWN_FIRST = ("url", "category", "auto_category")
 """Properties that `co show` shows next to the tags."""
 NO_NOTES = "No notes yet: `co remember TEXT` saves one, and `co add DIR` makes a folder searchable."
@@ -66,21 +68,24 @@ def add_remember(parser: argparse.ArgumentParser) -> None:
     what = "what it is (default memory)"
     parser.add_argument("--kind", type=kind_named, choices=OWN_SOURCES, default="memory", help=what)
     parser.add_argument("--title", help="a title (default: the first sentence)")
+    fields, others = map(parser.add_argument_group, ("fields", "other notes"))
     for field in NOTE_FIELDS.values():
-        _add_field(parser, field, field.help)
+        _add_field(parser, fields, field, field.help)
     who = "who said it: user, agent, web, import (default user)"
-    parser.add_argument("--provenance", default="user", choices=PROVENANCE, metavar="PROVENANCE", help=who)
+    fields.add_argument("--provenance", default="user", choices=PROVENANCE, metavar="PROVENANCE", help=who)
     parser.add_argument("--tier", choices=TIERS, help="whose vault to save it in (default: this one)")
-    add_pairs(parser, "--set", "any other frontmatter key (repeatable)")
-    parser.add_argument("--supersedes", action="append", metavar="REF", help="a note that it replaces (repeatable)")
+    add_pairs(fields, "--set", "any other frontmatter key (repeatable)")
+    others.add_argument("--supersedes", action="append", metavar="REF", help="a note that it replaces (repeatable)")
     similar = "similar memories: name them, do not look for them, or supersede them (default report)"
-    parser.add_argument("--on-related", choices=ON_RELATED, help=similar)
-    parser.add_argument("--ask", action="store_true", help="ask whether to supersede similar memories")
+    others.add_argument("--on-related", choices=ON_RELATED, help=similar)
+    others.add_argument("--ask", action="store_true", help="ask whether to supersede similar memories")
 
 
-def _add_field(parser: argparse.ArgumentParser, field: NoteField, help: str) -> None:
+def _add_field(parser: Any, rest: Any, field: NoteField, help: str) -> None:
+    """Add the option of a field to the parser if most people use it, else to the rest."""
     if field.flags:
-        parser.add_argument(*field.flags, dest=field.word, **ARGUMENTS[field.form], help=help)
+        group = parser if field.word in USUAL_FIELDS else rest
+        group.add_argument(*field.flags, dest=field.word, **ARGUMENTS[field.form], help=help)
 
 
 def _named_fields(options: argparse.Namespace) -> NoteFields:
@@ -142,14 +147,13 @@ def _ask(options: argparse.Namespace, kb: KnowledgeBase, content: str) -> OnRela
 
 def add_list(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "source",
+        "first",
         nargs="?",
         metavar="SOURCE",
         help="memory, article, entity, or another one that `co source list` lists",
     )
-    parser.add_argument(
-        "--kind", "--source", dest="kind", action="append", metavar="SOURCE", help="the same as SOURCE (repeatable)"
-    )
+    for name, help in (("--source", "the same as SOURCE (repeatable)"), ("--kind", argparse.SUPPRESS)):
+        parser.add_argument(name, dest="source", action="append", metavar="SOURCE", help=help)
     add_limit(parser, None)
     add_no_sync(parser)
     parser.add_argument("--sort", choices=tuple(SORTS), help="the order (default: newest first)")
@@ -170,7 +174,7 @@ def run_list(options: argparse.Namespace) -> int:
     if options.server and options.sort == "changed":
         raise InvalidInputError("--sort changed needs the files, which the server has: choose another order")
     with open_anywhere_synced(options) as kb:
-        wanted = [*filter(None, [options.source]), *(options.kind or ())] or SOURCES
+        wanted = [*filter(None, [options.first]), *(options.source or ())] or SOURCES
         notes = kb.notes(wanted, limit=None if options.sort else options.limit, **filters_of(options))
         filters = filters_text(options)
         if options.sort:
@@ -182,14 +186,14 @@ def run_list(options: argparse.Namespace) -> int:
                     for note in notes:
                         _print_row(screen, note)
             else:
-                screen.wrapped(f"No notes with {filters}." if filters else "No notes." if options.source else NO_NOTES)
+                screen.wrapped(f"No notes with {filters}." if filters else "No notes." if options.first else NO_NOTES)
                 show_unused_tags(screen, kb, options.tag)
 
-        return print_result(options, notes, show, 1 if (filters or options.source) and not notes else 0)
+        return print_result(options, notes, show, 1 if (filters or options.first) and not notes else 0)
 
 
 def _list_trash(options: argparse.Namespace) -> int:
-    if filters := filters_text(options) or options.source or (options.sort and "--sort"):
+    if filters := filters_text(options) or options.first or (options.sort and "--sort"):
         raise InvalidInputError(f"--trash lists everything that was forgotten; leave out {filters}")
     with open_anywhere(options) as kb:
         trashed = [*(lookup := kb.local.lookup()).trashed(), *lookup.dropped()][: options.limit]
@@ -316,13 +320,14 @@ def _show(screen: Screen, kb: KnowledgeBase, ref: str, note: Note) -> None:
 def add_edit(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("ref", help="a ref, a title, a path, or the number of a search result")
     parser.add_argument("--title", help="a new title")
+    fields, other = map(parser.add_argument_group, ("fields", "programs"))
     for field in NOTE_FIELDS.values():
-        _add_field(parser, field, field.new_help or field.help)
+        _add_field(parser, fields, field, field.new_help or field.help)
     parser.add_argument("--add-tag", action="append", metavar="TAG", help="add a tag (repeatable)")
     parser.add_argument("--drop-tag", action="append", metavar="TAG", help="remove a tag (repeatable)")
     add_pairs(parser, "--set", "any field; KEY= removes it (repeatable)")
     parser.add_argument("--body", metavar="TEXT", help="a new text; - reads standard input")
-    parser.add_argument(
+    other.add_argument(
         "--based-on", metavar="VERSION", help="fail if the note has another version (see `co show --json`)"
     )
 

@@ -33,6 +33,8 @@ Opened = TypeVar("Opened", bound=KnowledgeBase)
 
 INDEXED = "fts5"
 """A backend to sync for: the index must be fresh even if searches do not use it."""
+USUAL_FILTERS = ("tag", "since")
+"""What `--help` shows of the filters; the others are in `--help-all`, as all options in a group."""
 LAST_SEARCH = "last-search.json"
 """The refs that the last search showed, in the data folder, so that `co show 2` knows what 2 is."""
 
@@ -198,12 +200,13 @@ def result_ref(kb: KnowledgeBase, ref: str) -> str:
 
 
 def add_filters(parser: argparse.ArgumentParser, group: Group = "filters") -> None:
-    shown = parser.add_argument_group(group)
+    rest = parser.add_argument_group(group)
     for option in options_in(group).values():
+        shown = parser if option.word in USUAL_FILTERS else rest
         shown.add_argument(*option.flags, dest=option.word, **ARGUMENTS[option.form], help=option.help)
 
 
-def add_pairs(parser: argparse.ArgumentParser, option: str, help: str) -> None:
+def add_pairs(parser: Any, option: str, help: str) -> None:
     parser.add_argument(option, **ARGUMENTS["pairs"], help=help)
 
 
@@ -213,7 +216,8 @@ def add_limit(parser: argparse.ArgumentParser, default: int | None, help: str = 
 
 
 def add_no_sync(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--no-sync", action="store_true", help="do not look for changed files first")
+    rest = parser.add_argument_group("the index")
+    rest.add_argument("--no-sync", action="store_true", help="do not look for changed files first")
 
 
 def filters_of(options: Any, group: Group = "filters") -> dict[str, Any]:
@@ -258,7 +262,7 @@ def filters_text(options: Any) -> str:
     """The filters that were given: `--tag deploy, --since 7d`."""
     found: list[str] = []
     narrowing = [option for option in options_in("filters").values() if option.requires or option.compares]
-    for flag, name in (("--kind", "kind"), *((option.flags[-1], option.word) for option in narrowing)):
+    for flag, name in (("--source", "source"), *((option.flags[-1], option.word) for option in narrowing)):
         value: list[str | tuple[str, str]] | str | bool | None = getattr(options, name, None)
         if isinstance(value, list):
             found += [f"{flag} {member if isinstance(member, str) else '='.join(member)}" for member in value]

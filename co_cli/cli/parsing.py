@@ -47,7 +47,6 @@ COMMANDS = {
     "note context": Command("agent_context", "show what an agent is given before its first turn"),
     "note extract": Command("note_extract", "propose memories from conversations"),
     "note review": Command("note_review", "review proposed memories and stale notes one by one"),
-    "source add": Command("sources", "make folders, files and web pages searchable"),
     "source list": Command("sources", "list what is searched", "sources"),
     "source refresh": Command("sources", "update the index from folders and web pages"),
     "source remove": Command("sources", "remove a folder or a file from the index"),
@@ -111,6 +110,7 @@ MEANT = {
     "version": "--version", **dict.fromkeys(("undo", "note undo"), "note history REF` or `co note restore REF"),
 }  # fmt: skip
 """What people type, and the command that does it."""
+ALIASES = {"source add": "add"}
 LEFT_OUT = {"co note article": "add", "co data export": "--to", "co data import": "obsidian"}
 """The word that people leave out before what they name."""
 
@@ -122,12 +122,13 @@ A memory for agents and people, kept in Markdown files that you own.
   co remember "Blue first." --tag deploy
   co search "how do we deploy"
 """
+EXPLAIN = "`co COMMAND --help` explains a command, `co help --all` lists all of them."
+EVERYWHERE = "everywhere"
+"""The title of the group of options that every command has."""
 WIDTH = 80
 """Mistakes are shown in one line of a usual terminal."""
-FIRST = ("search", "remember", "show", "list", "add", "chat", "web", "setup")
-SECOND = ("edit", "forget")
-UNLISTED = ("open", "eval", "token", "checkpoint", "hook")
-"""Only `co help --all` lists these: a first look at `co` shows at most twenty names."""
+FIRST = ("search", "remember", "show", "list", "add", "edit", "forget", "chat", "web", "setup")
+"""What most people use. `co help --all` lists the rest."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -139,6 +140,32 @@ class Parser(argparse.ArgumentParser):
             return argparse.RawDescriptionHelpFormatter(prog, width=terminal_width())
 
         super().__init__(formatter_class=formatter, allow_abbrev=False, **settings)
+        self._positionals.title = "arguments"
+
+    def format_usage(self) -> str:
+        needed = [action for action in self._actions if not action.option_strings or action.required]
+        formatter = argparse.HelpFormatter(f"{self.prog} [options]", width=terminal_width())
+        formatter.add_usage(None, needed, ())
+        return formatter.format_help()
+
+    def format_help(self, everything: bool = False) -> str:
+        """With the options that most people use; with `everything` also those in groups, by subject."""
+        usual = (self._positionals, self._optionals)
+        groups = [group for group in self._action_groups if group not in usual and group.title != EVERYWHERE]
+        formatter = self._get_formatter()
+        formatter.add_usage((self.usage or self.format_usage()[7:]).strip(), (), ())
+        formatter.add_text(self.description)
+        for group in (*usual, *(groups if everything else ())):
+            formatter.start_section(group.title)
+            formatter.add_arguments(group._group_actions)  # pyright: ignore[reportPrivateUsage]
+            formatter.end_section()
+        formatter.add_text(self.epilog)
+        more = sum(len(group._group_actions) for group in groups)  # pyright: ignore[reportPrivateUsage]
+        if more and not everything:
+            formatter.add_text(f"`{self.prog} --help-all` shows {more} more options.")
+        if len(groups) + 2 < len(self._action_groups):
+            formatter.add_text("`co help --all` explains what every command takes: --vault, --json and others.")
+        return formatter.format_help()
 
     def error(self, message: str) -> NoReturn:
         message = re.sub(r"^argument (?:[^:]*/)?(\S+): ", r"\1 ", message)
@@ -162,6 +189,15 @@ class Parser(argparse.ArgumentParser):
         self.exit(2, f"{line}{more if len(line + more) <= WIDTH else ''}\n")
 
 
+class HelpAll(argparse.Action):
+    """`--help-all`."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *given: object) -> NoReturn:
+        assert isinstance(parser, Parser)
+        print(parser.format_help(everything=True), end="")
+        parser.exit()
+
+
 def make_parser(name: str) -> Parser:
     """The parser of one command, with the options that every command has."""
     command = COMMANDS[name]
@@ -172,14 +208,12 @@ def make_parser(name: str) -> Parser:
         prog=f"co {name}",
         description=f"{command.summary[0].upper()}{command.summary[1:]}.",
         epilog=cleandoc(run.__doc__ or ""),
+        add_help=False,
     )
     if add_options := getattr(module, f"add_{function}", None):
         add_options(parser)
     parser.set_defaults(run=run)
-    everywhere = parser.add_argument_group("everywhere")
-    _add_places(everywhere, served=name in SERVED)
-    everywhere.add_argument("--json", action="store_true", help="print JSON, for programs")
-    everywhere.add_argument("--verbose", action="store_true", help="log details to stderr")
+    _add_everywhere(parser.add_argument_group(EVERYWHERE), served=name in SERVED)
     return parser
 
 
@@ -191,7 +225,7 @@ def split_command(words: list[str]) -> tuple[str, list[str]]:
             place += 2 if rest[place] in ("--vault", "--data-dir", "--server") else 1
         else:
             name = f"{name} {rest.pop(place)}".lstrip()
-    return name, rest
+    return ALIASES.get(name, name), rest
 
 
 def unknown_command(name: str) -> str:
@@ -210,15 +244,15 @@ def unknown_command(name: str) -> str:
 
 def print_help(group: str, options: list[str], stream: TextIO) -> None:
     """`co`, `co --help`, `co --version`, `co help --all` and `co help index`."""
-    if group or "--all" in options:
-        print(group_help(group), file=stream)
-    elif not options:  # the first look, which fits a small terminal
-        more = "`co COMMAND --help` explains a command, `co --help` lists more."
-        print(INTRODUCTION, _listing("Start here", FIRST), f"\n{more}", sep="\n", file=stream)
-    elif (given := main_parser().parse_args(options)).version:
+    if group:
+        print(f"{_listing(group)}\n\n{EXPLAIN}", file=stream)
+    elif {"--all", "--help-all"} & {*options}:
+        print(_everything(), file=stream)
+    elif (given := main_parser().parse_args([word for word in options if word not in ("-h", "--help")])).version:
         print("\n".join(_about_program()) if given.verbose else f"co {__version__}", file=stream)
-    else:
-        main_parser().print_help(stream)
+    else:  # fits a small terminal
+        commands = "\n".join(f"  {name:<10}{COMMANDS[name].summary}" for name in FIRST)
+        print(f"{INTRODUCTION}\nStart here:\n{commands}\n\n{EXPLAIN}", file=stream)
 
 
 def _about_program() -> list[str]:
@@ -227,44 +261,39 @@ def _about_program() -> list[str]:
     return about_program()
 
 
-def _listing(title: str, names: Iterable[str]) -> str:
-    summaries = {name: command.summary for name, command in COMMANDS.items()} | GROUPS
-    return f"{title}:\n" + "\n".join(f"  {name:<10}{summaries[name]}" for name in names)
+def _everything() -> str:
+    """All commands by subject, and the options that every command has."""
+    parts = [_listing("", FIRST), *map(_listing, GROUPS)]
+    rest = [name for name in COMMANDS if " " not in name and name not in FIRST]
+    parts += [
+        _listing("agents, servers and setup", rest),
+        main_parser().format_help(everything=True).partition("\n\n")[2],
+    ]
+    return "\n\n".join(parts).rstrip()
+
+
+def _listing(group: str, names: Iterable[str] = ()) -> str:
+    """The commands of a group, or these."""
+    title = GROUPS.get(group, group) or "What most people use"
+    names = names or [name for name in COMMANDS if name.startswith(f"{group} ")]
+    lines = "\n".join(f"  co {name:<19}{COMMANDS[name].summary}" for name in names)
+    return f"{title[0].upper()}{title[1:]}:\n{lines}"
 
 
 def main_parser() -> Parser:
-    rest = [name for name in COMMANDS if " " not in name and name not in (*FIRST, *SECOND, *UNLISTED)]
-    parts = {
-        "Start here": FIRST,
-        "Change notes": SECOND,
-        "More, as in `co index sync`": [name for name in GROUPS if name not in UNLISTED],
-        "Agents, servers and setup": rest,
-    }
-    listing = "\n\n".join(_listing(title, names) for title, names in parts.items())
-    parser = Parser(
-        prog="co",
-        usage="co [--vault DIR] [--data-dir DIR] [--server URL] COMMAND ...",
-        description=INTRODUCTION,
-        epilog=f"{listing}\n\n`co COMMAND --help` explains a command, `co help --all` lists every command.",
-        add_help=False,
-    )
-    parser.add_argument("-h", "--help", action="store_true", help="show this and exit")
+    """The options that every command has, and those of `co` alone."""
+    parser = Parser(prog="co", usage="co COMMAND [options]", add_help=False)
     parser.add_argument("-V", "--version", action="store_true", help="show the version and exit")
-    parser.add_argument("--verbose", action="store_true", help="with --version: also those of Python and packages")
-    _add_places(parser)
+    _add_everywhere(parser.add_argument_group("options of every command"))
     return parser
 
 
-def group_help(group: str) -> str:
-    """The commands of one group, or all."""
-    names = [name for name in COMMANDS if not group or name.startswith(f"{group} ")]
-    lines = "\n".join(f"  co {name:<19}{COMMANDS[name].summary}" for name in names)
-    title = f"{GROUPS[group][0].upper()}{GROUPS[group][1:]}." if group else "Every command."
-    return f"{title}\n\n{lines}\n\n`co COMMAND --help` explains a command with examples."
-
-
-def _add_places(group: Any, served: bool = True) -> None:
+def _add_everywhere(group: Any, served: bool = True) -> None:
     group.add_argument("--vault", metavar="DIR", help="the folder of notes (else CO_VAULT, the project's, your own)")
     group.add_argument("--data-dir", metavar="DIR", help="where search.db lives (else CO_DATA_DIR, your data folder)")
     server = "a `co serve` instead of a folder; the token is in CO_TOKEN"
     group.add_argument("--server", metavar="URL", help=server if served else argparse.SUPPRESS)
+    group.add_argument("--json", action="store_true", help="print JSON, for programs")
+    group.add_argument("--verbose", action="store_true", help="log details to stderr; with --version: more versions")
+    group.add_argument("-h", "--help", action="help", help="explain a command, with the options that most people use")
+    group.add_argument("--help-all", action=HelpAll, nargs=0, help="explain a command, with all its options")

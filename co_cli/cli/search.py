@@ -85,11 +85,11 @@ NO_WORDS = "Nothing found: the query has no letters or digits. `--backend grep` 
 def add_search(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("query", nargs="*", help="what to look for (default: standard input)")
     _add_source(parser)
-    parser.add_argument("--lines", action="store_true", help="print every matching line with its number, file by file")
-    parser.add_argument("--vimgrep", action="store_true", help="the same as path:line:column:text, for editors")
+    output = _add_common(parser)
+    output.add_argument("--lines", action="store_true", help="print every matching line with its number, file by file")
+    output.add_argument("--vimgrep", action="store_true", help="the same as path:line:column:text, for editors")
     around = "--lines with N lines before and after each"
-    parser.add_argument("-C", "--context", dest="around", type=at_least_1, metavar="N", help=around)
-    _add_common(parser)
+    output.add_argument("-C", "--context", dest="around", type=at_least_1, metavar="N", help=around)
 
 
 def run_search(options: argparse.Namespace) -> int:
@@ -110,7 +110,7 @@ def run_search(options: argparse.Namespace) -> int:
     examples:
       co search "how do we deploy"
       co search '"blue pool" -green' --tag deploy --since 30d
-      co search latency --kind article --where domain=billing --json
+      co search latency --source article --where domain=billing --json
       co search deploy -0 | xargs -0 grep -n rollback
       co search '"blue pool"' --lines -C 2
 
@@ -118,7 +118,7 @@ def run_search(options: argparse.Namespace) -> int:
     """
     if options.lines or options.vimgrep or options.around is not None:
         return show_lines(options, query_of(options.query), _ranking_of(options))
-    return _answer(options, options.kind)
+    return _answer(options, options.source)
 
 
 def add_recall(parser: argparse.ArgumentParser) -> None:
@@ -135,46 +135,46 @@ def run_recall(options: argparse.Namespace) -> int:
     return _answer(options, ["memory", "entity"], full=True)
 
 
-def _add_common(parser: argparse.ArgumentParser) -> None:
+def _add_common(parser: argparse.ArgumentParser) -> Any:
+    """Returns the group of options for output."""
     limit = f"maximum number of results (default {LIMIT}; on a terminal the best {SHOWN} at most)"
     parser.add_argument("-n", "--limit", type=at_least_1, metavar="N", help=limit)
-    parser.add_argument("--paths", action="store_true", help="print only the paths of files, one per line")
-    parser.add_argument("-0", "--null", action="store_true", help="the same, with a NUL after each, for xargs -0")
     parser.add_argument("--explain", action="store_true", help="show every part of each score, and what it means")
-    add_no_sync(parser)
+    output = parser.add_argument_group("output")
+    output.add_argument("--paths", action="store_true", help="print only the paths of files, one per line")
+    output.add_argument("-0", "--null", action="store_true", help="the same, with a NUL after each, for xargs -0")
     _add_ranking(parser, ("grep", "fts5", "hybrid"))
+    add_no_sync(parser)
+    return output
 
 
 def _add_source(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--kind",
-        "--source",
-        action="append",
-        metavar="SOURCE",
-        help=f"only this: {', '.join(OWN_SOURCES)}, or one that `co source list` lists (repeatable)",
-    )
+    help = f"only this: {', '.join(OWN_SOURCES)}, or one that `co source list` lists (repeatable)"
+    parser.add_argument("--source", action="append", metavar="SOURCE", help=help)
+    parser.add_argument("--kind", dest="source", action="append", metavar="SOURCE", help=argparse.SUPPRESS)
 
 
 def _add_ranking(parser: argparse.ArgumentParser, backends: tuple[str, ...]) -> None:
-    parser.add_argument("--backend", choices=backends, help="how to search (setting knowledge_search_backend)")
-    parser.add_argument(
+    add_filters(parser)
+    add_filters(parser, "time")
+    ranking = parser.add_argument_group("ranking")
+    ranking.add_argument("--backend", choices=backends, help="how to search (setting knowledge_search_backend)")
+    ranking.add_argument(
         "--profile", choices=tuple(PROFILES), metavar="NAME", help=f"how to rank: {', '.join(PROFILES)}"
     )
     weights = "weights that replace the profile's: words=0.5,meaning=0.5,recency=0.2"
-    parser.add_argument("--weights", type=read_weights, metavar="W", help=weights)
-    parser.add_argument("--min-score", type=float, metavar="S", help="leave out hits with a lower score")
-    parser.add_argument("--no-words", action="store_true", help="search by meaning alone")
-    parser.add_argument("--no-meaning", action="store_true", help="search by words alone")
-    parser.add_argument(
+    ranking.add_argument("--weights", type=read_weights, metavar="W", help=weights)
+    ranking.add_argument("--min-score", type=float, metavar="S", help="leave out hits with a lower score")
+    ranking.add_argument("--no-words", action="store_true", help="search by meaning alone")
+    ranking.add_argument("--no-meaning", action="store_true", help="search by words alone")
+    ranking.add_argument(
         "--read",
         action=argparse.BooleanOptionalAction,
         default=None,
         help="let a small model read and reorder the first results (default: unless a note has every word)",
     )
-    parser.add_argument("--case", action="store_true", help="words must be exactly as typed, upper and lower case too")
-    parser.add_argument("--prefix", action="store_true", help="the last word may be the beginning of a word")
-    add_filters(parser)
-    add_filters(parser, "time")
+    ranking.add_argument("--case", action="store_true", help="words must be exactly as typed, upper and lower case too")
+    ranking.add_argument("--prefix", action="store_true", help="the last word may be the beginning of a word")
 
 
 def _ranking_of(options: argparse.Namespace) -> dict[str, Any]:
@@ -358,7 +358,7 @@ def run_why(options: argparse.Namespace) -> int:
             ref = find_note(kb, options.ref).ref
         except UnknownRefError as error:
             raise InvalidInputError(f"{error} (the query comes first, then the note)") from None
-        limits = {"limit": options.limit, "sources": options.kind}
+        limits = {"limit": options.limit, "sources": options.source}
         found = kb.why(query, ref, **limits, **_ranking_of(options), **filters_of(options))
 
     def show(screen: Screen) -> None:

@@ -26,7 +26,7 @@ def show_lines(options: argparse.Namespace, query: str, ranking: Mapping[str, An
         raise InvalidInputError("--lines and --paths: choose one, the lines or only the files that have them")
     with open_anywhere_synced(options, options.backend) as kb:
         limit, around = options.limit or LARGEST_LIMIT, options.around or 0
-        chosen = {"limit": limit, "around": around, "sources": options.kind}
+        chosen = {"limit": limit, "around": around, "sources": options.source}
         found = kb.local.lines(query, **chosen, track=True, **ranking, **filters_of(options))
     screen = Screen()
     if options.json:

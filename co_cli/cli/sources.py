@@ -60,11 +60,12 @@ def add_add(parser: argparse.ArgumentParser) -> None:
         "--as", dest="source", choices=tuple(SOURCE_ADAPTERS), help="how to read a folder (default: detected)"
     )
     parser.add_argument("--name", help="its name in refs: folder:NAME/file.md")
-    parser.add_argument("--read-only", action="store_true", help="`co edit` must not change its files")
     where = "to this project's vault alone, also what is outside of the project"
     parser.add_argument("--project", action="store_true", help=where)
-    parser.add_argument("--prompt-addition", default="", metavar="TEXT", help="more instructions for loading_model")
-    _add_on_conflict(parser, "something that was added before")
+    rest = parser.add_argument_group("rules")
+    rest.add_argument("--read-only", action="store_true", help="`co edit` must not change its files")
+    rest.add_argument("--prompt-addition", default="", metavar="TEXT", help="more instructions for loading_model")
+    _add_on_conflict(rest, "something that was added before")
 
 
 def run_add(options: argparse.Namespace) -> int:
@@ -292,7 +293,7 @@ def run_article(options: argparse.Namespace) -> int:
     return print_result(options, rows, lines or ["No texts there (.md, .markdown, .txt, .html)."], code)
 
 
-def _add_on_conflict(parser: argparse.ArgumentParser, what: str) -> None:
+def _add_on_conflict(parser: Any, what: str) -> None:
     parser.add_argument("--on-conflict", choices=ON_CONFLICT, help=f"{what}: leave it (default), replace it, or stop")
 
 

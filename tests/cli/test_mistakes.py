@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -267,5 +268,20 @@ def test_help_is_printed_on_standard_output(co: Co) -> None:
         ran = co(*words.split())
         assert (ran.code, ran.err) == (0, ""), words
         assert ran.out.startswith(("usage: co", "co 0.", "A memory for agents")), words
-    assert co("help", "--all").out.count("\n  co ") > 40
+    every = co("help", "--all").out
+    assert (every.count("\n  co ") > 40, every.count("--vault DIR")) == (True, 1)
     assert "co index sync" in co("help", "index").out
+
+
+def test_help_shows_what_people_use_and_help_all_the_rest_by_subject(co: Co) -> None:
+    listed = re.findall(r"^  (\w+) {2,}", co("--help").out.partition("Start here:")[2], re.MULTILINE)
+    usual, every = co("search", "--help"), co("search", "--help-all")
+    options = [re.findall(r"^  (-.+?)(?:  |$)", ran.out, re.MULTILINE) for ran in (usual, every)]
+
+    assert (len(listed), "search" in listed) == (10, True)
+    assert (len(options[0]) <= 6, len(options[1]) > 25) == (True, True)
+    assert 'co search "how do we deploy"' in usual.out
+    assert f"`co search --help-all` shows {len(options[1]) - len(options[0])} more options" in usual.out
+    assert re.findall(r"^(\w+):$", every.out, re.MULTILINE)[2:6] == ["output", "filters", "time", "ranking"]
+    assert (every.code, every.err, "--kind" in every.out) == (0, "", False)  # the same as --source
+    assert co("help", "search", "--all").out == every.out

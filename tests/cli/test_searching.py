@@ -137,7 +137,7 @@ def test_filters_narrow_a_search(co: Co) -> None:
 
 
 def test_a_filter_that_matches_nothing_is_named_with_the_best_match_without_it(co: Co) -> None:
-    for options in (("--tag", "nope"), ("--category", "decision"), ("--since", "2090-01-01"), ("--kind", "obsidian")):
+    for options in (("--tag", "nope"), ("--category", "decision"), ("--since", "2090-01-01"), ("--source", "obsidian")):
         ran = co("search", "centuries", *options)
         assert ran.code == 1
         assert f"Without {' '.join(options)} there is Oaks (memory:oak)." in ran.out
@@ -160,7 +160,7 @@ def test_an_empty_vault_says_how_to_begin_unless_sources_have_notes(co: Co, vaul
     ran = co("search", "zebra stripes", "--source", "memory")
 
     assert "no notes here yet" not in ran.out
-    assert "Without --kind memory there is Zebra (folder:animals/zebra.md" in ran.out
+    assert "Without --source memory there is Zebra (folder:animals/zebra.md" in ran.out
 
 
 def test_tags_are_listed_with_their_notes_the_most_used_first(co: Co, vault: Vault) -> None:

@@ -32,7 +32,7 @@ def test_co_alone_fits_a_small_terminal_with_the_line_to_begin_with(tmp_path: Pa
     shown = plain(on_terminal(tmp_path)).splitlines()
 
     assert shown[2].startswith('  co demo "who decides what ships"')
-    assert "`co --help` lists more" in shown[-1]
+    assert "`co help --all` lists all of them" in shown[-1]
     assert (len(shown) < 24, max(map(len, shown)) <= 80) == (True, True)
 
 

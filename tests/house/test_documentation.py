@@ -81,7 +81,8 @@ def test_the_reference_has_every_command_and_exactly_the_options_there_are() -> 
 
 def test_help_fits_into_80_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    texts = [parser.format_help() for parser in (main_parser(), *map(make_parser, COMMANDS))]
+    parsers = [main_parser(), *map(make_parser, COMMANDS)]
+    texts = [parser.format_help(everything) for parser in parsers for everything in (False, True)]
 
     assert [line for text in texts for line in text.splitlines() if len(line) > 80] == []
 
