@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 
 from co_cli.cli.hook import SECONDS
-from co_cli.cli.opening import embed_now, open_knowledge_base, print_result, settings_of
+from co_cli.cli.opening import embed_added, open_knowledge_base, print_result, settings_of
 from co_cli.cli.terminal import ProgressBar, printable, read_key, reads_terminal
 from co_cli.ground.errors import InvalidInputError, SettingsError
 from co_cli.ground.paths import shell_line, user_settings_file
@@ -158,7 +158,7 @@ def _offer_memories(options: argparse.Namespace, client: Client) -> None:
                 receipt = kb.sources.add(path, progress=bar, read_only=True)
                 bar.done()
                 print(printable(f"{receipt.path}  {receipt.outcome} {receipt.label}: {receipt.detail}"))
-            embed_now(kb, bar)
+            embed_added(kb, bar)
 
 
 def _offer_capture(settings: Settings) -> None:

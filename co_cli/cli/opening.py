@@ -35,6 +35,8 @@ INDEXED = "fts5"
 """A backend to sync for: the index must be fresh even if searches do not use it."""
 USUAL_FILTERS = ("tag", "since")
 """What `--help` shows of the filters; the others are in `--help-all`, as all options in a group."""
+FOREGROUND_SECONDS = 10.0
+"""What takes longer goes on after `co add`."""
 LAST_SEARCH = "last-search.json"
 """The refs that the last search showed, in the data folder, so that `co show 2` knows what 2 is."""
 
@@ -133,6 +135,17 @@ def embed_now(kb: LocalKnowledgeBase, bar: ProgressBar) -> None:
     except KeyboardInterrupt:
         later = "the next command goes on in the background, `co index sync` here"
         print_message(f"co: stopped while {kb.waiting()} waited for vectors: searches work; {later}", sys.stderr)
+
+
+def embed_added(kb: LocalKnowledgeBase, bar: ProgressBar) -> None:
+    """Make the vectors of what was added: a few now, many in the background, after a line that says so."""
+    waiting = kb.waiting()
+    if waiting.seconds is None or waiting.seconds <= FOREGROUND_SECONDS:
+        embed_now(kb, bar)
+        return
+    later = f"better vectors for its meaning follow in the background: {waiting} (`co index sync` makes them now)"
+    print_message(f"co: searchable now; {later}", sys.stderr)
+    embed_soon(kb)
 
 
 def kept_text(count: int) -> str:

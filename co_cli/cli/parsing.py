@@ -51,6 +51,7 @@ COMMANDS = {
     "source refresh": Command("sources", "update the index from folders and web pages"),
     "source remove": Command("sources", "remove a folder or a file from the index"),
     "source tree": Command("sources", "show the files of each source"),
+    "source skipped": Command("sources", "list what is not searched, by reason"),
     "index sync": Command("index", "update the index from your files"),
     "index watch": Command("index", "keep the index updated while you work"),
     "index status": Command("index", "show what is indexed"),

@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from co_cli.cli.opening import add_limit, embed_now, embed_soon, open_knowledge_base, print_result, settings_of
+from co_cli.cli.opening import add_limit, embed_added, embed_soon, open_knowledge_base, print_result, settings_of
 from co_cli.cli.search import query_of, show_result
 from co_cli.cli.terminal import ProgressBar, Screen, count_of, print_message, read_key, reads_terminal
 from co_cli.embedding.embedders import Embedders
@@ -112,7 +112,7 @@ def _offer_notes(options: argparse.Namespace, vault: str, project: str, command:
             receipt = kb.sources.add(project, progress=bar)
             bar.done()
             print_message(f"{receipt.path}  {receipt.outcome} {receipt.label}: {receipt.detail}")
-            embed_now(kb.local, bar)
+            embed_added(kb.local, bar)
 
 
 def _find_notes(folder: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""`co add`, `co source list|refresh|remove|tree` and `co note article add`."""
+"""`co add`, `co source list|refresh|remove|tree|skipped` and `co note article add`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import re
 import sys
 from collections import Counter
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ from co_cli.cli.opening import (
     INDEXED,
     add_no_sync,
     at_least_1,
-    embed_now,
+    embed_added,
     open_knowledge_base,
     open_synced,
     print_json,
@@ -27,7 +27,7 @@ from co_cli.cli.opening import (
     settings_of,
     sync_first,
 )
-from co_cli.cli.terminal import ProgressBar, count_of, print_message
+from co_cli.cli.terminal import ProgressBar, Screen, count_of, paged, print_message, printable
 from co_cli.ground.errors import InvalidInputError, SettingsError
 from co_cli.ground.paths import shell_line
 from co_cli.ground.reports import BINARY, SyncReport
@@ -117,10 +117,10 @@ def _add_to(
         for path in paths:
             receipt = kb.sources.add(path, options.source, options.name, on_conflict, results.bar, options.read_only)
             results.add_source(receipt)
-            if receipt.label.startswith("obsidian:") and receipt.report:
-                results.say_templates(kb.sources.trees(receipt.label)[0])
+            if receipt.report:
+                results.say_left_out(kb.sources.trees(receipt.label)[0], receipt.report)
         if paths:
-            embed_now(kb, results.bar)
+            embed_added(kb, results.bar)
         if urls:
             with _loader(kb.settings, options.prompt_addition) as loader:
                 pages = kb.web_pages(loader=loader)
@@ -170,7 +170,7 @@ def run_refresh(options: argparse.Namespace) -> int:
         for origin, parts in origins.items():
             results.add_source(kb.sources.refresh(origin.label, options.drop_missing, results.bar), parts)
         if origins:
-            embed_now(kb, results.bar)
+            embed_added(kb, results.bar)
         if refs or options.all:
             sync_first(kb, INDEXED)
             with _loader(kb.settings) as loader:
@@ -249,6 +249,37 @@ def run_tree(options: argparse.Namespace) -> int:
         shown = kb.sources.trees(options.source)
     lines = [line for tree in shown for line in ("", f"{tree.source}  {tree.path}", *tree.lines(options.depth))]
     return print_result(options, shown, lines[1:])
+
+
+def add_skipped(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("source", nargs="?", metavar="SOURCE", help="only this source, such as folder:handbook")
+    add_no_sync(parser)
+
+
+def run_skipped(options: argparse.Namespace) -> int:
+    """
+    What is not searched, by reason, with what to do where something helps.
+
+    example:
+      co source skipped folder:handbook
+    """
+    with open_synced(options, INDEXED) as kb:
+        rows = [
+            {"source": tree.source, "path": path, "reason": reason}
+            for tree in kb.sources.trees(options.source)
+            for path, reason in tree.skipped().items()
+        ]
+
+    def show(screen: Screen) -> None:
+        with paged():
+            for reason, paths in _by_reason((f"{row['source']}/{row['path']}", row["reason"]) for row in rows).items():
+                screen.wrapped(f"{reason}: {len(paths):,}")
+                for path in paths:
+                    screen.line(f"  {printable(path)}")
+            if not rows:
+                screen.line("Everything is searched.")
+
+    return print_result(options, rows, show)
 
 
 def add_article(parser: argparse.ArgumentParser) -> None:
@@ -373,12 +404,15 @@ class Results:
         text += f" ({masked_text(row['masked'])})" if row.get("masked") else ""
         print_message(text)
 
-    def say_templates(self, tree: Tree) -> None:
-        """Templates are not searched, because their text is that of no note."""
-        names = [name for name, why in tree.files.items() if why == TEMPLATES]
-        if names and not self.as_json:
-            more = f" and {len(names) - MOST_SHOWN:,} more" if len(names) > MOST_SHOWN else ""
-            print_message(f"  left out as templates: {', '.join(names[:MOST_SHOWN])}{more}")
+    def say_left_out(self, tree: Tree, report: SyncReport) -> None:
+        """What is excluded, such as templates, whose text is that of no note."""
+        counts, read = Counter[str](), dict(report.skipped)
+        for path, reason in tree.skipped().items():
+            if path not in read:
+                counts[reason] += _count_files(os.path.join(tree.path, path)) if reason == TEMPLATES else 1
+        if counts and not self.as_json:
+            text = ", ".join(f"{reason} ({count:,})" for reason, count in counts.most_common())
+            print_message(f"  left out: {text}; `co source skipped {tree.source}` lists them")
 
     def say_vault(self, root: str, in_project: bool) -> None:
         """The vault that was added to since the last one, and where it is searched."""
@@ -406,13 +440,28 @@ class Results:
         return self.code
 
 
+def _count_files(path: str) -> int:
+    return sum(len(names) for _, _, names in os.walk(path)) if path.endswith("/") else 1
+
+
 def _print_troubles(report: SyncReport, parts: Sequence[Part]) -> None:
-    texts = [(path, f"skipped {path}: {reason}") for path, reason in report.skipped if reason != BINARY]
-    lines = [text for path, text in texts if not parts or any(part(path) for part in parts)]
+    """A line for each reason, with the file if it is one."""
+    skipped = [pair for pair in report.skipped if pair[1] != BINARY and (not parts or any(p(pair[0]) for p in parts))]
+    lines: list[str] = []
+    for reason, paths in _by_reason(skipped).items():
+        lines.append(f"skipped {f'{len(paths):,} files, such as ' if len(paths) > 1 else ''}{paths[0]}: {reason}")
     lines += problem_lines(
         [problem for problem in report.problems if not parts or any(part(problem[0]) for part in parts)]
     )
     for line in lines[:MOST_SHOWN]:
         print_message(f"  {line}", sys.stderr)
     if len(lines) > MOST_SHOWN:
-        print(f"  and {count_of(len(lines) - MOST_SHOWN, 'more file')}; --json lists them all", file=sys.stderr)
+        more = count_of(len(lines) - MOST_SHOWN, "more problem")
+        print(f"  and {more}; `co source skipped` and `co doctor` list them", file=sys.stderr)
+
+
+def _by_reason(skipped: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for path, reason in skipped:
+        found.setdefault(reason, []).append(path)
+    return found

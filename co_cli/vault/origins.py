@@ -29,6 +29,7 @@ from co_cli.vault.vault import Vault
 SourceOutcome = Literal["created", "updated", "unchanged", "skipped", "missing", "removed"]
 Part = Callable[[str], bool]
 Branch = dict[str, "Branch | str"]
+MISSING = "missing"
 SYSTEM = tuple(f"{os.sep}{name}" for name in ("proc", "sys", "dev"))
 MEMORY_DISK = "/dev/shm"
 """Linux keeps files of programs there: it holds no devices."""
@@ -72,6 +73,10 @@ class Tree(NamedTuple):
     path: str
     files: dict[str, str]
     """Each path, with `missing`, why it is not indexed, or nothing."""
+
+    def skipped(self) -> dict[str, str]:
+        """What is not indexed, with the reason."""
+        return {path: reason for path, reason in self.files.items() if reason not in ("", MISSING)}
 
     def lines(self, depth: int | None = None) -> Iterator[str]:
         """The tree, drawn with lines."""

@@ -91,7 +91,11 @@ def test_templates_are_skipped_and_tree_says_what_is_left_out_and_why(co: Co, va
     ran = co("add", str(brain))
 
     assert ("1 new, 1 binary" in ran.out, ran.err) == (True, "")
-    assert "  left out as templates: Meta/My [Templates]/" in ran.out
+    left_out = next(line for line in ran.out.splitlines() if line.startswith("  left out: "))
+    assert all(part in left_out for part in ("templates (1)", "excluded by .coignore (1)", "`co source skipped "))
+    skipped = co("source", "skipped", "brain")
+    assert "templates: 1\n  obsidian:brain/Meta/My [Templates]/\n" in skipped.out
+    assert {row["path"] for row in co("source", "skipped", "--json").json} >= {"Old/", "logo.png", "run.log"}
     assert not any("quagga" in hit["snippet"] for hit in co("search", "quagga", "--json").json["hits"])
     assert co("source", "tree", "brain", "--json").json[0]["files"] == {
         "Meta/About.md": "",

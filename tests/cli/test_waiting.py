@@ -75,6 +75,22 @@ def test_adding_a_folder_shows_what_it_does_and_can_be_stopped_while_it_makes_ve
     assert (state["space"], state["unembedded"]) == (ENCODER.key, 0)
 
 
+def test_adding_much_says_that_it_is_searchable_and_what_goes_on_in_the_background_and_how_long(
+    co: Co, data_dir: Path, tmp_path: Path
+) -> None:
+    handbook = Vault(tmp_path / "handbook")
+    for number in range(300):
+        handbook.write(f"{number}.md", f"Orders of shelf {number * 7} are packed by two people.\n")
+
+    with somebody_else_embeds(data_dir):
+        ran = co("add", str(handbook.root))
+
+    assert (ran.code, "300 new" in ran.out) == (0, True)
+    expected = "searchable now; better vectors for its meaning follow in the background: 300 passages, about 12 s"
+    assert expected in ran.err
+    assert co("search", "shelf 14", "--no-sync").code == 0
+
+
 def test_every_front_end_says_how_many_passages_wait_and_what_makes_their_vectors(
     vault: Vault, co: Co, kb: KnowledgeBase, data_dir: Path
 ) -> None:
