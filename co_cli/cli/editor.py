@@ -68,20 +68,20 @@ def edit_note(kb: LocalKnowledgeBase, ref: str, version: str | None = None) -> S
 
 
 @contextlib.contextmanager
-def new_text() -> Generator[str]:
-    """A text that the user writes in their editor. It is kept if it cannot be saved."""
+def new_text(begun: str = "") -> Generator[str]:
+    """A text that the user writes in their editor, or goes on with. It is kept if it cannot be saved."""
     folder = tempfile.mkdtemp(prefix="co-remember-")
     file = os.path.join(folder, "memory.md")
     try:
-        with open(file, "xb"):
-            pass
+        with open(file, "xb") as stream:
+            stream.write(begun.encode("utf-8"))
         open_editor(file, 'give the text: co remember "TEXT"', "nothing was saved")
         text = read_bytes(file).decode("utf-8", "replace")
         if not text.strip():
             raise InvalidInputError("you wrote nothing, so nothing was saved")
         yield text
     except (KnowledgeError, KeyboardInterrupt) as error:
-        if not _has_new_text(file, b""):
+        if not _has_new_text(file, begun.encode("utf-8")):
             shutil.rmtree(folder, ignore_errors=True)
             raise
         reason = str(error) or "stopped; nothing was saved"

@@ -8,11 +8,12 @@ import time
 from collections.abc import Iterable
 from typing import cast
 
-from co_cli.cli.editor import edit_note
+from co_cli.cli.editor import edit_note, new_text
 from co_cli.cli.opening import open_synced, print_json
 from co_cli.cli.terminal import Screen, count_of, printable, read_key, reads_terminal
 from co_cli.entrance.local import LocalKnowledgeBase
 from co_cli.ground.errors import InvalidInputError, KnowledgeError
+from co_cli.notes.sync_copies import merged
 from co_cli.tools.budget import estimate_tokens
 from co_cli.upkeep.decisions import Action, decide, require_unchanged
 from co_cli.upkeep.review import Review, review
@@ -21,6 +22,9 @@ from co_cli.upkeep.review_checks import ACTIONS, KINDS, ReviewItem
 SHOWN = 10
 """Findings of each kind that are listed; --json has all."""
 WORDS = {**ACTIONS, "n": "next", "q": "quit"}
+VERSION_WORDS = {
+    **WORDS, "a": "take the other version", "f": "keep this version", "e": "merge in your editor", "k": "keep both",
+}  # fmt: skip
 LETTERS = {action: letter for letter, action in ACTIONS.items()}
 
 
@@ -77,8 +81,13 @@ def _show(screen: Screen, found: Review) -> None:
 def _show_item(screen: Screen, item: ReviewItem) -> None:
     screen.line("  " + screen.paint(printable(item.title if item.kind == "combine" else item.refs[0]), "cyan"))
     screen.wrapped(item.reason, "    ")
-    texts = (("-", item.replaced), ("+", item.proposed))
-    _show_lines(screen, [f"{sign} {line}" for sign, text in texts if text for line in text.split("\n")])
+    if item.is_version:
+        lines = difflib.unified_diff(item.replaced.split("\n"), item.proposed.split("\n"), lineterm="", n=2)
+        shown = [*lines][2:]
+    else:
+        texts = (("-", item.replaced), ("+", item.proposed))
+        shown = [f"{sign} {line}" for sign, text in texts if text for line in text.split("\n")]
+    _show_lines(screen, shown)
 
 
 def _show_lines(screen: Screen, lines: Iterable[str]) -> None:
@@ -106,7 +115,7 @@ def _decide(screen: Screen, kb: LocalKnowledgeBase, found: Review) -> int:
         _show_item(screen, item)
         text: str | None = None
         keys = "".join(LETTERS[action] for action in item.actions) + "nq"
-        words = {**WORDS, "k": "dismiss"} if item.proposed else WORDS
+        words = VERSION_WORDS if item.is_version else {**WORDS, "k": "dismiss"} if item.proposed else WORDS
         prompt = "  " + "  ".join(f"[{key}] {words[key]}" for key in keys)
         while True:
             key = read_key(prompt, keys)
@@ -117,12 +126,12 @@ def _decide(screen: Screen, kb: LocalKnowledgeBase, found: Review) -> int:
                     text = _rewrite(screen, kb, item)
                     continue
                 if key != "n":
-                    if (key in "fs" or (key == "a" and item.kind == "combine")) and not edited & set(item.refs):
+                    if (key in "fs" or (key == "a" and item.kind != "proposed")) and not edited & set(item.refs):
                         require_unchanged(kb.vault, item, seen)
                     screen.line("  " + printable(_act(kb, item, key, text)))
                     edited |= set(item.refs) if key in "es" else set()
                     combined = item.refs if item.kind == "combine" and key == "a" else ()
-                    gone |= {item.refs[0]} if key in "fs" else {*combined}
+                    gone |= {item.refs[0]} if key in "fs" and not item.is_version else {*combined}
                 break
             except KnowledgeError as error:
                 screen.line(f"  {printable(str(error))}")
@@ -139,6 +148,9 @@ def _rewrite(screen: Screen, kb: LocalKnowledgeBase, item: ReviewItem) -> str:
 
 
 def _act(kb: LocalKnowledgeBase, item: ReviewItem, key: str, text: str | None) -> str:
+    if key == "e" and item.is_version:
+        with new_text(merged(item.replaced, item.proposed)) as both:
+            return decide(kb.vault, item, "accept", time.time(), both).text
     if key == "e":
         return f"{edit_note(kb, item.refs[0]).outcome} {item.refs[0]}"
     return decide(kb.vault, item, cast("Action", ACTIONS[key]), time.time(), text).text

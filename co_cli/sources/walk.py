@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from co_cli.ground.errors import VaultError
 from co_cli.ground.paths import TEMPORARY, open_regular
 from co_cli.ground.values import to_utf8
+from co_cli.notes.sync_copies import copy_of
 from co_cli.sources.origin import GIT_FILE, VAULT, Origin, adapter_of
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from pathspec import GitIgnoreSpec
 
+SECOND_VERSION = "left by a synchroniser, see `co note review`: another version of "
 UNREAD_FOLDER = "folder cannot be read: "
 LARGEST_IGNORE_FILE = 1_000_000
 JUNCTION = 0xA0000003
@@ -106,6 +108,11 @@ def require_vault(root: str) -> str:
     return os.path.realpath(root)
 
 
+def second_versions(odd: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """Copies that a synchroniser left, each with the file that it is a version of."""
+    return ((path, why.removeprefix(SECOND_VERSION)) for path, why in odd if why.startswith(SECOND_VERSION))
+
+
 def scan_origin(origin: str | Origin, exclude: Sequence[str] = ()) -> Scan:
     """Walk a vault, given by its path, or another origin. Raises VaultError if it cannot be read."""
     origin = Origin(VAULT, origin) if isinstance(origin, str) else origin
@@ -181,7 +188,8 @@ def would_list(origin: Origin, paths: Iterable[str], exclude: Sequence[str] = ()
 
 def is_listed(root: str, path: str, excluded: IgnoreRules | None) -> bool:
     """The same for any origin, with the rules of an earlier walk."""
-    return os.path.isfile(os.path.join(root, path)) and may_list(root, path, excluded)
+    file = os.path.join(root, path)
+    return os.path.isfile(file) and not copy_of(*os.path.split(file)) and may_list(root, path, excluded)
 
 
 def may_list(root: str, path: str, excluded: IgnoreRules | None) -> bool:
@@ -251,7 +259,19 @@ def _list_folder(origin: Origin, folder: str, scan: Scan, waiting: list[str]) ->
             else:
                 reason = "symbolic link, not followed" if entry.is_symlink() else "not a regular file"
                 scan.odd.append((prefix + name, reason))
-    return names, numbers
+    return _without_copies(os.path.join(origin.root, folder), prefix, names, numbers, scan)
+
+
+def _without_copies(
+    folder: str, prefix: str, names: list[str], numbers: list[int], scan: Scan
+) -> tuple[list[str], list[int]]:
+    there = set(names)
+    copies = {name: original for name in names if (original := copy_of(folder, name, there))}
+    if not copies:
+        return names, numbers
+    scan.odd.extend((prefix + name, f"{SECOND_VERSION}{prefix}{original}") for name, original in copies.items())
+    kept = [(name, number) for name, number in zip(names, numbers, strict=True) if name not in copies]
+    return [name for name, _ in kept], [number for _, number in kept]
 
 
 def _is_junction(entry: os.DirEntry[str]) -> bool:

@@ -4,14 +4,17 @@ one, or keep it; and take that back.
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Sequence
+from itertools import count
 from typing import Literal, NamedTuple
 
 from co_cli.ground.errors import InvalidInputError, NoteConflictError
 from co_cli.ground.saves import Change, Draft
 from co_cli.notes.new_note import one_or_list
 from co_cli.notes.note import version_of
+from co_cli.notes.sync_copies import versions_in
 from co_cli.saving.proposals import accept, dismiss, take_back
 from co_cli.saving.writer import VaultWriter
 from co_cli.upkeep.review import Dismissals
@@ -54,6 +57,8 @@ def decide(vault: Vault, item: ReviewItem, action: Action, now: float, text: str
         raise InvalidInputError(f"{action} is not possible for a finding of the kind {item.kind}")
     if item.kind == "proposed":
         return _decide_proposal(vault, item, action, text)
+    if item.is_version:
+        return _decide_version(vault, item, action, text)
     if action == "keep":
         return dismiss_all(vault, [item], now)[0]
     if item.kind == "combine":
@@ -85,6 +90,46 @@ def _decide_proposal(vault: Vault, item: ReviewItem, action: Action, text: str |
     return Decision(item, action, (open_note(vault, saved.ref).path,), saved.summary)
 
 
+def _decide_version(vault: Vault, item: ReviewItem, action: Action, text: str | None) -> Decision:
+    """Two versions of a note: take the other one, or a merged text, keep this one, or make two notes of them."""
+    ref, path, copy = item.refs[0], open_note(vault, item.refs[0]).path, item.copy
+    before = vault.store.read(path)
+    if copy and vault.store.read(copy).decode("utf-8", "replace") != item.proposed:
+        raise NoteConflictError(f"{copy} was changed since: nothing was done; run the review again")
+    if action == "keep":
+        stem, ending = os.path.splitext(path)
+        new = next(name for n in count(2) if not vault.store.exists(name := f"{stem}-version-{n}{ending}"))
+        if not vault.store.move(copy, new):
+            raise NoteConflictError(f"{new} exists: nothing was done; run the review again")
+        return Decision(item, action, (new,), f"both are kept; the other version is now {new}", trash=new)
+    chosen = (text or item.proposed) if action == "accept" else item.replaced
+    if versions_in(chosen):
+        raise InvalidInputError("the text has conflict markers (<<<<<<<): merge what is between them")
+    changed = chosen.encode("utf-8")
+    if changed != before:
+        vault.store.keep(path, before)
+        VaultWriter(vault).rewrite(file_of(vault, ref), changed, before)
+    kept = vault.store.trash(copy) if copy else ""
+    told = "keeps its version" if action == "forget" else "has the merged text" if text else "has the other version"
+    told = f"{ref} {told}; what was replaced is in the trash"
+    return Decision(item, action, (path,), told, kept, before, version_of(changed))
+
+
+def _undo_version(vault: Vault, decision: Decision) -> None:
+    (path,), copy = decision.paths, decision.item.copy
+    if decision.action == "keep":
+        if not vault.store.move(path, copy):
+            raise NoteConflictError(f"{copy} exists again: nothing was undone")
+        return
+    data = vault.store.read(path)
+    if version_of(data) != decision.version:
+        raise NoteConflictError(f"{path} was changed since: nothing was undone; `co list --trash` has the other text")
+    if data != decision.before:
+        VaultWriter(vault).rewrite(file_of(vault, decision.item.refs[0]), decision.before, data)
+    if decision.trash:
+        vault.store.restore(decision.trash, copy)
+
+
 def _combine(vault: Vault, item: ReviewItem, text: str | None) -> Decision:
     """Save the article, which supersedes its memories. Their files stay as they are."""
     notes = [open_note(vault, ref) for ref in item.refs]
@@ -114,6 +159,8 @@ def undo(vault: Vault, decision: Decision) -> None:
     older, newer = decision.item.refs[0], decision.item.refs[-1]
     if decision.item.kind == "proposed":
         take_back(vault, decision.item.key)
+    elif decision.item.is_version:
+        _undo_version(vault, decision)
     elif decision.action == "keep":
         ask_again(vault, [decision])
     elif decision.saved:

@@ -6,7 +6,7 @@ The checks are in `review_checks.py`. Nothing is changed here; `decisions.py` do
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -20,9 +20,11 @@ from co_cli.index.engine import ReadTransaction
 from co_cli.index.names import fold_name
 from co_cli.index.stored import Scope
 from co_cli.notes.files import change_json, read_json
+from co_cli.notes.sync_copies import versions_in
 from co_cli.notes.wikilinks import Attachments
 from co_cli.saving.proposals import proposals
 from co_cli.searching.context import always_notes
+from co_cli.sources.walk import second_versions
 from co_cli.upkeep.review_checks import CHECKS, Kind, ReviewInput, ReviewItem, proposed_items
 from co_cli.upkeep.reviewed_note import ReviewedNote
 from co_cli.vault.lookup import open_note
@@ -70,6 +72,7 @@ def review(
         attachments=Attachments(vault.root),
         related=vault.settings.knowledge_duplicate_threshold,
         text_of=partial(_text_of, vault),
+        versions=list(_versions(vault, notes)) if not only or "conflict" in only else [],
         rewrites=vault.settings.model is not None,
     )
     known = Dismissals(vault.settings.data_dir, vault.root).keys()
@@ -147,6 +150,20 @@ def _read_notes(vault: Vault, snapshot: ReadTransaction, now: float) -> list[Rev
         )
         for note in stored
     ]
+
+
+def _versions(vault: Vault, notes: Sequence[ReviewedNote]) -> Iterator[tuple[str, str, str, str]]:
+    refs = {note.path: note.ref for note in notes}
+    for copy, path in second_versions(vault.index.odd()):
+        if path in refs:
+            with suppress(KnowledgeError):  # one of them is gone
+                ours, theirs = (vault.store.read(file).decode("utf-8", "replace") for file in (path, copy))
+                yield refs[path], ours, theirs, copy
+    for note in notes:
+        if "<<<<<<<" in note.body or not note.frontmatter:
+            with suppress(KnowledgeError):
+                if both := versions_in(vault.store.read(note.path).decode("utf-8", "replace")):
+                    yield note.ref, *both, ""
 
 
 def _text_of(vault: Vault, note: ReviewedNote) -> str:

@@ -44,7 +44,7 @@ Kind = Literal[
 KINDS: dict[Kind, str] = {
     "secret": "tokens, private keys and passwords",
     "proposed": "memories that follow from conversations",
-    "conflict": "two texts of one note that git could not merge",
+    "conflict": "two versions of one note that nobody has merged",
     "near-duplicate": "notes with nearly the same words",
     "possible-conflict": "memories about the same thing that may disagree",
     "expired": "notes whose valid_until has passed",
@@ -83,9 +83,17 @@ class ReviewItem(NamedTuple):
     """None with a token that may only read."""
     key: str
     proposed: str = ""
-    """The memory or the article that accepting it saves. Of a memory, the second ref is the one that it replaces, and
-    `replaced` its text."""
+    """The memory or the article that accepting it saves, or the other version of a note. Of a memory, the second ref is
+    the one that it replaces, and `replaced` its text."""
     replaced: str = ""
+    """The text that would be replaced."""
+    copy: str = ""
+    """The file of the other version; empty if it is in the note itself."""
+
+    @property
+    def is_version(self) -> bool:
+        """Whether it is about two versions of one note."""
+        return self.kind == "conflict" and bool(self.proposed)
 
 
 Pair = tuple[ReviewedNote, ReviewedNote, float]
@@ -112,6 +120,8 @@ class ReviewInput:
     """The share of words in common that makes two memories related."""
     text_of: Callable[[ReviewedNote], str]
     """What the file of a note says now; empty if it is gone."""
+    versions: Sequence[tuple[str, str, str, str]]
+    """Two versions of a note: its ref, its text, the other text, and the file of that, if it has its own."""
     rewrites: bool
     """Whether a model can rewrite a draft."""
     progress: Progress = lambda done, total: None
@@ -136,7 +146,11 @@ def _secrets(given: ReviewInput) -> Iterator[ReviewItem]:
 
 
 def _conflicts(given: ReviewInput) -> Iterator[ReviewItem]:
-    """Notes that a team's keeper made of texts that did not merge."""
+    """Versions that synchronisers left, and notes that a team's keeper made of texts that did not merge."""
+    for ref, ours, theirs, copy in given.versions:
+        reason = f"{copy} is another version of it" if copy else "git could not merge two versions of it"
+        actions, key = _named("afek" if copy else "afe"), _key("version", ref, ours, theirs)
+        yield ReviewItem("conflict", (ref,), ref, reason, actions, key, theirs, ours, copy)
     by_ref = {note.ref: note for note in given.notes}
     for note in given.notes:
         for other in (by_ref[ref] for ref in note.names("conflict_with") if ref in by_ref):

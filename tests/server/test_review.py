@@ -346,3 +346,53 @@ def test_a_user_edits_a_proposal_and_saves_it_and_the_menu_counts_what_waits(
         page.close()
 
         assert "memories/the-door-code-is-3333.md" in codes.notes()
+
+
+@pytest.fixture
+def versions(codes: Vault, kb: KnowledgeBase) -> Vault:
+    """A synchroniser has left a second version of a note."""
+    codes.write("memories/old.sync-conflict-20261118-091200-ABC1234.md", CODE.format("2024-03-01", 4444))
+    kb.sync()
+    return codes
+
+
+def test_two_versions_of_a_note_are_decided_and_every_decision_is_taken_back(
+    client: TestClient, versions: Vault
+) -> None:
+    before = {path: versions.read(path) for path in versions.notes()}
+    results = {
+        "accept": {"memories/old.md": CODE.format("2024-03-01", 4444)},
+        "forget": {"memories/old.md": CODE.format("2024-03-01", 1111)},
+        "keep": {path.replace(".sync-conflict-20261118-091200-ABC1234", "-version-2"): before[path] for path in before},
+    }
+    for action, expected in results.items():
+        (finding,) = reviewed(client, kind="conflict")["findings"]
+        assert decide(client, finding, action).status_code == 200
+        now = {path: versions.read(path) for path in versions.notes()}
+        assert expected.items() <= now.items()
+        assert len(now) == len(before) - (action != "keep")
+        ask(client, "DELETE", f"/review/decisions/{finding['key']}")
+        assert {path: versions.read(path) for path in versions.notes()} == before
+
+    (finding,) = reviewed(client, kind="conflict")["findings"]
+    versions.write("memories/old.sync-conflict-20261118-091200-ABC1234.md", CODE.format("2024-03-01", 5555))
+    assert decide(client, finding, "accept").status_code == 409
+
+
+def test_a_user_compares_two_versions_of_a_note_and_merges_them(
+    versions: Vault, kb: KnowledgeBase, open_page: Callable[[str], Any]
+) -> None:
+    with serving(kb) as server:
+        page = open_page(server.address)
+        page.click("nav a:has-text('Review')")
+        page.wait_for_selector(".detail mark:has-text('1111')")
+        assert page.inner_text(".detail mark:has-text('4444')") == "4444"
+        inspect(page, "versions")
+        page.keyboard.press("e")
+        page.fill(".detail textarea", CODE.format("2024-03-01", "1111 or 4444"))
+        page.click(".detail button:has-text('Save')")
+        page.wait_for_selector("co-toast:has-text('Saved: memory:old')")
+        page.close()
+
+    assert "1111 or 4444" in versions.read("memories/old.md")
+    assert not any("sync-conflict" in path for path in versions.notes())

@@ -22,6 +22,7 @@ const ACTIONS = {
   accept: ["a", "Save", "Save"], rewrite: ["w", "", "Rewrite"], forget: ["f", "Forget", "Forget the older"],
   supersede: ["s", "", "Supersede the older"], edit: ["e", "Edit", "Edit the older"], keep: ["d", "Dismiss", "Dismiss"],
 };
+const VERSIONS = { accept: "Take the other", forget: "Keep this", edit: "Merge", keep: "Keep both" };
 const SAID = { accept: "Saved", forget: "Forgotten", supersede: "Superseded", keep: "Dismissed" };
 const words = (text) => text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
 
@@ -176,7 +177,7 @@ export async function open(main, { query, signal, go, toast, setKeys, onChange }
     if (name === "edit") return go(`${notePath(one.refs[0])}?edit=1`);
     if (name === "rewrite") return once(`rewrite ${one.key}`, () => rewrite(one));
     const text = editing ? main.querySelector(".detail textarea")?.value : all[1] ? undefined : rewritten[one.key];
-    const title = one.kind === "combine" ? one.title : text ?? (one.title || one.refs[0]);
+    const title = ["combine", "conflict"].includes(one.kind) ? one.title : text ?? (one.title || one.refs[0]);
     const said = (done) => `${SAID[name]}: ${done.total > 1 ? count(done.total, "finding") : title}`;
     const keys = all.map(({ key }) => key);
     await once(`decide ${keys}`, () => send({ keys, action: name, text }, said));
@@ -217,8 +218,19 @@ export async function open(main, { query, signal, go, toast, setKeys, onChange }
       <p class="text" tabindex="0">${other && notes[other] ? marked(short, notes[other].body) : short}</p></div>`;
   }
 
+  // Two versions of one note. A merged text starts as the other version.
+  function versions(one) {
+    return html`<div><h3>${noteLink(one.refs[0], "This version")}</h3>
+        <p class="text article" tabindex="0">${marked(one.replaced, one.proposed)}</p></div>
+      <div><h3>${editing ? "Merged" : "The other version"}</h3>${editing
+        ? html`<textarea rows="20" .value=${one.proposed} aria-label="The merged text"></textarea>`
+        : html`<p class="text article" tabindex="0">${marked(one.proposed, one.replaced)}</p>`}
+        ${one.copy ? html`<p class="small soft">${one.copy}</p>` : nothing}</div>`;
+  }
+
   // A memory, next to the one that it replaces, or an article, next to its draft if a model has rewritten it.
   function proposal(one) {
+    if (one.kind === "conflict") return versions(one);
     const [source, known] = one.refs, talk = `/conversation/${part(bare(source))}${source.slice(bare(source).length)}`;
     const article = one.kind === "combine", now = rewritten[one.key] ?? one.proposed;
     const before = !article ? one.replaced : now === one.proposed ? "" : one.proposed;
@@ -236,7 +248,9 @@ export async function open(main, { query, signal, go, toast, setKeys, onChange }
 
   const buttons = (all) => possible(all).map((name) => {
     const [key, one, older] = ACTIONS[name], kind = { forget: "danger", accept: "primary" }[name] ?? "";
-    return html`<button class=${kind} @click=${choose(name)}>${all.some(({ refs }) => refs[1]) ? older : one}
+    const both = all.every(({ kind, proposed }) => kind === "conflict" && proposed)
+      && (editing && name === "accept" ? "Save" : VERSIONS[name]);
+    return html`<button class=${kind} @click=${choose(name)}>${both || (all.some(({ refs }) => refs[1]) ? older : one)}
       <kbd>${key}</kbd></button>`;
   });
 
@@ -247,7 +261,7 @@ export async function open(main, { query, signal, go, toast, setKeys, onChange }
         ${badge(NAMES[one.kind].replace(/([^s])s$/, "$1"), one.kind === "secret" ? "bad" : "")}</div>
       <h2>${one.title || older}</h2><p class="soft">${one.reason}</p>
       ${one.proposed ? proposal(one) : html`${side(older, newer)}${newer ? side(newer, older) : nothing}`}
-      <div class="row acts">${buttons([one])}${one.proposed && mayWrite() && !editing
+      <div class="row acts">${buttons([one])}${one.proposed && mayWrite() && !editing && !one.actions.includes("edit")
         ? html`<button @click=${edit}>Edit <kbd>e</kbd></button>` : nothing}</div></section>`;
   }
 
