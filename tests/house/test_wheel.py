@@ -95,7 +95,7 @@ def test_a_package_index_gets_a_readme_without_paths_with_and_without_the_reposi
 
     assert relative(text)
     assert relative(linked) == relative(plain) == []
-    assert "![The answer to that question in a terminal](https://example.org/co/raw/v1.2.3/docs/terminal.svg)" in linked
+    assert "![The answer to a question in a terminal](https://example.org/co/raw/v1.2.3/docs/terminal.svg)" in linked
     assert "[changelog](https://example.org/co/blob/v1.2.3/CHANGELOG.md)" in linked
     assert "![" not in plain
     assert "- **Project:** changelog, contributing, security\n" in plain
