@@ -172,7 +172,7 @@ def test_an_empty_vault_says_how_to_connect_an_agent(empty: Server, open_page: A
 
 
 def test_given_shows_the_notes_for_a_prompt_their_cost_and_why(server: Server, page: Any) -> None:
-    page.goto(f"{server.url}/given")
+    page.goto(f"{server.url}/context")
     page.wait_for_selector("td >> text=loading: always")
     page.fill("textarea", "Who signs off the release notes?")
     page.keyboard.press("Enter")

@@ -155,7 +155,7 @@ def test_what_cannot_be_saved_is_kept_as_a_draft_and_comes_back(page: Any, serve
     page.wait_for_selector("#toasts >> text=Your unsaved text is back")
     assert text_of(page).startswith("Not lost. ")
     page.click("nav a:has-text('Context')")
-    page.wait_for_selector(".given textarea")
+    page.wait_for_selector(".context textarea")
     assert "unsaved" not in page.inner_text("#toasts"), "its Undo needs the editor"
     wait_for(lambda: "Not lost." in Path(server.kb.root, FILE).read_text())  # leaving saves
     until(page, f"{DRAFTS}.length === 0")

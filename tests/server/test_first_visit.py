@@ -94,8 +94,8 @@ def test_the_first_view_is_small_and_its_files_are_kept(server: Server, page: An
 
 def test_a_file_under_an_old_hash_is_sent_as_it_is_now(server: Server) -> None:
     with server.client() as client:
-        answers = [client.get(f"/page/{rest}") for rest in ("0123456789abcdef/api.js", "api.js")]
+        answers = [client.get(f"/page/{rest}") for rest in ("0123456789abcdef/parts/api.js", "parts/api.js")]
 
     for answer in answers:
-        assert answer.text == (FOLDER / "api.js").read_text("utf-8")
+        assert answer.text == (FOLDER / "parts" / "api.js").read_text("utf-8")
         assert answer.headers["cache-control"] == "no-cache"

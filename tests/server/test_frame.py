@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.server.browser import PHONE, held, inspect, until, wait_for
+from tests.server.browser import PHONE, held, inspect, until, visit, wait_for
 from tests.server.conftest import Server
 
 
@@ -62,6 +62,41 @@ def test_the_menu_opens_each_page_without_loading_again(page: Any) -> None:
     until(page, "document.documentElement.dataset.theme === 'light'")
 
 
+VIEWS = {
+    "/": "note-card p",
+    "/notes": ".rows note-card p",
+    "/note/memory:odalys-has-the-last-word": "aside .plain time",
+    "/note/memory:odalys-has-the-last-word?edit=1": ".edit .prose p",
+    "/?q=who decides what ships": "main:has(.verdict .badge) .preview [data-line]",
+    "/activity": ".numbers",
+    "/review": ".findings",
+    "/context": "td a",
+    "/map": ".map li a",
+    "/health": ".health section [role=status] p",
+}
+LOOKS = """() => Object.fromEntries(["h1", "h2", "h3", "p", "li a", ".prose", ".prose p", "label", "input", "main button", "li"]
+    .map((one) => [one, document.querySelector(`main ${one}`)]).filter(([, found]) => found).map(([one, found]) => {
+        const { color, fontSize, fontWeight, fontFamily, display, padding } = getComputedStyle(found);
+        return [one, [color, fontSize, fontWeight, fontFamily, display, padding].join(" ")];
+    }))"""
+
+
+def test_each_view_looks_the_same_whichever_were_opened_before_it(server: Server, page: Any) -> None:
+    def look(path: str) -> dict[str, str]:
+        page.wait_for_selector(VIEWS[path])
+        return page.evaluate(LOOKS)
+
+    def go(path: str) -> dict[str, str]:
+        visit(page, path)
+        return look(path)
+
+    fresh = {path: (page.goto(server.url + path), look(path))[1] for path in VIEWS}
+    page.goto(server.url)
+
+    for path in (*VIEWS, *reversed(VIEWS)):
+        assert go(path) == fresh[path], path
+
+
 def press_chord(page: Any, keys: str, place: str) -> None:
     """Again, if a busy machine took longer from the first key to the second than somebody who means both."""
 
@@ -101,7 +136,7 @@ def test_a_bar_stays_while_the_server_is_away_and_the_page_goes_on_when_it_is_ba
     page.unroute("**/page/**")
     page.unroute("**/api/v1/**")
 
-    page.wait_for_selector(".given textarea")
+    page.wait_for_selector(".context textarea")
     page.wait_for_selector("#offline", state="hidden")
     assert page.is_hidden("#offline")
     page.problems.clear()  # Chromium logs what could not be loaded
@@ -127,7 +162,7 @@ def test_back_and_forward_restore_the_scroll(page: Any) -> None:
     page.evaluate("scrollTo(0, 300)")
     until(page, "scrollY === 300")
     page.click("nav a:has-text('Context')")
-    page.wait_for_selector(".given textarea")
+    page.wait_for_selector(".context textarea")
     until(page, "scrollY === 0")
     page.go_back()
     assert until(page, "location.pathname === '/health' && scrollY === 300")

@@ -38,7 +38,7 @@ def announce_changes(server: Server) -> None:
 @pytest.mark.slow
 def test_calls_while_something_runs_in_turn_share_one_more_run_and_only_its_error(page: Any) -> None:
     log, ended = page.evaluate("""async () => {
-        const { inTurn } = await import(document.querySelector("link[href$='parts.js']").href);
+        const { inTurn } = await import(document.querySelector("link[href$='pieces.js']").href);
         const log = [], ends = [];
         const run = inTurn(async () => {
             log.push("begins");
@@ -121,7 +121,7 @@ def test_older_entries_stay_when_something_changes(page: Any, server: Server) ->
 
 @pytest.mark.slow
 def test_changes_do_not_ask_for_a_prompt_that_is_being_typed(page: Any, server: Server) -> None:
-    page.goto(f"{server.url}/given")
+    page.goto(f"{server.url}/context")
     page.wait_for_selector("td >> text=loading: always")
     page.fill("textarea", "Who signs off")
 
@@ -134,7 +134,7 @@ def test_changes_do_not_ask_for_a_prompt_that_is_being_typed(page: Any, server: 
 @pytest.mark.slow
 def test_a_page_that_could_not_be_opened_opens_when_the_server_is_back(page: Any, server: Server) -> None:
     page.route("**/api/v1/given", lambda route: route.fulfill(status=503, json={}))
-    page.goto(f"{server.url}/given")
+    page.goto(f"{server.url}/context")
     page.wait_for_selector("[role=alert]:has-text('the server answered 503')")
     page.unroute("**/api/v1/given")
     announce_changes(server)

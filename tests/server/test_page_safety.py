@@ -50,7 +50,7 @@ def test_hostile_strings_are_shown_on_every_page_and_never_obeyed(
     page.fill("input[type=search]", "zebra text")
     until(page, "document.querySelectorAll('.hit').length > 3")
     notes = [f"/note/{quote(ref, safe='/:')}" for ref in refs]
-    for path in ("/", *notes, "/activity", "/review", "/given", "/map", "/health"):
+    for path in ("/", *notes, "/activity", "/review", "/context", "/map", "/health"):
         visit(page, path)
         page.wait_for_timeout(30)
         assert page.evaluate(OBEYED) == [0], path

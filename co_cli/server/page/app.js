@@ -1,10 +1,10 @@
 // The frame: sign-in, menu, router, keys, toasts and live updates.
 
-import { ApiError, TOKEN, changes, events, get, mayWrite, onSignedOut, rights, sample, signIn } from "./api.js";
-import { allKeys, keyText, setAlways, setKeys } from "./keys.js";
-import { badge, closeDialog, dialog, html, icon, nothing, problem, render, style } from "./parts.js";
-import { THEMES, effect, online, reviewCount, session, signal, theme } from "./store.js";
-import { toast } from "./toast.js";
+import { ApiError, TOKEN, changes, events, get, mayWrite, onSignedOut, rights, sample, signIn } from "./parts/api.js";
+import { allKeys, keyText, setAlways, setKeys } from "./parts/keys.js";
+import { badge, closeDialog, dialog, html, icon, nothing, problem, render, style } from "./parts/pieces.js";
+import { THEMES, effect, online, reviewCount, session, signal, theme } from "./parts/store.js";
+import { toast } from "./parts/toast.js";
 
 // [path, module, title, key after g]; a path ending in /* has a rest. A module has `open`, which draws its view, and a
 // style of the same name. Those with a key are in the menu; on a phone, those after the fourth are behind "More".
@@ -13,7 +13,7 @@ const PAGES = [
   ["/notes", "notes", "Notes", "n"],
   ["/activity", "activity", "Activity", "a"],
   ["/review", "review", "Review", "r"],
-  ["/given", "given", "Context", "c"],
+  ["/context", "context", "Context", "c"],
   ["/map", "map", "Map", "m"],
   ["/health", "health", "Health", "h"],
   ["/note/*", "note", "Note"],
@@ -99,13 +99,13 @@ addEventListener("click", (event) => {
 
 // -- files and addresses from elsewhere -----------------------------------------------------------------------------
 
-const offerDrop = () => import("./drop.js").then((drop) => drop.offerDrop(document, { go, toast }));
+const offerDrop = () => import("./parts/drop.js").then((drop) => drop.offerDrop(document, { go, toast }));
 addEventListener("dragenter", offerDrop, { once: true });
 addEventListener("paste", (event) => {
   const text = event.clipboardData?.getData("text/plain").trim() ?? "", target = event.composedPath()[0];
   if (event.defaultPrevented || !/^https?:\/\/\S+$/i.test(text) || !mayWrite()) return;
   if (target.closest?.("input, textarea, select, [contenteditable], dialog")) return;
-  import("./drop.js").then((drop) => drop.offerPage(text, { go, toast }));
+  import("./parts/drop.js").then((drop) => drop.offerPage(text, { go, toast }));
 });
 
 // -- router ---------------------------------------------------------------------------------------------------------
@@ -120,9 +120,9 @@ function find(path) {
 }
 
 // A module that cannot be loaded means that the server is away, or was updated.
-async function load(module) {
+async function load(module, room = "views") {
   try {
-    return (await Promise.all([import(`./${module}.js`), style(module)]))[0];
+    return (await Promise.all([import(`./${room}/${module}.js`), style(module)]))[0];
   } catch (error) {
     if (!(error instanceof TypeError)) throw error;
     online.value = "off";
@@ -221,7 +221,7 @@ addEventListener("click", (event) => {
 // -- keys and the palette -------------------------------------------------------------------------------------------
 
 async function openPalette() {
-  const { open } = await load("palette");
+  const { open } = await load("palette", "parts");
   open({ go, toast, commands: commands() });
 }
 

@@ -1,0 +1,81 @@
+// <note-card>: a note in a list, with its kind, title, excerpt, tags, time and a picture. All of it is a link.
+
+import { blobUrl, get, mayWrite, part, put } from "./api.js";
+import { badge, html, icon, notePath, nothing, once, render, when } from "./pieces.js";
+
+const OWN = ["memory", "article", "entity", "resource", "conversation"]; // others are files that co only reads
+const PINNED = "decay_protected"; // the field of a note that never grows old
+const MOST_TAGS = 3, KEPT = 50000; // milliseconds: a picture's address works for a minute
+
+// The pictures that were shown lately, so that scrolling back does not load them again.
+const pictures = new Map();
+function pictureOf({ ref, picture }) {
+  const path = `/files/${part(ref)}?${new URLSearchParams({ name: picture })}`;
+  if (!pictures.has(path)) {
+    pictures.set(path, blobUrl(path));
+    setTimeout(() => pictures.delete(path), KEPT);
+  }
+  return pictures.get(path);
+}
+
+const KINDS = { memory: "Memories", article: "Articles", entity: "People and things", resource: "Resources",
+  conversation: "Conversations", folder: "Linked folders", obsidian: "Obsidian" };
+export const kindName = (source) => KINDS[source] ?? source;
+
+// The folder, without the one that every note of its kind is in.
+const place = ({ folder }) => folder.replace(/^(memories|articles|entities|resources|conversations)(\/|$)/, "");
+
+class NoteCard extends HTMLElement {
+  set note(note) {
+    if (note === this.shown) return;
+    this.shown = note;
+    this.draw();
+  }
+
+  draw() {
+    const { shown: note } = this, folder = place(note), does = note.pinned ? "Unpin" : "Pin";
+    const mine = OWN.includes(note.source) && !/^(user|team|project):/.test(note.ref);
+    render(html`
+      ${note.picture ? html`<img class="picture" alt="" hidden>` : nothing}
+      <a href=${notePath(note.ref)} title=${note.title}>${icon(note.source)}
+        <span class="title" dir="auto">${note.title}</span></a>
+      <p dir="auto">${note.excerpt}</p>
+      <div class="meta small soft">${when(note.changed)}${folder ? html`<span class="where">${folder}</span>` : nothing}
+        ${note.outdated ? badge(note.outdated, "warn") : nothing}
+        ${note.missing ? badge("file is gone", "warn") : nothing}
+        ${note.tags.slice(0, MOST_TAGS).map((tag) => html`<span class="tag">#${tag}</span>`)}</div>
+      ${mine && mayWrite() ? html`<button class="quiet pin" aria-pressed=${note.pinned} @click=${() => this.pin()}
+        aria-label=${`${does} ${note.title}`} title=${does}>${icon("pin")}</button>` : nothing}`, this);
+    this.classList.toggle("pinned", note.pinned);
+    if (note.picture) this.showPicture(note);
+  }
+
+  // A picture that is not there, or is none, leaves no gap.
+  async showPicture(note) {
+    const url = await pictureOf(note).catch(() => undefined), image = this.querySelector(".picture");
+    if (!url || this.shown !== note || !image) return;
+    image.onload = () => { image.hidden = false; };
+    image.src = url;
+  }
+
+  async pin() {
+    const { shown: note } = this, pinned = !note.pinned;
+    await put(`/notes/${part(note.ref)}`, { fields: { [PINNED]: pinned || null } });
+    note.pinned = pinned;
+    this.draw();
+    this.dispatchEvent(new CustomEvent("pinned", { bubbles: true, detail: note }));
+  }
+}
+customElements.define("note-card", NoteCard);
+
+export const noteCard = (note) => html`<note-card .note=${note}></note-card>`;
+export const pinnedNotes = { where: `${PINNED}=true`, counts: false };
+
+// One click keeps a note out of prompts, and another one takes that back; agents still find it when they ask.
+export const stopGiving = (ref, stopped, toast, load) => once(ref, async () => {
+  const { metadata, title } = await get(`/notes/${part(ref)}`);
+  const before = metadata.loading ?? null, mark = (loading) => put(`/notes/${part(ref)}`, { fields: { loading } });
+  await mark(stopped ? null : "never");
+  toast(stopped ? `May be given again: ${title}` : `No longer given: ${title}`, () => mark(before).then(load));
+  await load();
+});

@@ -1,0 +1,348 @@
+// Editing a note, or writing a new one: what is typed is saved by itself, with a preview next to it.
+
+import "../parts/code-editor.js";
+import { get, part, post, put } from "../parts/api.js";
+import { upload } from "../parts/drop.js";
+import { merged, mergeParts, wordChanges } from "../parts/merge.js";
+import { html, inTurn, notePath, nothing, problem, render, showBody, style, withCode } from "../parts/pieces.js";
+import { draftOf, dropDraft, effect, keepDraft, online } from "../parts/store.js";
+
+const KINDS = [["memory", "short"], ["article", "long"], ["entity", "who or what"], ["resource", "a link"]];
+const FIELDS = ["title", "tags", "text", "url"];
+const SAVE = 1500, PREVIEW = 200; // milliseconds after the last key
+const NARROW = matchMedia("(max-width: 760px)"); // there the preview takes the place of the editor
+const inWords = (text) => text.split(/\s+/).join(" ").trim();
+const tagsOf = (text) => text.split(/[,\s]+/).map((tag) => tag.replace(/^#/, "")).filter(Boolean);
+
+// `ref` is empty for a new note; `note` and `shown` are the answers of /notes/REF and /rendered/REF.
+export async function edit(main, { signal, go, toast, setKeys, onChange }, { ref, note, shown, title }) {
+  const wrong = note?.problem;
+  let whole, saveTimer, previewTimer, tags, isShown = !NARROW.matches && localStorage.getItem("co-preview") !== "off";
+  try {
+    if (wrong) whole = await get(`/whole/${part(ref)}`, {}, signal); // its frontmatter cannot be read
+  } catch (error) {
+    if (error.status !== 400) throw error;
+    toast(error.message);
+    return go(notePath(ref));
+  }
+  const fresh = ref ? { title: note.title, tags: shown.own_tags.join(", "), text: whole?.text ?? note.body, url: "" }
+    : { title: title ?? "", tags: "", text: "", url: "" };
+  const draft = draftOf(ref), { version, ...typed } = draft ?? {};
+  // `saved` is what the file has, as far as we know; `now` is what was typed; a conflict has the parts of a merge
+  let saved = { ...fresh, version: draft?.version ?? whole?.version ?? note?.version }, state = "", failed, conflict;
+  let saidLinks = false;
+  let base = fresh.text; // is kept in the trash when a save changes it, once
+  const hasBase = (text) => base !== "" && inWords(text).includes(inWords(base));
+  const first = fresh, now = { source: "memory", ...fresh, ...typed };
+  if (draft) saved = { ...saved, ...draft.before };
+  await style("edit");
+
+  // -- saving
+
+  const unsaved = () => FIELDS.some((name) => now[name] !== saved[name]);
+  const field = () => main.querySelector("code-editor");
+
+  function keep() {
+    const { title, tags, text, url, source } = now;
+    if (!unsaved()) return dropDraft(ref);
+    keepDraft(ref, { title, tags, text, url, source, version: saved.version, before: { text: saved.text } });
+  }
+
+  function type(name, value) {
+    now[name] = value;
+    failed = undefined;
+    keep();
+    state = unsaved() ? "" : state;
+    clearTimeout(saveTimer);
+    if (!wrong && !conflict && isReady()) saveTimer = setTimeout(save, SAVE);
+    if (name === "text") {
+      clearTimeout(previewTimer);
+      previewTimer = setTimeout(preview, PREVIEW);
+    }
+    draw();
+  }
+
+  // A new note without a title is named after its first sentence, so that has to be finished.
+  const isNamed = () => Boolean(ref || now.title.trim() || /[.!?]\s|\n/.test(now.text.trimStart()));
+  const isReady = () => Boolean(now.text.trim()) && isNamed();
+
+  const save = inTurn(async () => {
+    clearTimeout(saveTimer);
+    if (!unsaved() || conflict) return;
+    if (!now.text.trim()) { state = "An empty note is not saved"; return draw(); }
+    const sent = { ...now };
+    state = "Saving…";
+    draw();
+    try {
+      const answer = await (ref ? change(sent) : create(sent));
+      if (answer.outcome === "duplicate") {
+        state = "Not saved";
+        failed = { message: `Nothing was written: ${answer.detail}` };
+        return draw();
+      }
+      const renamed = ref && note && sent.title !== note.title;
+      if (answer.related?.length) toast(`Saved. Similar: ${answer.related.map((one) => one.title).join(", ")}`);
+      await settle(answer, sent);
+      if (renamed && !saidLinks && note.linked_from.length) {
+        saidLinks = true;
+        toast(`Renamed. Links to it keep working: ${note.linked_from.length}`);
+      }
+    } catch (error) {
+      keep();
+      if (error.status === 409 && error.data.present !== null) await showConflict();
+      else {
+        failed = error;
+        state = "Not saved";
+      }
+    }
+    draw();
+  });
+
+  function create({ title, tags, text, source, url }) {
+    const fields = source === "resource" && url.trim() ? { url: url.trim() } : {};
+    return post("/notes", { content: text, title: title.trim() || null, tags: tagsOf(tags), source, fields });
+  }
+
+  function change({ title, tags, text }) {
+    if (wrong) return put(`/whole/${part(ref)}`, { text, version: saved.version });
+    const values = { version: saved.version, keep: hasBase(saved.text) && !hasBase(text) };
+    if (text !== saved.text) values.content = text;
+    if (title !== saved.title) values.title = title;
+    if (tags !== saved.tags) values.tags = tagsOf(tags);
+    return put(`/notes/${part(ref)}`, values);
+  }
+
+  // After a save: the version that the next one is based on, unless somebody changed the note right after it.
+  async function settle(answer, sent) {
+    const isNew = !ref;
+    dropDraft(ref);
+    ref = answer.ref;
+    if (wrong) return void (saved = { ...sent });
+    note = await get(`/notes/${part(ref)}`, {});
+    const same = note.body.trim() === sent.text.trim();
+    saved = { ...sent, version: same ? note.version : undefined };
+    if (!sent.title) { now.title ||= note.title; saved.title = note.title; }
+    if (answer.masked) { // a secret
+      Object.assign(saved, { text: note.body, version: note.version });
+      replaceText(note.body);
+    } else if (!same) saved.version = "changed right after our save"; // the next save asks what to do
+    if (isNew && !signal.aborted) history.replaceState(history.state, "", `${notePath(ref)}?edit=1`);
+    keep();
+    state = unsaved() ? "" : "Saved";
+  }
+
+  function replaceText(text) {
+    now.text = text;
+    if (field()) field().value = text;
+    keep();
+    preview();
+  }
+
+  // The note was changed elsewhere: shown at once if nothing is unsaved here.
+  const follow = inTurn(async () => {
+    if (!ref || state === "Saving…" || conflict || wrong) return;
+    const present = await get(`/notes/${part(ref)}`, {}, signal);
+    if (state === "Saving…" || present.version === saved.version) return;
+    if (unsaved()) return save();
+    note = present;
+    const own = (await get(`/rendered/${part(ref)}`, {}, signal)).own_tags.join(", ");
+    saved = { ...saved, title: note.title, tags: own, text: base = note.body, version: note.version };
+    Object.assign(now, { title: note.title, tags: own });
+    replaceText(note.body);
+    draw();
+  });
+
+  async function leave() {
+    if (unsaved() && !conflict && now.text.trim()) await save();
+    if (unsaved() && now.text.trim()) return draw();
+    dropDraft(ref);
+    go(ref ? notePath(ref) : "/");
+  }
+
+  // What was typed before and not saved is not wanted.
+  function discard() {
+    saved = { ...fresh, version: whole?.version ?? note?.version };
+    Object.assign(now, fresh);
+    replaceText(fresh.text);
+    draw();
+  }
+
+  const leaveSaved = () => { if (!unsaved()) leave(); };
+
+  // Back to how it was when editing began; that is saved, too.
+  function revert() {
+    const before = { ...now }, { title, tags, text } = first;
+    Object.assign(now, { title, tags });
+    replaceText(text);
+    type("text", text);
+    const again = () => { replaceText(before.text); type("title", before.title); };
+    toast("This is the text as it was before", again, signal);
+  }
+
+  // -- a conflict
+
+  async function showConflict() {
+    note = await get(`/notes/${part(ref)}`, {});
+    if (note.body.trim() === now.text.trim()) { // it was saved, and the answer got lost
+      saved = { ...saved, text: now.text, version: note.version };
+      keep();
+      state = "Saved";
+      if (unsaved()) save(); // of the title or the tags, after this one
+      return;
+    }
+    const [base, mine, theirs] = [saved.text, now.text, note.body].map((text) => `${text.trimEnd()}\n`);
+    conflict = { mine, theirs, version: note.version, parts: mergeParts(base, mine, theirs) };
+    state = "Not saved";
+    replaceText(merged(conflict.parts));
+  }
+
+  function choose(one, choice) {
+    one.choice = choice;
+    replaceText(merged(conflict.parts));
+    draw();
+  }
+
+  // The result replaces the text that is there now, and no other; what it lacks of that is in the trash then.
+  function finish(text) {
+    base = conflict.theirs;
+    saved = { ...saved, text: base, version: conflict.version };
+    conflict = undefined;
+    replaceText(text);
+    draw();
+    return save();
+  }
+
+  // -- the preview
+
+  async function preview() {
+    if (wrong || signal.aborted) return;
+    const text = now.text, found = await post("/rendered", { text, ref: ref || null }, signal);
+    const pane = main.querySelector(".edit .prose");
+    if (!pane || now.text !== text) return;
+    showBody(pane, { html: found.html, ref, title: "" }, undefined, signal);
+    keepInStep();
+  }
+
+  // Scrolls the preview to what is at the top of the editor.
+  function keepInStep() {
+    const pane = main.querySelector(".edit .prose");
+    const blocks = [...pane?.querySelectorAll("[data-line]") ?? []];
+    if (!blocks.length) return;
+    const blank = /^\s*\n/.exec(now.text)?.[0].split("\n").length - 1 || 0;
+    const line = field().topLine - blank + +blocks[0].dataset.line;
+    const before = blocks.findLast((one) => +one.dataset.line <= line);
+    const after = blocks.find((one) => +one.dataset.line > line);
+    if (!before) return pane.scrollTo(0, 0);
+    const top = pane.getBoundingClientRect().top - pane.scrollTop;
+    const place = (one) => one.getBoundingClientRect().top - top;
+    const end = after ? [+after.dataset.line, place(after)] : [+before.dataset.end + 1, pane.scrollHeight];
+    const start = [+before.dataset.line, place(before)], part = (line - start[0]) / Math.max(1, end[0] - start[0]);
+    pane.scrollTo(0, start[1] + (end[1] - start[1]) * part - 16);
+  }
+
+  // -- files
+
+  async function addFiles({ detail: files }) {
+    if (!ref) await save();
+    if (!ref) return toast("Write something first: a file is stored next to its note");
+    for (const file of files) {
+      try {
+        field().insert(await upload(ref, file));
+      } catch (error) {
+        toast(error.message);
+      }
+    }
+  }
+
+  // -- drawing
+
+  const status = () => html`<span class="soft small" role="status">${state || (unsaved() ? "…" : "")}</span>`;
+
+  const about = () => html`<div class="row fields">
+    <div class="field"><label for="tags">Tags</label><input id="tags" .value=${now.tags} placeholder="deploy, ops"
+      @input=${(event) => type("tags", event.target.value)}></div>
+    ${ref ? nothing : html`<div class="field"><label for="kind">Kind</label>
+      <select id="kind" @change=${(event) => type("source", event.target.value)}>${KINDS.map(([kind, text]) => html`
+        <option value=${kind} .selected=${kind === now.source}>${kind} (${text})</option>`)}</select></div>`}
+    ${!ref && now.source === "resource" ? html`<div class="field"><label for="url">Link</label>
+      <input id="url" type="url" .value=${now.url} placeholder="https://example.org"
+        @input=${(event) => type("url", event.target.value)}></div>` : nothing}</div>`;
+
+  const differing = (one, number) => html`<fieldset class="card part"><legend class="small">Part ${number}</legend>
+    <p class="words">${wordChanges(one.theirs, one.mine).map(([kind, text]) => kind === "same" ? text
+      : kind === "added" ? html`<ins>${text}</ins>` : html`<del>${text}</del>`)}</p>
+    <div class="row">${[["theirs", "Theirs"], ["mine", "Mine"], ["both", "Both"]].map(([choice, name]) => html`
+      <label><input type="radio" name="part-${number}" .checked=${one.choice === choice}
+        @change=${() => choose(one, choice)}> ${name}</label>`)}</div></fieldset>`;
+
+  const merging = () => html`<section class="merge" aria-label="What differs">
+    <p class="problem" role="alert"><strong>This note was changed while you edited it.</strong> Nothing was written, and
+      nothing is lost: choose what to keep of each part, or edit the result below.</p>
+    <p class="small soft">What only they have is <del>red</del>, what only you have is <ins>green</ins>.</p>
+    ${conflict.parts.filter((one) => one.same === undefined).map((one, place) => differing(one, place + 1))}
+    <div class="row"><button class="primary" @click=${() => finish(now.text)}>Save the result</button>
+      <button @click=${() => finish(conflict.mine)}>Save mine</button>
+      <button @click=${() => finish(conflict.theirs)}>Keep theirs</button></div></section>`;
+
+  const editor = () => html`<div class="edit ${isShown && !wrong ? "both" : ""}" @keydown=${press}>
+    <h1 class="hidden">${ref ? `Edit: ${now.title}` : "New note"}</h1>
+    <div class="row top"><input id="title" class="grow title" aria-label="Title" ?readonly=${wrong} .value=${now.title}
+        placeholder=${ref ? "Title" : "Title (optional)"}
+        @input=${(event) => type("title", event.target.value)}>
+      ${status()}
+      ${wrong ? nothing : html`<button class="quiet" aria-pressed=${isShown} @click=${togglePreview}>Preview</button>`}
+      ${ref && !wrong && FIELDS.some((name) => now[name] !== first[name])
+        ? html`<button class="quiet" @click=${revert}>Revert</button>` : nothing}
+      <button class="primary" @click=${leave} title="Esc">${wrong ? "Save" : "Done"}</button></div>
+    ${failed ? problem(failed) : nothing}
+    ${wrong ? html`<p class="problem">${withCode(wrong)}</p>` : about()}
+    ${conflict ? merging() : nothing}
+    <div class="panes"><code-editor label="Text" @change=${(event) => type("text", event.target.value)}
+        @save=${() => wrong ? leave() : save()} @files=${addFiles} @scrolled=${keepInStep}></code-editor>
+      ${wrong ? nothing : html`<section class="card prose" tabindex="0" aria-label="Preview"></section>`}</div>
+    ${wrong ? nothing : html`<p class="soft small hint">Saved as you type. <kbd>[[</kbd> links a note, <kbd>#</kbd>
+      names a tag; drop or paste pictures and files.</p>`}</div>`;
+
+  function togglePreview() {
+    isShown = !isShown;
+    if (!NARROW.matches) localStorage.setItem("co-preview", isShown ? "on" : "off");
+    draw();
+    keepInStep();
+  }
+
+  function press(event) {
+    const mod = event.ctrlKey || event.metaKey;
+    if (event.defaultPrevented || event.isComposing) return;
+    if (mod && (event.key === "s" || event.key === "Enter")) {
+      event.preventDefault();
+      if (wrong) leave(); else save();
+    } else if (event.key === "Escape") {
+      event.preventDefault();
+      leaveSaved();
+    }
+  }
+
+  const draw = () => { if (!signal.aborted) render(editor(), main); };
+
+  setKeys({ Escape: ["Done, if all is saved", leaveSaved], "Mod+s": ["Save now", () => wrong ? leave() : save()] });
+  onChange((refs, many) => { if (many || refs.includes(ref)) return follow(); });
+  signal.addEventListener("abort", () => { if (!wrong && isReady()) save(); });
+  const hidden = () => { if (document.visibilityState === "hidden" && !wrong && isReady()) save(); };
+  document.addEventListener("visibilitychange", hidden, { signal });
+  effect(() => { if (online.value === "on" && failed?.status === 0) save(); }, signal);
+  draw();
+  Object.assign(field(), {
+    value: now.text,
+    titles: async (q, stop) => (await get("/titles", { q, limit: 12 }, stop)).filter((one) => one.link),
+    tags: async () => tags ??= await get("/tags", {}, signal),
+  });
+  if (draft) toast("Your unsaved text is back", discard, signal);
+  if (wrong) {
+    const lines = now.text.split("\n"), bad = Math.max(/\d+/.exec(wrong) - 1, 0);
+    const start = lines.slice(0, bad).join("\n").length + (bad > 0);
+    field().select(start, start + (lines[bad]?.length ?? 0));
+  }
+  if (!ref && !now.title) main.querySelector("#title").focus();
+  else field().focus();
+  await preview();
+}
