@@ -31,7 +31,7 @@ EMPHASIS = r"(?<![\w*`_])(\*{1,3}|_{1,3}|`+)(?=\S)(.+?)(?<=\S)\1(?![\w*`_]|\.\w)
 PICTURE = r"!\[\[[^\[\]\n]+\]\]|!\[[^\[\]\n]*\]\([^()\n]*(?:\([^()\n]*\)[^()\n]*)*\)"
 BLOCK_MARKS = r"\s*(?:>[ \t]?)*(?:\[![\w-]+\][+-]?[ \t]*)?(?:(?:[-*+]|\d{1,9}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?)?"
 """What stands before the text of a line: quotes, callouts, lists and tasks."""
-UNSHOWN = r"==|%%.*?%%|\[\^[^\]\n]+\]:?|</?[a-zA-Z][^<>\n]*>"
+UNSHOWN = r"==|~~|%%.*?%%|\^\[[^\]\n]+\]|\[\^[^\]\n]+\]:?|</?[a-zA-Z][^<>\n]*>"
 """Marks of highlights, comments, footnotes and HTML."""
 STRUCK = r"(?<![\w=~])(==|~~)(?=[^\s=~])(.+?)(?<=[^\s=~])\1(?![\w=~])"
 SIGNS = (

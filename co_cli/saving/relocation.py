@@ -9,7 +9,8 @@ import contextlib
 import posixpath
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 from urllib.parse import quote, unquote
 
@@ -57,6 +58,33 @@ def move_note(vault: Vault, store: NoteStore, note: Note, path: str) -> list[str
     for other in dict.fromkeys(changed):
         vault.index.index_file(None, other, embed=False)
     return [other for other in dict.fromkeys(changed) if other != path]
+
+
+def retitle_links(vault: Vault, store: NoteStore, note: Note, before: str, link: str) -> list[str]:
+    """Let links to a note that name it by an earlier title be `link`. Returns the paths of the notes that changed."""
+    wanted = name_key(before.strip())
+    changed: list[str] = []
+    for linking in _links_around(vault, note):
+        meant = {target for target, path in linking.meant.items() if path == note.path and name_key(target) == wanted}
+        with store.lock(), contextlib.suppress(KnowledgeError):  # of a note that is gone, or that cannot be written
+            data = store.read(linking.path)
+            text = data.decode("utf-8", "surrogateescape")
+            start = read_frontmatter(text).body
+            body = _outside_code(text[start:], partial(_relinked, meant=meant, link=link))
+            if body != text[start:]:
+                store.replace(linking.path, (text[:start] + body).encode("utf-8", "surrogateescape"), data)
+                changed.append(linking.path)
+    for path in changed:
+        vault.index.index_file(None, path, embed=False)
+    return changed
+
+
+def _relinked(text: str, meant: Collection[str], link: str) -> str:
+    def named(found: re.Match[str]) -> str:
+        target = found[1].split("#")[0].strip()
+        return found[0].replace(target, link, 1) if target in meant else found[0]
+
+    return WIKILINK.sub(named, text)
 
 
 def names_in_use(index: KnowledgeIndex, note: Note) -> tuple[int, bool]:

@@ -66,6 +66,12 @@ class AddedArticle(NamedTuple):
     outcome: str
 
 
+class PastedHtml(BaseModel):
+    """What another program put on the clipboard."""
+
+    html: str
+
+
 class PageAddress(BaseModel):
     """Of a web page."""
 
@@ -98,6 +104,14 @@ def add_document(kb: LocalKnowledgeBase, asked: Dropped) -> AddedArticle:
     if saved is None:
         raise InvalidInputError(f"{asked.name} was not added: {reason}")
     return AddedArticle(saved.ref, saved.outcome)
+
+
+@route("POST", "/markdown", role="read")
+def convert_html(kb: LocalKnowledgeBase, asked: PastedHtml) -> dict[str, str]:
+    """Convert HTML that is pasted to Markdown: headings, lists, links, tables and code. Nothing is saved."""
+    from co_cli.sources.web.extract import ALL_TEXT, extract  # imports lxml and readability
+
+    return {"text": extract(asked.html, least_share=ALL_TEXT).text.strip()}
 
 
 @route("POST", "/pages")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
+from itertools import chain, groupby
 from operator import attrgetter
 from typing import Literal, NamedTuple
 from urllib.parse import unquote
@@ -35,6 +36,11 @@ EXCERPT = 240
 PASSAGES = 4
 """Of a note, in which an excerpt and a picture are looked for."""
 MOST_TAGS = 200
+SERIES = 3
+"""Notes of one series that are next to each other make one row."""
+NUMBERED = re.compile(
+    r"\d+|\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|mon|tue|wed|thu|fri|sat|sun)[a-z]*\b", re.I
+)
 PINNED = "decay_protected"
 """The field of notes that never grow old: pinned ones."""
 
@@ -55,6 +61,18 @@ class Browse(url_filters("filters")):
     limit: int = Field(50, ge=0, le=500)
     counts: bool = True
     """Count folders, kinds and tags, too."""
+    fold: bool = False
+    """Show what agents wrote in series, such as sessions or the runs of a job, as one row."""
+    opened: Sequence[str] = ()
+    """Series whose notes are shown nevertheless, by their keys."""
+
+
+class Series(NamedTuple):
+    """Notes that differ in numbers and dates of their titles only, next to each other in the list."""
+
+    key: str
+    notes: int
+    opened: bool
 
 
 class NoteCard(NamedTuple):
@@ -76,6 +94,8 @@ class NoteCard(NamedTuple):
     """Its file is gone."""
     outdated: str | None
     """Why it is not valid now."""
+    series: Series | None = None
+    """The first note of a series stands for all of it, unless it is opened."""
 
 
 class Count(NamedTuple):
@@ -87,6 +107,8 @@ class NotesPage(NamedTuple):
     """A part of the notes that pass the filters. The counts say how many would with another choice."""
 
     total: int
+    rows: int
+    """With each folded series as one."""
     notes: list[NoteCard]
     sources: list[Count]
     folders: list[Count]
@@ -112,12 +134,16 @@ def browse(kb: LocalKnowledgeBase, asked: Browse) -> NotesPage:
         view, names = kb.index.notes.view(snapshot, filters._replace(sources=())), _names(kb, snapshot)
         shelf = _sort_out(kb, snapshot, asked, view, filters, names)
         _sort(kb, snapshot, asked.sort, shelf.lines)
-        cards = _cards(snapshot, view, shelf.lines[asked.offset : asked.offset + asked.limit], names)
+        found = _folded(snapshot, asked, shelf.lines, names)
+        shown = found[asked.offset : asked.offset + asked.limit]
+        cards = _cards(snapshot, view, [line for line, _ in shown], names)
+        cards = [card._replace(series=series) for card, (_, series) in zip(cards, shown, strict=True)]
     if not asked.counts:
-        return NotesPage(len(shelf.lines), cards, [], [], [])
+        return NotesPage(len(shelf.lines), len(found), cards, [], [], [])
     tags = Counter(chain.from_iterable([line.tags for line in shelf.lines]))
     return NotesPage(
         len(shelf.lines),
+        len(found),
         cards,
         [Count(*pair) for pair in shelf.in_sources.most_common()],
         [Count(*pair) for pair in sorted(_with_parents(shelf.in_folders).items(), key=lambda pair: fold(pair[0]))],
@@ -195,6 +221,38 @@ def _sort(kb: LocalKnowledgeBase, snapshot: ReadTransaction, sort: Sort, lines: 
         with kb.activity.written().reading() as connection:
             opens = count_opened(connection, [*roots.values()])
         lines.sort(key=lambda line: opens.get((roots[line.origin_id], line.path), 0), reverse=True)
+
+
+def _folded(
+    snapshot: ReadTransaction, asked: Browse, lines: Sequence[NoteLine], names: Mapping[int, str]
+) -> list[tuple[NoteLine, Series | None]]:
+    """The lines; if asked, the first of each series that an agent wrote stands for the others."""
+    if not asked.fold:
+        return [(line, None) for line in lines]
+    runs = [(key, [*run]) for key, run in groupby(lines, lambda line: _series_key(line, names))]
+    first = [run[0].id for key, run in runs if key and len(run) >= SERIES and run[0].source != "conversation"]
+    by_agents = {note.id for note in snapshot.find_notes(None, "id", first) if _by_agent(note)} if first else set[int]()
+    found: list[tuple[NoteLine, Series | None]] = []
+    for key, run in runs:
+        if not key or len(run) < SERIES or (run[0].source != "conversation" and run[0].id not in by_agents):
+            found += [(line, None) for line in run]
+            continue
+        head = (run[0], Series(key, len(run), key in asked.opened))
+        found += [head, *((line, None) for line in run[1:])] if key in asked.opened else [head]
+    return found
+
+
+def _series_key(line: NoteLine, names: Mapping[int, str]) -> str:
+    """Empty for a note that cannot be in a series: its title has neither a number nor a date."""
+    pattern = "" if line.source == "conversation" else NUMBERED.sub("#", line.title)
+    if line.source != "conversation" and "#" not in pattern:
+        return ""
+    folder = f"{_folder(line, names)}/{pattern}"
+    return f"{line.source}-{hashlib.blake2b(folder.encode(), digest_size=6).hexdigest()}"
+
+
+def _by_agent(note: StoredNote) -> bool:
+    return note.frontmatter.get("provenance") == "agent"
 
 
 def _cards(

@@ -20,7 +20,7 @@ from co_cli.retrieval.profiles import PROFILES
 from co_cli.searching.requests import Options, build_request, find
 from co_cli.server.cached_answers import kept_until_changed
 from co_cli.server.jobs import Jobs, JobState, Report
-from co_cli.server.routes import CALLER, route
+from co_cli.server.routes import is_owner, route
 from co_cli.upkeep.doctor import Finding, examine
 from co_cli.upkeep.settings_file import own_settings_file, read_value, settings_now, write_setting
 from co_cli.vault.origins import SourceState
@@ -166,7 +166,7 @@ def list_settings(kb: LocalKnowledgeBase) -> SettingsAnswer:
 def change_setting(kb: LocalKnowledgeBase, asked: NewSetting) -> SettingsAnswer:
     """Write a setting to your own settings.toml. Only `co web` does that."""
     found = next((setting for setting in _settings(kb).settings if setting.name == asked.name), None)
-    if not _is_owner():
+    if not is_owner():
         raise InvalidInputError(
             "settings of `co serve` are changed where it runs: `co config set`, then start it again"
         )
@@ -200,13 +200,7 @@ def _settings(kb: LocalKnowledgeBase) -> SettingsAnswer:
         )
         for name in CHANGEABLE
     ]
-    return SettingsAnswer(file, _is_owner(), rows)
-
-
-def _is_owner() -> bool:
-    """Whether the person who started `co web` asks. Tokens of a server have names."""
-    caller = CALLER.get()
-    return not caller.name and caller.may("admin")
+    return SettingsAnswer(file, is_owner(), rows)
 
 
 @route("GET", "/status")

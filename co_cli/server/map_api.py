@@ -7,6 +7,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Sequence
+from math import dist
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -52,6 +53,8 @@ class MapGroup(NamedTuple):
     name: str
     """Words that its titles and tags have, and those of other groups have not."""
     place: tuple[float, float]
+    colour: int
+    """It stays when notes are added."""
 
 
 class NoteMap(NamedTuple):
@@ -85,7 +88,8 @@ def show_map(kb: LocalKnowledgeBase) -> NoteMap:
     working = stored.get("state") != state and _place_soon(kb)
     places = stored.get("places", {})
     placed = [note for note in notes if _key(note) in places]
-    middles = np.array(stored.get("groups", ()), float).reshape(-1, 2)
+    middles = np.array([place for *place, _ in stored.get("groups", ())], float).reshape(-1, 2)
+    colours = [int(colour) for *_, colour in stored.get("groups", ())]
     group: dict[int, int] = {}
     if placed and len(middles):
         nearest = group_of(np.array([places[_key(note)] for note in placed]), middles)
@@ -98,7 +102,7 @@ def show_map(kb: LocalKnowledgeBase) -> NoteMap:
             for note in notes
             for place in [places.get(_key(note))]
         ],
-        [MapGroup(name, (x, y)) for name, (x, y) in zip(names, middles.tolist(), strict=True)],
+        [MapGroup(name, (x, y), colour) for name, (x, y), colour in zip(names, middles.tolist(), colours, strict=True)],
         working,
         job.state.progress if job and working else None,
     )
@@ -135,9 +139,22 @@ def place_notes(kb: LocalKnowledgeBase, report: Report) -> None:
     found = arrange(units, earlier, lambda done, total: report("arrange", done, total)).round(2)
     groups = min(MOST_GROUPS, len(found) // NOTES_OF_A_GROUP)
     middles: list[list[float]] = centres(found, groups).round(2).tolist() if groups > 1 else []
+    colours = _colours(middles, _stored(kb).get("groups", []))
     places = {_key(note): place for note, place in zip(placed, found.tolist(), strict=True)}
-    kept = {"state": state, "places": places, "groups": middles}
+    coloured = [[*place, colour] for place, colour in zip(middles, colours, strict=True)]
+    kept = {"state": state, "places": places, "groups": coloured}
     change_json(_file(kb), lambda stored: stored.update({kb.root: kept}))
+
+
+def _colours(middles: Sequence[Sequence[float]], before: Sequence[Sequence[float]]) -> list[int]:
+    """The colour of each group: that of the nearest one before, as far as it is free."""
+    found: dict[int, int] = {}
+    distances = [(dist(place, old[:2]), at, int(old[2])) for at, place in enumerate(middles) for old in before]
+    for _, at, colour in sorted(distances):
+        if at not in found and colour not in found.values():
+            found[at] = colour
+    free = (colour for colour in range(MOST_GROUPS) if colour not in found.values())
+    return [found[at] if at in found else next(free) for at in range(len(middles))]
 
 
 def mean_vectors(kb: LocalKnowledgeBase, notes: Sequence[StoredNote]) -> dict[int, Matrix]:

@@ -239,7 +239,7 @@ def _inline_footnote(state: StateInline, silent: bool) -> bool:
 
 
 def _inline_footnotes(state: StateCore) -> None:
-    """The text of an inline footnote follows the block that refers to it."""
+    """The texts of inline footnotes are at the end of the note."""
     first: int = state.env.get("first_line", 1)
     shown: list[Token] = []
     waiting: list[Token] = []
@@ -248,6 +248,8 @@ def _inline_footnotes(state: StateCore) -> None:
         for child in (token.children or ()) if token.map else ():
             if child.type == "inline_footnote" and token.map:
                 number = child.meta["number"]
+                back = f' <a class="footnote" href="#L{first + token.map[0]}" title="Back">↩</a>'
+                child.meta["inside"].append(Token("html_inline", "", 0, content=back))
                 place = f'<sup><a class="footnote" href="#L{first + token.map[0]}">{number}</a></sup>'
                 about: dict[str, str | int | float] = {"class": "footnote", "data-footnote": number}
                 opening = Token("inline_footnote_open", "div", 1, attrs=about, map=token.map, block=True)
@@ -255,9 +257,6 @@ def _inline_footnotes(state: StateCore) -> None:
                 around = (Token("paragraph_open", "p", 1, level=1), Token("paragraph_close", "p", -1, level=1))
                 waiting += [opening, around[0], text, around[1], Token("inline_footnote_close", "div", -1, block=True)]
                 child.type, child.content = "html_inline", place
-        if not token.level and token.nesting < 1 and token.type != "inline":
-            shown += waiting
-            waiting = []
     state.tokens = shown + waiting
 
 

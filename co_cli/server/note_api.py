@@ -27,6 +27,7 @@ from co_cli.notes.note import Note, own_tags, read_note, version_of
 from co_cli.notes.refs import lines_of
 from co_cli.notes.store import NoteStore
 from co_cli.notes.wikilinks import Attachments, find_links
+from co_cli.saving.relocation import retitle_links
 from co_cli.saving.writer import require_version
 from co_cli.searching.note_details import (
     NearbyNote,
@@ -134,6 +135,17 @@ class NewVersion(Acknowledged, OneNote, _with_fields(model_of(Change))):
 
     If the note has another `version` now, that is a conflict (409), and the answer has the present text.
     """
+
+
+class OldName(OneNote):
+    """A note, and the title that it had."""
+
+    before: str
+
+
+class LinksUpdated(NamedTuple):
+    notes: list[str]
+    """The paths of the notes whose links were written anew."""
 
 
 class OneSave(BaseModel):
@@ -254,6 +266,17 @@ def _links_for(targets: Targets, notes: Sequence[StoredNote]) -> dict[int, str]:
         meant = None if set(note.title) & UNLINKED else targets.resolve(note.title, "")
         found[note.id] = note.title if meant and meant.path == note.path else note.path.removesuffix(".md")
     return found
+
+
+@route("POST", "/links")
+def update_links(kb: LocalKnowledgeBase, asked: OldName) -> LinksUpdated:
+    """Let links that name a note by an earlier title use its present one. They work without that, too."""
+    note = kb.lookup().open_own(asked.ref, "changed")
+    with kb.engine.reading() as snapshot:
+        stored, found = snapshot.origin(kb.index.origin), kb.index.notes.find("path", note.path)
+        links = _links_for(Targets(snapshot, stored.id, [note.title]), found) if stored else {}
+    link = next(iter(links.values()), note.path.removesuffix(".md"))
+    return LinksUpdated(retitle_links(kb.vault, kb.store, note, asked.before, link))
 
 
 @route("GET", "/bodies")

@@ -70,7 +70,7 @@ ATTRIBUTES = {
     "details": LINES | DIRECTION | {"open", "data-callout"},
     "div": LINES | DIRECTION | {"data-callout", "data-footnote"},
     "img": {"alt", "title", "width", "data-file"},
-    "li": LINES | {"data-task"},
+    "li": LINES | DIRECTION | {"data-task"},
     "math": {"display"},
     "menclose": {"notation"},
     "mo": {"stretchy", "fence", "form", "accent", "minsize", "maxsize"},
@@ -81,8 +81,8 @@ ATTRIBUTES = {
     "mtd": {"columnalign"},
     "ol": DIRECTION | {"start"},
     "pre": LINES,
-    "td": {"align"},
-    "th": {"align"},
+    "td": DIRECTION | {"align"},
+    "th": DIRECTION | {"align"},
     "tr": LINES,
 }
 CLASSES = {
@@ -137,7 +137,7 @@ def _markdown(body: str, first_line: int, links: Mapping[str, str | None]) -> st
     for token in tokens:
         if token.map and token.type != "inline":
             token.attrs |= {"data-line": first_line + token.map[0], "data-end": first_line + token.map[1] - 1}
-        if not token.level and token.nesting == 1:
+        if token.nesting == 1 and (not token.level or token.type in ("list_item_open", "td_open", "th_open")):
             token.attrs["dir"] = "auto"
         if "style" in token.attrs:  # of a table's cells; the page allows no style attributes
             token.attrs["align"] = str(token.attrs.pop("style")).removeprefix("text-align:")

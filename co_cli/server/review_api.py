@@ -73,6 +73,8 @@ class Decided(NamedTuple):
     kind: Kind
     action: Action
     refs: tuple[str, ...]
+    title: str
+    """Of the first of them: its title, or what was proposed."""
     total: int = 1
     problem: str | None = None
     """Why it stopped before the last of them."""
@@ -274,7 +276,7 @@ def _is_decided_alone(item: ReviewItem) -> bool:
 
 def _decided(batch: Sequence[Decision]) -> Decided:
     first = batch[0]
-    return Decided(first.item.key, first.item.kind, first.action, first.item.refs, len(batch))
+    return Decided(first.item.key, first.item.kind, first.action, first.item.refs, first.item.title, len(batch))
 
 
 def _reviewed(kb: LocalKnowledgeBase) -> Reviewed:

@@ -57,6 +57,12 @@ STATUSES: dict[type[KnowledgeError], int] = {
 """Other mistakes of the caller are 400, and all else is 500."""
 
 
+def is_owner() -> bool:
+    """Whether the person who started `co web` asks. Tokens of a server have names."""
+    caller = CALLER.get()
+    return not caller.name and caller.may("admin")
+
+
 class ApiError(NamedTuple):
     """What went wrong, and the fix, on one line."""
 

@@ -47,6 +47,7 @@ from co_cli.server.readiness import not_ready
 from co_cli.server.server_log import LoggedRequest
 from co_cli.server.sign_in import RESOURCE, SIGN_IN, SignInRoutes
 from co_cli.server.web_app import Access, Site
+from co_cli.tools.guidance import vault_name
 from co_cli.tools.toolbox import Toolbox
 
 if TYPE_CHECKING:
@@ -96,6 +97,7 @@ class TeamSite(Site):
     def __init__(self, kb: LocalKnowledgeBase, access: TeamAccess, hosts: Collection[str]) -> None:
         super().__init__(kb, access, hosts)
         self._team = team_of(kb.vault)
+        self.inner.state.team = vault_name(kb)
         self.metrics = Metrics()
         self._requests, self._sign_ins = Buckets(), Buckets()
         self._webhook_secret = token_in(WEBHOOK_SECRET).encode()

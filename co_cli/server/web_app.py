@@ -45,6 +45,7 @@ from co_cli.server import (
     review_api,
     routes,
     search_api,
+    source_api,
     token_api,
 )
 from co_cli.server.attachment_api import LARGEST_BODY
@@ -66,6 +67,7 @@ MODULES = (
     note_api,
     review_api,
     search_api,
+    source_api,
     token_api,
 )
 """They register their routes when they are imported."""

@@ -84,9 +84,12 @@ def dismiss_all(vault: Vault, items: Sequence[ReviewItem], now: float) -> list[D
 
 def _decide_proposal(vault: Vault, item: ReviewItem, action: Action, text: str | None) -> Decision:
     if action == "keep":
-        dismiss(vault, item.key)
+        for key in (item.key, *item.same):
+            dismiss(vault, key)
         return Decision(item, action, (), "dismissed; it will not be proposed again")
     saved = accept(vault, item.key, text)
+    for key in item.same:
+        dismiss(vault, key)
     return Decision(item, action, (open_note(vault, saved.ref).path,), saved.summary)
 
 
@@ -158,7 +161,8 @@ def undo(vault: Vault, decision: Decision) -> None:
     """Restore the note, its text or the question. What others have written to the note meanwhile stays."""
     older, newer = decision.item.refs[0], decision.item.refs[-1]
     if decision.item.kind == "proposed":
-        take_back(vault, decision.item.key)
+        for key in (decision.item.key, *decision.item.same):
+            take_back(vault, key)
     elif decision.item.is_version:
         _undo_version(vault, decision)
     elif decision.action == "keep":

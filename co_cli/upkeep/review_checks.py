@@ -89,6 +89,8 @@ class ReviewItem(NamedTuple):
     """The text that would be replaced."""
     copy: str = ""
     """The file of the other version; empty if it is in the note itself."""
+    same: tuple[str, ...] = ()
+    """The keys of further proposals of the same memory, from other conversations, which are decided with it."""
 
     @property
     def is_version(self) -> bool:
@@ -163,17 +165,22 @@ def _proposed(given: ReviewInput) -> Iterator[ReviewItem]:
 
 
 def proposed_items(proposals: Sequence[FacetRow], bodies: Mapping[str, str]) -> Iterator[ReviewItem]:
-    """`bodies` has the memories that they replace, by ref."""
+    """`bodies` has the memories that they replace, by ref. What was said several times is one item."""
+    alike: dict[tuple[str, str], list[FacetRow]] = {}
     for facet in proposals:
+        alike.setdefault((" ".join(facet.text.casefold().split()), str(facet.detail.get("known"))), []).append(facet)
+    for facet, *others in alike.values():
         known, relation = str(facet.detail.get("known")), facet.detail["relation"]
         until = f", until {facet.detail['valid_until']}" if "valid_until" in facet.detail else ""
         reason = f"{facet.kind} of {facet.detail['speaker']}{until}, {facet.detail['confidence']:.0%} sure"
         if known in bodies:
             verb = "replaces" if relation == "changed" else "contradicts"
             reason += f"; it {verb} {known}"
+        reason += f"; said {1 + len(others)} times" if others else ""
         refs = (source_of_facet(facet), *([known] if known in bodies else ()))
         texts = facet.text, redact(_short(bodies.get(known, "")))
-        yield ReviewItem("proposed", refs, redact(_short(facet.text)), redact(reason), _named("ak"), facet.id, *texts)
+        title, same = redact(_short(facet.text)), tuple(other.id for other in others)
+        yield ReviewItem("proposed", refs, title, redact(reason), _named("ak"), facet.id, *texts, same=same)
 
 
 def _near_duplicates(given: ReviewInput) -> Iterator[ReviewItem]:

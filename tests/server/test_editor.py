@@ -121,7 +121,7 @@ def test_a_resource_has_a_link_and_revert_brings_the_text_back(page: Any, server
     page.fill("#url", "https://example.org/arches")
     page.fill("#title", "Arches")
     page.fill(TEXT, "The best text on arches.")
-    page.click("button:text-is('Done')")
+    page.click("button:has-text('Done')")
     page.wait_for_selector(".prose :text('The best text')")
     assert server.kb.note("resource:arches").metadata["url"] == "https://example.org/arches"
 
@@ -142,10 +142,12 @@ def test_what_cannot_be_saved_is_kept_as_a_draft_and_comes_back(page: Any, serve
     )
     page.keyboard.type("Not lost. ")
     page.keyboard.press("Control+Enter")
-    page.wait_for_selector(".edit .problem:has-text('does not answer')")
+    page.wait_for_selector("#offline:has-text('co is not running')")
+    until(page, "document.querySelector('.edit [role=status]').innerText === 'Not saved'")
+    assert not page.query_selector(".edit .problem"), "it is said once"
     page.keyboard.press("Escape")
     assert "edit=1" in page.url, "it is not saved"
-    module = "document.querySelector('script[type=module]').src.replace('app.js', 'drafts.js')"
+    module = "document.querySelector('script[type=module]').src.replace('app.js', 'parts/store.js')"
     assert [one["ref"] for one in page.evaluate(f"import({module}).then((one) => one.drafts())")] == [REF]
 
     page.goto(f"{server.url}/health")
@@ -299,7 +301,7 @@ def test_one_editing_session_is_one_entry_of_the_history_and_the_text_before_it_
     wait_for(lambda: file.read_text().endswith("---\nOne more.\n"))
     page.wait_for_selector(SAVED)
 
-    page.click("button:text-is('Done')")
+    page.click("button:has-text('Done')")
     page.wait_for_selector("h2:has-text('History') ~ ul li:has-text('Text until')")
     changes = page.locator("h2:has-text('History') ~ ul li").all_inner_texts()
     assert len([one for one in changes if "updated" in one]) == 1
@@ -389,3 +391,86 @@ def test_a_document_becomes_an_article_once(api: TestClient, sample: KnowledgeBa
     assert ask(api, "POST", "/documents", name="again.md", data=data)["outcome"] == "duplicate"
     refused = ask(api, "POST", "/documents", 400, name="tool.exe", data=base64.b64encode(b"MZ\0\0").decode())
     assert "tool.exe was not added" in refused["error"]["message"]
+
+
+FROM_A_BROWSER = """<meta charset='utf-8'><h2>Plan</h2><p>Ship <b>on Friday</b>, as <a href="https://x.example/a">agreed</a>.</p>
+<ul><li>one</li><li>two</li></ul><table><tr><th>a</th><th>b</th></tr><tr><td>1</td><td>2</td></tr></table>
+<pre><code>x = 1</code></pre>"""
+
+
+def paste(page: Any, **kinds: str) -> None:
+    """As the clipboard of another program has it: `plain` and `html`."""
+    page.evaluate(
+        """(kinds) => {
+        const data = new DataTransfer();
+        for (const [kind, text] of Object.entries(kinds)) data.setData(`text/${kind}`, text);
+        document.querySelector("code-editor").shadowRoot.querySelector(".cm-content").dispatchEvent(
+            new ClipboardEvent("paste", { clipboardData: data, bubbles: true, cancelable: true }));
+    }""",
+        kinds,
+    )
+
+
+def test_what_is_pasted_becomes_markdown_and_an_address_on_a_selection_a_link(page: Any, server: Server) -> None:
+    page.goto(f"{server.url}/note/")
+    page.wait_for_selector("#title:focus")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(f"{TEXT}:focus")
+    paste(page, plain="Plan Ship on Friday", html=FROM_A_BROWSER)
+    until(page, "document.querySelector('code-editor').value")
+    text = text_of(page)
+    for part in ("## Plan", "**on Friday**", "[agreed](https://x.example/a)", "one\n", "| a | b |", "```\nx = 1\n```"):
+        assert part in text, text
+
+    page.keyboard.press("Control+a")
+    paste(page, plain="just words", html="<span style='color: red'>just words</span>")
+    until(page, "document.querySelector('code-editor').value === 'just words'")
+    page.keyboard.press("Control+a")
+    paste(page, plain="https://x.example/b")
+    until(page, "document.querySelector('code-editor').value === '[just words](https://x.example/b)'")
+
+
+def test_what_is_typed_right_after_n_is_all_there_although_the_editor_is_late(page: Any, server: Server) -> None:
+    page.wait_for_selector("note-card")
+    page.keyboard.press("Escape")
+    with held(page, "**/vendor/codemirror.js"):
+        page.keyboard.press("n")
+        page.keyboard.type("Gales and how to name them")
+        page.keyboard.press("Enter")
+        page.keyboard.type("Each has a letter.")
+        assert page.evaluate("location.pathname") == "/note/", "no letter is a shortcut"
+    page.wait_for_selector(f"{TEXT}:focus")
+
+    assert page.input_value("#title") == "Gales and how to name them"
+    assert text_of(page) == "Each has a letter."
+    page.focus("#title")
+    page.keyboard.press("Tab")
+    page.wait_for_selector(f"{TEXT}:focus")
+    page.keyboard.press("Control+Enter")
+    page.wait_for_selector(SAVED)
+    assert server.kb.note("memory:gales-and-how-to-name-them").body.strip() == "Each has a letter."
+
+
+def test_on_a_phone_one_bar_and_a_strip_leave_twelve_lines_of_text(page: Any, server: Server) -> None:
+    page.set_viewport_size({"width": 390, "height": 480})  # the rest is the keyboard
+    page.goto(f"{server.url}/note/{REF}?edit=1")
+    page.wait_for_selector(f"{TEXT}:focus")
+    field, strip = (page.locator(one).bounding_box() for one in ("code-editor", ".strip"))
+    line = page.evaluate(
+        "parseFloat(getComputedStyle(document.querySelector('code-editor').view.scrollDOM).lineHeight)"
+    )
+    assert (min(strip["y"], field["y"] + field["height"]) - field["y"]) / line >= 12
+    assert page.locator(".edit .top").bounding_box()["height"] == strip["height"] == 44
+    assert not page.is_visible("#top")
+    assert not page.is_visible("#tags")
+
+    page.keyboard.press("Control+Home")
+    page.click("button[aria-label='Task']")
+    page.click("button[aria-label='Bold']")
+    page.keyboard.type("Now")
+    until(page, "document.querySelector('code-editor').value.startsWith('- [ ] **Now**')")
+    page.click("button[aria-label='Undo']")
+    page.click(".edit .top summary")
+    page.click("button:has-text('Tags and kind')")
+    page.wait_for_selector("#tags:focus")
+    inspect(page, "editor-phone")

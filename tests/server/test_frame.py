@@ -48,13 +48,13 @@ def test_a_page_that_was_signed_out_opens_again_after_signing_in(
 
 def test_the_menu_opens_each_page_without_loading_again(page: Any) -> None:
     page.evaluate("window.kept = true")
-    for name in ("Activity", "Review", "Context", "Map", "Health", "Home"):
+    for name in ("Activity", "Review", "Context", "Map", "Sources", "Health", "Settings", "Home"):
         page.click(f"nav a:has-text('{name}')")
         until(page, f"document.querySelector('nav a[aria-current]').innerText === '{name}'")
         page.wait_for_selector("main h1")
     assert page.evaluate("window.kept")
     page.go_back()
-    until(page, "document.querySelector('nav a[aria-current]').innerText === 'Health'")
+    until(page, "document.querySelector('nav a[aria-current]').innerText === 'Settings'")
     page.keyboard.press("?")
     page.wait_for_selector("dialog dt")
     page.keyboard.press("Escape")
@@ -73,8 +73,11 @@ VIEWS = {
     "/context": "td a",
     "/map": ".map li a",
     "/health": ".health section [role=status] p",
+    "/settings": ".setting",
+    "/sources": ".source",
 }
-LOOKS = """() => Object.fromEntries(["h1", "h2", "h3", "p", "li a", ".prose", ".prose p", "label", "input", "main button", "li"]
+LOOKS = """() => Object.fromEntries([
+    "h1", "h2", "h3", "p", "li a", ".prose", ".prose p", "label", "input", "main button", "li"]
     .map((one) => [one, document.querySelector(`main ${one}`)]).filter(([, found]) => found).map(([one, found]) => {
         const { color, fontSize, fontWeight, fontFamily, display, padding } = getComputedStyle(found);
         return [one, [color, fontSize, fontWeight, fontFamily, display, padding].join(" ")];
@@ -156,16 +159,15 @@ def test_the_bar_goes_when_the_server_says_something(server: Server, page: Any) 
 
 
 def test_back_and_forward_restore_the_scroll(page: Any) -> None:
-    page.click("nav a:has-text('Health')")
-    page.wait_for_selector("#settings")
-    page.wait_for_selector("text=checks passed")  # what grows above the window moves the scroll
+    page.click("nav a:has-text('Settings')")
+    page.wait_for_selector("#theme")
     page.evaluate("scrollTo(0, 300)")
     until(page, "scrollY === 300")
     page.click("nav a:has-text('Context')")
     page.wait_for_selector(".context textarea")
     until(page, "scrollY === 0")
     page.go_back()
-    assert until(page, "location.pathname === '/health' && scrollY === 300")
+    assert until(page, "location.pathname === '/settings' && scrollY === 300")
 
 
 @pytest.mark.slow

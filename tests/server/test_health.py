@@ -20,7 +20,7 @@ from tests.embedding.loopback import SLOW_SECONDS
 from tests.embedding.meaning.servers import TurnedOllama
 from tests.folder import Vault
 from tests.server.api import ask
-from tests.server.browser import ARTIFACTS, inspect, until, wait_for
+from tests.server.browser import inspect, until, wait_for
 from tests.server.conftest import Server, client, serving, token
 
 TOKEN = "ghp_aB3dE5fG7hI9jK1lM3nO5pQ7rS9tU1vW3xY5"
@@ -187,17 +187,18 @@ def test_a_user_sees_what_is_wrong_and_compares_two_rankings(page: Any, server: 
     page.goto(f"{server.url}/health")
     page.wait_for_selector("text=memories/bot.md:1 holds")
     assert TOKEN not in page.inner_text("main")
+    inspect(page, "health", lambda: page.evaluate("scrollTo(0, 0)"))
+    page.click("nav a:has-text('Settings')")
+    page.click("summary:has-text('Advanced')")
     page.fill("[aria-label=Question]", "what went wrong with the bells")
     page.select_option("fieldset >> nth=1 >> select >> nth=1", "fresh")
     page.fill("fieldset >> nth=1 >> input", "words=1 meaning=0")
     page.keyboard.press("Enter")
     page.wait_for_selector(".ranked >> nth=1")
-    inspect(page, "health", lambda: page.evaluate("scrollTo(0, 0)"))
     assert "words 1" in page.inner_text(".pair[aria-live] > div >> nth=1")
     tops = page.evaluate("[...document.querySelectorAll('.ranked')].map((one) => one.getBoundingClientRect().top)")
     assert tops[0] == tops[1], "side by side"
-    page.screenshot(path=ARTIFACTS / "health-whole.png", full_page=True)
-    page.click("text=All settings")
+    inspect(page, "settings-advanced")
     page.click("text=Show all")
     assert "CO_KNOWLEDGE_READER" in page.inner_text("tr:has-text('knowledge_reader')")
 
@@ -206,11 +207,11 @@ def test_a_user_changes_a_setting_and_takes_it_back(
     page: Any, server: Server, sample: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CO_QUERY_LOG", "no-text")
-    page.goto(f"{server.url}/health#settings")
+    page.goto(f"{server.url}/settings")
     page.wait_for_selector("text=Keep conversations")
-    file = Path(page.inner_text("section[aria-labelledby=settings] code >> nth=0"))
+    file = Path(page.inner_text(".settings code >> nth=0"))
     assert page.is_disabled("#query_log")
-    assert "fixed by CO_QUERY_LOG" in page.inner_text(".setting:has(#query_log)")
+    assert "Fixed by CO_QUERY_LOG: a variable comes before" in page.inner_text(".setting:has(#query_log)")
 
     page.select_option("#capture", "propose")
     page.wait_for_selector("co-toast:has-text('Keep conversations: propose')")
@@ -228,7 +229,11 @@ def test_a_user_changes_a_setting_and_takes_it_back(
     page.keyboard.press("Tab")
     page.wait_for_selector("co-toast:has-text('Room for notes in a prompt: 1500')")
     until(page, "!document.querySelector('.setting .problem')")
-    inspect(page, "settings", lambda: page.evaluate("document.querySelector('#settings').scrollIntoView()"))
+    inspect(page, "settings")
+    page.click("#count_use")
+    page.wait_for_selector("co-toast:has-text('Count use: off')")
+    page.click("co-toast:has-text('Count use') button:has-text('Undo')")
+    until(page, "document.querySelector('#count_use').checked")
     page.click("[aria-label='Reset: Room for notes in a prompt']")
     until(page, "document.querySelector('#context_tokens').value === '1000'")
     assert file.read_text() == ""
@@ -261,3 +266,29 @@ def test_a_user_sees_how_far_the_vectors_of_another_model_are(
         page.wait_for_selector("dt:has-text('Vectors') + dd:has-text('ollama:shown-on-the-page')")
         page.wait_for_selector("dt:has-text('Waiting') + dd:has-text('0 passages')")
         page.close()  # it would miss the server
+
+
+def test_a_user_adds_a_folder_sees_what_is_not_read_and_removes_it(page: Any, server: Server, tmp_path: Path) -> None:
+    handbook = tmp_path / "handbook"
+    handbook.mkdir()
+    (handbook / "rules.md").write_text("# Rules\n\nBe kind.\n")
+    (handbook / "broken.docx").write_bytes(b"no zip")
+    page.goto(f"{server.url}/sources")
+    page.fill("[aria-label='Folder, file or address']", str(tmp_path / "nowhere"))
+    page.click("button:text-is('Add')")
+    page.wait_for_selector("[role=alert]:has-text('there is no such file or folder')")
+
+    page.fill("[aria-label='Folder, file or address']", str(handbook))
+    page.click("button:text-is('Add')")
+    page.wait_for_selector(".source:has-text('folder:handbook'):has-text('1 note')")
+    assert server.kb.search("be kind", read=False).hits
+    page.click(".source:has-text('handbook') button:has-text('1 file not read')")
+    page.wait_for_selector(".skipped li:has-text('broken.docx')")
+    inspect(page, "sources")
+    (handbook / "more.md").write_text("# More\n\nBe on time.\n")
+    page.click("[aria-label='Refresh folder:handbook']")
+    page.wait_for_selector(".source:has-text('folder:handbook'):has-text('2 notes')")
+    page.click("[aria-label='Remove folder:handbook']")
+    page.wait_for_selector("co-toast:has-text('files stay')")
+    until(page, "!document.querySelector('main').innerText.includes('folder:handbook')")
+    assert (handbook / "rules.md").exists()

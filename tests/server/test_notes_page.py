@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from co_cli.entrance.knowledge_base import KnowledgeBase
+from co_cli.vault.vault import Opening
 from tests.folder import Vault
 from tests.server.browser import PHONE, inspect, until, wait_for
 from tests.server.conftest import Server, serving
@@ -43,11 +44,11 @@ def test_home_shows_pinned_recent_and_new_notes_and_drafts(page: Any, server: Se
     root = Path(server.kb.root)
     (root / "memories/dot.svg").write_text(PICTURE)
     (root / "memories/neap-the-cat.md").write_text("# Neap\n\n![[dot.svg]] The **cat** sleeps in the [cabinet](x.md).")
-    page.wait_for_selector("note-card:has-text('The cat sleeps in the cabinet.') .picture:not([hidden])")
+    page.wait_for_selector("note-card:has-text('The cat sleeps in the cabinet.')")
     page.wait_for_selector("section:has-text('Pinned') note-card:has-text('Tomasz is allergic')")
     page.focus("note-card:has-text('Neap') a")
     page.click("[aria-label='Pin Neap']")
-    page.wait_for_selector(".pins note-card:has-text('Neap')")
+    page.wait_for_selector(".pins note-card:has-text('Neap') .picture:not([hidden])")
     assert "decay_protected: true" in (root / "memories/neap-the-cat.md").read_text()
     page.click("[aria-label='Unpin Neap']")
     until(page, "!document.querySelector('.pins').innerText.includes('Neap')")
@@ -174,3 +175,35 @@ def test_the_list_follows_the_files(page: Any, server: Server) -> None:
     page.wait_for_selector("text=No note fits with the filters zebra.")
     Path(server.kb.root, "memories/zebra.md").write_text("---\ntitle: Zebra\ntags: [zebra]\n---\nStripes.")
     assert page.wait_for_selector(".rows note-card:has-text('Stripes.')")
+
+
+def test_what_an_agent_writes_in_series_is_one_row_that_opens(vault: Vault, open_page: Callable[[str], Any]) -> None:
+    for number in range(230):
+        vault.write(f"memories/n{number}.md", f"---\ntitle: Tree {number}\n---\nOak {number}.\n")
+    for day in range(10, 22):
+        vault.write(f"memories/r{day}.md", f"---\ntitle: Nightly run 2026-11-{day}\nprovenance: agent\n---\nWell.")
+    with KnowledgeBase.open(vault.root, opening=Opening("web")) as kb:
+        kb.sync()
+        with serving(kb) as server:
+            page = open_page(server.address)
+            page.wait_for_selector(".group:has-text('Recently changed') note-card:has-text('12 notes')")
+            assert page.locator("note-card:has-text('Nightly run')").count() == 1
+            page.click("nav a:has-text('Notes')")
+            page.wait_for_selector(".rows.compact note-card")
+            assert page.locator(".rows li").first.bounding_box()["height"] == 36
+            page.click("note-card:has-text('Nightly run') a >> nth=0")
+            until(page, "document.querySelectorAll('.rows note-card').length > 12")
+            assert page.locator("note-card:has-text('Nightly run')").count() == 12
+            assert "opened=" in page.url
+            page.go_back()
+            until(page, "document.querySelectorAll('note-card .series').length === 1")
+            page.click("button:text-is('Compact')")
+            page.wait_for_selector(".rows:not(.compact) note-card")
+            page.reload()
+            assert page.wait_for_selector(".rows:not(.compact) note-card"), "it is remembered"
+            page.close()
+
+
+def test_an_empty_vault_invites_to_write(empty: Server, open_page: Callable[[str], Any]) -> None:
+    page = open_page(f"{empty.url}/notes#{empty.address.partition('#')[2]}")
+    assert page.wait_for_selector(".empty:has-text('There are no notes here yet.') a:has-text('Write the first note')")

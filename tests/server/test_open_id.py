@@ -403,7 +403,7 @@ def test_a_person_signs_in_on_the_page(team: Server, open_page: Callable[[str], 
     page.click("button:has-text('ida')")
     page.wait_for_selector("note-card a")
     assert page.url == f"{team.url}/"
-    assert page.locator("text=New").count() == 0, "a reader writes nothing"
+    assert not page.is_visible("text=New"), "a reader writes nothing"
     page.problems.clear()  # Chromium logs the 401, and requests to the provider
 
 

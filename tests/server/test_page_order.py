@@ -272,7 +272,7 @@ def test_a_note_can_be_edited_before_its_history_is_read(page: Any, server: Serv
         page.goto(f"{server.url}/note/{REF}")
         page.click("button:text-is('Edit')")
         page.wait_for_selector("code-editor .cm-content:focus")
-    page.click("button:text-is('Done')")
+    page.click("button:has-text('Done')")
     page.wait_for_selector("h2:has-text('History')")
     assert page.url == f"{server.url}/note/{REF}"
 

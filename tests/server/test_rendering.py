@@ -140,7 +140,7 @@ def test_each_block_has_the_lines_of_the_file_it_comes_from() -> None:
 
     lines = {(tag, one["data-line"], one["data-end"]) for tag, one in found if "data-line" in one}
     assert {("h1", "4", "4"), ("p", "6", "7"), ("li", "9", "9"), ("tr", "14", "14"), ("code", "16", "18")} <= lines
-    assert ("td", {"align": "right"}) in found
+    assert ("td", {"align": "right", "dir": "auto"}) in found
 
 
 def test_tasks_have_their_sign_and_their_line() -> None:
@@ -178,12 +178,14 @@ def test_a_footnote_and_its_reference_lead_to_each_other_and_none_is_hidden() ->
     assert "none[^c]" in html
 
 
-def test_the_text_of_an_inline_footnote_follows_its_block_with_the_next_number() -> None:
+def test_the_text_of_an_inline_footnote_is_at_the_end_with_the_next_number_and_leads_back() -> None:
     html = html_of("- One[^a] and two^[**Page** 12, [site](https://x.example)].\n\nNone: ^[] x^[open\n\n[^a]: First.")
 
     references = re.findall(r'<sup><a class="footnote" href="(#L\d+)"[^>]*>(\d)</a></sup>', html)
     assert references == [("#L5", "1"), ("#L1", "2")]
-    assert re.search(r'</ul>\s*<div class="footnote" data-footnote="2"[^>]*>\s*<p><strong>Page</strong> 12, <a h', html)
+    last = html.rpartition('<div class="footnote"')[2]
+    assert re.match(r' data-footnote="2"[^>]*>\s*<p><strong>Page</strong> 12, <a h', last)
+    assert 'href="#L1" title="Back"' in last
     assert "None: ^[] x^[open" in html
 
 
@@ -269,7 +271,7 @@ def test_everything_passes_one_sanitiser(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_the_page_lets_through_what_the_sanitiser_does_and_nothing_else() -> None:
-    source = Path(rendering.__file__).with_name("page").joinpath("prose.js").read_text()
+    source = Path(rendering.__file__).with_name("page").joinpath("parts", "prose.js").read_text()
     listed = re.search(r"const TAGS = new Set\(\((.*?)\)\.split", source, re.S)
     assert listed
 

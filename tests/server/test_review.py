@@ -336,7 +336,7 @@ def test_a_user_edits_a_proposal_and_saves_it_and_the_menu_counts_what_waits(
         page.fill(".detail textarea", "The door code is 3333 since May.")
         page.keyboard.press("Control+Enter")
         page.wait_for_selector("co-toast:has-text('Saved: The door code is 3333 since May.')")
-        until(page, "!document.querySelector('nav .badge')")
+        until(page, "document.querySelector('nav .badge').hidden")
         assert "since May" in codes.read("memories/the-door-code-is-3333-since-may.md")
         page.keyboard.press("u")
         page.wait_for_selector(".detail mark:has-text('3333')")

@@ -61,6 +61,9 @@ def test_results_appear_while_typing_and_the_verdict_after_a_pause(page: Any, se
     until(page, "document.querySelectorAll('.hit')[1].getAttribute('aria-current') === 'true'")
     page.keyboard.press("k")
     page.keyboard.press("w")
+    page.wait_for_selector("dialog p:has-text('It contains decides, ships')")
+    assert not page.is_visible("dialog table"), "first in words"
+    page.click("dialog summary")
     page.wait_for_selector("dialog table")
     assert "Rank 1" in page.inner_text("dialog")
     assert page.query_selector("dialog .bars")
@@ -74,7 +77,7 @@ def test_results_appear_while_typing_and_the_verdict_after_a_pause(page: Any, se
     assert pressed != other
     page.fill("#missing", "who-does-what")
     page.click("text=Why not?")
-    page.wait_for_selector("dialog table")
+    page.wait_for_selector("dialog strong:has-text('Who does what')")
     page.keyboard.press("Escape")
     page.keyboard.press("ArrowUp")
 
@@ -169,7 +172,9 @@ def test_a_phone_says_why_a_note_was_found(page: Any, server: Server) -> None:
     small = """() => [...document.querySelectorAll('.hit button, .box button')]
         .map((one) => one.offsetHeight).filter((one) => one < 44)"""
     assert page.evaluate(small) == []
+    page.click(".hit:nth-child(2) .menu summary")
     page.click(".hit:nth-child(2) button:text('Why')")
+    page.click("dialog summary")
 
     page.wait_for_selector("dialog table")
     assert "Rank 2" in page.inner_text("dialog")

@@ -31,7 +31,7 @@ from co_cli.vault.vault import Opening
 from tests.command import Co
 from tests.folder import Vault
 from tests.mcp.talking import Talk, over_http
-from tests.server.browser import PATIENCE
+from tests.server.browser import PATIENCE, inspect
 from tests.server.conftest import Server, client, serving, token
 from tests.sources.test_fetching_inside import certificate
 
@@ -512,7 +512,27 @@ def test_the_page_of_a_reader_has_no_button_that_writes(sample: KnowledgeBase, o
             assert bool(page.query_selector("[aria-label='This answers it']")) == (role == "write")
             page.goto(f"{team.url}/note/memory:odalys-has-the-last-word")
             page.wait_for_selector("h1:has-text('Odalys')")
-            buttons = page.locator("main button").all_text_contents()
+            buttons = [text.strip() for text in page.locator("main button").all_text_contents()]
             assert ("Edit" in buttons, "Forget" in buttons) == (role == "write", role == "write"), buttons
             page.close()  # it would miss the server
             page.problems.clear()  # Chromium logs the 401 before somebody is signed in
+
+
+def test_who_signs_in_sees_the_vaults_name_and_whether_a_token_is_valid(
+    sample: KnowledgeBase, open_page: Callable[[str], Any]
+) -> None:
+    with serving(sample, AccessTokens.of(sample.vault)) as team:
+        page = open_page(team.url)
+        page.wait_for_selector("h1:has-text('Sign in to vault')")
+        assert "co web" not in page.inner_text("body")
+        page.fill("label:has-text('Paste the token you were given') + div input", "no such token")
+        page.click("button:text-is('Show')")
+        assert page.get_attribute("#token", "type") == "text"
+        page.click("button:text-is('Sign in')")
+        page.wait_for_selector("[role=alert]:has-text('This token is not valid, or has expired.')")
+        inspect(page, "sign-in-team")
+        page.fill("#token", token(sample, "read", "rita"))
+        page.keyboard.press("Enter")
+        page.wait_for_selector("note-card")
+        page.close()  # it would miss the server
+        page.problems.clear()  # Chromium logs the 401 before somebody is signed in

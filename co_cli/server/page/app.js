@@ -1,26 +1,23 @@
 // The frame: sign-in, menu, router, keys, toasts and live updates.
 
-import { ApiError, TOKEN, changes, events, get, mayWrite, onSignedOut, rights, sample, signIn } from "./parts/api.js";
+import {
+  ApiError, TOKEN, changes, events, get, mayWrite, onSignedOut, rights, sample, signIn, whose,
+} from "./parts/api.js";
 import { allKeys, keyText, setAlways, setKeys } from "./parts/keys.js";
-import { badge, closeDialog, dialog, html, icon, nothing, problem, render, style } from "./parts/pieces.js";
+import { closeDialog, dialog, html, problem, render, style } from "./parts/pieces.js";
 import { THEMES, effect, online, reviewCount, session, signal, theme } from "./parts/store.js";
 import { toast } from "./parts/toast.js";
 
-// [path, module, title, key after g]; a path ending in /* has a rest. A module has `open`, which draws its view, and a
-// style of the same name. Those with a key are in the menu; on a phone, those after the fourth are behind "More".
+// What the menu in index.html links to, and views without an entry there: [path, module, title, key after g]. A path
+// that ends in /* has a rest. A module has `open`, which draws its view, and a style of the same name.
+const top = document.getElementById("top");
+const entries = [...top.querySelectorAll("nav a")];
 const PAGES = [
-  ["/", "search", "Home", "s"],
-  ["/notes", "notes", "Notes", "n"],
-  ["/activity", "activity", "Activity", "a"],
-  ["/review", "review", "Review", "r"],
-  ["/context", "context", "Context", "c"],
-  ["/map", "map", "Map", "m"],
-  ["/health", "health", "Health", "h"],
+  ...entries.map((one) => [one.pathname, one.dataset.view, one.textContent.trim(), one.dataset.key]),
   ["/note/*", "note", "Note"],
   ["/conversation/*", "conversation", "Conversation"],
   ["/tokens", "tokens", "Tokens"],
 ];
-const IN_BAR = 4;
 const SKELETON = 150; // milliseconds until a view that has drawn nothing shows that it is coming
 const AGAIN = 3000; // milliseconds until a view that the server could not answer is opened again
 const main = document.getElementById("main");
@@ -36,38 +33,33 @@ function chooseTheme(chosen) {
   toast(`Theme: ${chosen}`);
 }
 
-const nextTheme = () => chooseTheme(THEMES[(THEMES.indexOf(theme.value) + 1) % THEMES.length]);
+function nextTheme() { chooseTheme(THEMES[(THEMES.indexOf(theme.value) + 1) % THEMES.length]); }
 const newNote = () => { if (mayWrite()) go("/note/"); };
-
-const entry = ([path, module, title]) => html`
-  <a href=${path} aria-current=${module === current.value ? "page" : nothing}>
-    ${icon(module === "search" ? "home" : module)}<span>${title}</span>
-    ${module === "review" && reviewCount.value ? badge(reviewCount.value, "accent") : nothing}</a>`;
 
 function menu() {
   document.documentElement.dataset.theme = theme.value;
-  const top = document.getElementById("top"), pages = PAGES.filter((one) => one[3]);
-  if (!session.value) return;
-  const name = sample.on ? "Sample vault" : session.value.name;
-  render(html`
-    <a class="brand" href="/" title=${session.value.vault}>
-      <img src=${new URL("icon.svg", import.meta.url)} alt="" width="28" height="28"><span>${name}</span></a>
-    ${mayWrite() ? html`<a class="button primary new" href="/note/" title="New note (n)">
-      ${icon("new")}<span>New</span></a>` : nothing}
-    <button class="jump" @click=${openPalette} aria-label="Search or go to (${keyText("Mod+k")})">
-      ${icon("search")}<span>Go to…</span><kbd>${keyText("Mod+k")}</kbd></button>
-    <nav aria-label="Views">${pages.slice(0, IN_BAR).map(entry)}
-      <details class="more"><summary>${icon("more")}<span>More</span></summary>
-        <div>${pages.slice(IN_BAR).map(entry)}</div></details></nav>
-    <div class="tools">
-      <button class="quiet" @click=${nextTheme} title="Theme: ${theme.value}" aria-label="Theme: ${theme.value}">
-        ${icon("theme")}</button>
-      <button class="quiet keyboard" @click=${showKeys} title="Keys (?)" aria-label="Keys">
-        ${icon("keys")}</button></div>
-    ${sample.on ? html`<p class="sample">This is a sample: notes of a small team that makes tide clocks.
-      <button class="quiet" @click=${leaveSample}>Back to your vault</button></p>` : nothing}`, top);
+  for (const one of entries) {
+    if (one.dataset.view === current.value) one.setAttribute("aria-current", "page");
+    else one.removeAttribute("aria-current");
+  }
+  const waiting = top.querySelector(".badge"), brand = top.querySelector(".brand");
+  waiting.textContent = reviewCount.value || "";
+  waiting.hidden = !reviewCount.value;
   top.querySelector(".more").open = wide.matches; // there the others are always shown
+  top.querySelector(".theme").title = top.querySelector(".theme").ariaLabel = `Theme: ${theme.value}`;
+  if (!session.value) return;
+  brand.querySelector("span").textContent = sample.on ? "Sample vault" : session.value.name;
+  brand.title = session.value.vault;
+  top.querySelector(".new").hidden = !mayWrite();
+  top.querySelector(".sample").hidden = !sample.on;
+  top.hidden = false;
 }
+
+top.querySelector(".jump kbd").textContent = keyText("Mod+k");
+top.querySelector(".jump").addEventListener("click", openPalette);
+top.querySelector(".theme").addEventListener("click", nextTheme);
+top.querySelector(".keyboard").addEventListener("click", showKeys);
+top.querySelector(".sample button").addEventListener("click", leaveSample);
 
 function leaveSample() {
   sample.on = false;
@@ -149,6 +141,7 @@ async function open() {
   if (!found) {
     return show(html`<h1>Not found</h1><p>There is no page ${location.pathname}. <a href="/">Search instead</a></p>`);
   }
+  if (found.module === "note" && (!found.rest || new URLSearchParams(location.search).get("edit"))) catchEarly();
   const late = setTimeout(() => {
     if (!signal.aborted) main.classList.add("coming");
   }, SKELETON);
@@ -176,9 +169,21 @@ async function open() {
   }
 }
 
+// A field for what is typed before the editor is there. Nothing typed then is a shortcut, and no letter is lost.
+function catchEarly() {
+  const early = document.createElement("textarea");
+  Object.assign(early, { className: "early", ariaLabel: "Text" });
+  emptied("note").append(early);
+  early.focus({ preventScroll: true });
+}
+
 function emptied(kind = "") {
-  const view = document.createElement("div");
+  const view = document.createElement("div"), early = main.querySelector(".early");
   view.className = `page ${kind}`;
+  if (early && kind === "note") {
+    main.firstElementChild.className = view.className;
+    return main.firstElementChild; // it keeps the focus
+  }
   main.replaceChildren(view);
   return view;
 }
@@ -249,24 +254,46 @@ function showKeys() {
 
 // -- start ----------------------------------------------------------------------------------------------------------
 
-function enter(event) {
+const { team } = document.documentElement.dataset; // the name of the vault of `co serve`; none in `co web`
+
+async function enter(event) {
   event.preventDefault();
-  localStorage.setItem(TOKEN, event.target.querySelector("input").value.trim());
+  const token = main.querySelector("#token").value.trim();
+  if (!await whose(token)) return showSignIn(undefined, true);
+  localStorage.setItem(TOKEN, token);
   location.reload();
+}
+
+function toggleToken(event) {
+  const field = main.querySelector("#token"), hides = field.type === "text";
+  field.type = hides ? "password" : "text";
+  event.target.textContent = hides ? "Show" : "Hide";
+}
+
+let provider; // where people of an organization sign in
+
+function showSignIn(elsewhere = provider, isWrong = Boolean(localStorage.getItem(TOKEN))) {
+  provider = elsewhere;
+  top.hidden = true;
+  if (!team) {
+    return show(html`<h1>Sign in</h1><p>Open the newest address that <code>co web</code> printed; if it has ended, start
+      it again. What you typed and did not save is kept in this browser.</p>`);
+  }
+  show(html`<h1>Sign in to ${team}</h1>
+    ${provider ? html`<p><button class="primary" @click=${() => location.assign(provider)}>Sign in with your
+      organization</button></p>` : ""}
+    <form class="field" @submit=${enter}><label for="token">Paste the token you were given</label>
+      <div class="row"><input id="token" class="grow" type="password" autocomplete="current-password" required
+          aria-describedby="wrong-token"><button type="button" class="quiet" @click=${toggleToken}>Show</button></div>
+      <p id="wrong-token" class="small warn" role="alert">${
+        isWrong ? "This token is not valid, or has expired." : ""}</p>
+      <div><button class="primary">Sign in</button></div></form>`);
+  main.querySelector("#token").focus();
 }
 
 onSignedOut((elsewhere) => {
   leave.abort();
-  if (main.querySelector("#token")) return;
-  document.getElementById("top").replaceChildren();
-  show(html`<h1>Sign in</h1>
-    ${elsewhere ? html`<p><button class="primary" @click=${() => location.assign(elsewhere)}>Sign in with your
-      organization</button></p>` : ""}
-    <p>Open the newest address that <code>co web</code> printed; if it has ended, start it
-    again. What you typed and did not save is kept in this browser.</p>
-    <form class="row" @submit=${enter}><label for="token">Or your token for <code>co serve</code></label>
-      <input id="token" type="password" autocomplete="current-password" required>
-      <button class="primary">Sign in</button></form>`);
+  if (!main.querySelector("#token")) showSignIn(elsewhere);
   addEventListener("storage", (event) => { if (event.key === TOKEN) location.reload(); }); // signed in, in another tab
 });
 

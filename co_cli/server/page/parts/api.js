@@ -29,7 +29,7 @@ export const mayWrite = () => !sample.on && rights.role !== "read";
 export function onSignedOut(fn) { signedOut = fn; }
 
 // Who has this token; undefined if nobody has.
-async function whose(token) {
+export async function whose(token) {
   if (!token) return undefined;
   const answer = await fetch(`${API}/session`, { headers: { Authorization: `Bearer ${token}` } });
   return answer.ok ? (await answer.json()).caller || "the admin" : undefined;

@@ -12,17 +12,18 @@ import {
 } from "../vendor/codemirror.js";
 
 const ITEM = /^(\s*)(?:[-*+]|\d+[.)])\s/;
+const FORMATTED = /<(?:h[1-6]|b|strong|em|i|a|ul|ol|li|table|pre|code|blockquote|p)\b/i; // worth to be converted
 const LINKS = /\[\[[^\]\n]+\]\]|(?<=^|\s)#[\p{L}\p{N}_/-]*\p{L}[\p{L}\p{N}_/-]*/gu;
 
 const PLAIN = { backgroundColor: "var(--card)", color: "var(--text)", borderColor: "var(--line)" };
 const SELECTED = ".cm-selectionLayer .cm-selectionBackground";
 
 const theme = EditorView.theme({
-  "&": { height: "100%", color: "var(--text)", backgroundColor: "var(--card)", fontSize: ".95rem" },
-  "&.cm-focused": { outline: "2px solid var(--accent)", outlineOffset: "-1px" },
+  "&": { height: "100%", color: "var(--text)", backgroundColor: "var(--page)", fontSize: ".95rem" },
+  "&.cm-focused": { outline: "none" },
   ".cm-scroller": { fontFamily: "var(--mono)", lineHeight: "1.65", overflow: "auto" },
-  ".cm-content": { padding: "1rem 0 40vh", caretColor: "var(--accent)" },
-  ".cm-line": { padding: "0 1.2rem" },
+  ".cm-content": { padding: ".4rem 0 40vh", caretColor: "var(--accent)" },
+  ".cm-line": { padding: "0 1px" },
   ".cm-cursor": { borderLeft: "2px solid var(--accent)" },
   [`&.cm-focused > .cm-scroller > ${SELECTED}, ${SELECTED}`]: { backgroundColor: "var(--tint)" },
   ".cm-selectionMatch, .cm-searchMatch": { backgroundColor: "var(--mark)" },
@@ -95,6 +96,7 @@ const indent = (more) => ({ state, dispatch }) => {
 class CodeEditor extends HTMLElement {
   titles = async () => [];
   tags = async () => ({});
+  toMarkdown = async () => ""; // HTML that was pasted
   #text = "";
   #quiet = false;
 
@@ -127,7 +129,7 @@ class CodeEditor extends HTMLElement {
         EditorView.updateListener.of((update) => {
           if (update.docChanged && !this.#quiet) this.dispatchEvent(new Event("change"));
         }),
-        EditorView.domEventHandlers({ paste: this.#takeFiles, drop: this.#takeFiles }),
+        EditorView.domEventHandlers({ paste: this.#paste, drop: this.#takeFiles }),
       ],
     });
   }
@@ -144,6 +146,22 @@ class CodeEditor extends HTMLElement {
     const at = event.type === "drop" && view.posAtCoords({ x: event.clientX, y: event.clientY }, false);
     if (event.type === "drop") view.dispatch({ selection: { anchor: at } });
     this.dispatchEvent(new CustomEvent("files", { detail: files }));
+    return true;
+  };
+
+  // An address on a selection makes it a link, and HTML becomes Markdown. Ctrl+Shift+V has no HTML: it stays as it is.
+  #paste = (event, view) => {
+    if (this.#takeFiles(event, view)) return true;
+    const text = event.clipboardData.getData("text/plain"), html = event.clipboardData.getData("text/html");
+    const { from, to } = view.state.selection.main, chosen = view.state.sliceDoc(from, to);
+    if (chosen && !/[\n[\]]/.test(chosen) && /^https?:\/\/\S+$/i.test(text.trim())) {
+      event.preventDefault();
+      this.insert(`[${chosen}](${text.trim()})`);
+      return true;
+    }
+    if (!FORMATTED.test(html) || event.clipboardData.types.includes("vscode-editor-data")) return false;
+    event.preventDefault();
+    this.toMarkdown(html).catch(() => text).then((found) => this.insert(found || text));
     return true;
   };
 
@@ -195,6 +213,19 @@ class CodeEditor extends HTMLElement {
 
   insert(text) {
     this.view.dispatch(this.view.state.replaceSelection(text), { userEvent: "input.paste", scrollIntoView: true });
+  }
+
+  bold() { around("**")(this.view); }
+  undo() { historyKeymap.find((one) => one.key === "Mod-z").run(this.view); }
+
+  // Makes the line a task, or takes that back.
+  task() {
+    const { state } = this.view, line = state.doc.lineAt(state.selection.main.head);
+    const [all, indent, mark] = /^(\s*)([-*+]\s+\[.\]\s|[-*+]\s)?/.exec(line.text);
+    const insert = indent + (mark?.includes("[") ? "" : "- [ ] ");
+    const anchor = Math.max(line.from + insert.length, state.selection.main.head + insert.length - all.length);
+    const changes = { from: line.from, to: line.from + all.length, insert };
+    this.view.dispatch({ changes, selection: { anchor }, userEvent: "input" });
   }
 
   select(from, to = from) { this.view.dispatch({ selection: { anchor: from, head: to }, scrollIntoView: true }); }

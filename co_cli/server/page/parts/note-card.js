@@ -1,11 +1,12 @@
-// <note-card>: a note in a list, with its kind, title, excerpt, tags, time and a picture. All of it is a link.
+// <note-card>: a note in a list, with its kind, title, first words, tags, time and a picture. All of it is a link; that
+// of a series, `note.href`, opens or folds it.
 
 import { blobUrl, get, mayWrite, part, put } from "./api.js";
-import { badge, html, icon, notePath, nothing, once, render, when } from "./pieces.js";
+import { badge, count, html, icon, notePath, nothing, once, render, when } from "./pieces.js";
 
 const OWN = ["memory", "article", "entity", "resource", "conversation"]; // others are files that co only reads
 const PINNED = "decay_protected"; // the field of a note that never grows old
-const MOST_TAGS = 3, KEPT = 50000; // milliseconds: a picture's address works for a minute
+const MOST_TAGS = 2, KEPT = 50000; // milliseconds: a picture's address works for a minute
 
 // The pictures that were shown lately, so that scrolling back does not load them again.
 const pictures = new Map();
@@ -33,20 +34,23 @@ class NoteCard extends HTMLElement {
   }
 
   draw() {
-    const { shown: note } = this, folder = place(note), does = note.pinned ? "Unpin" : "Pin";
+    const { shown: note } = this, { series } = note, folder = place(note), does = note.pinned ? "Unpin" : "Pin";
     const mine = OWN.includes(note.source) && !/^(user|team|project):/.test(note.ref);
+    const words = note.excerpt.replace(/…$/, "") === note.title ? "" : note.excerpt;
     render(html`
-      ${note.picture ? html`<img class="picture" alt="" hidden>` : nothing}
-      <a href=${notePath(note.ref)} title=${note.title}>${icon(note.source)}
+      <a href=${series && !series.opened ? note.href : notePath(note.ref)} title=${note.title}>${icon(note.source)}
         <span class="title" dir="auto">${note.title}</span></a>
-      <p dir="auto">${note.excerpt}</p>
-      <div class="meta small soft">${when(note.changed)}${folder ? html`<span class="where">${folder}</span>` : nothing}
+      <p dir="auto">${words}</p>
+      <div class="meta small soft">${series ? html`<a class="series" href=${note.href} aria-expanded=${series.opened}>
+          ${series.opened ? "Fold" : count(series.notes, "note")}</a>` : nothing}
         ${note.outdated ? badge(note.outdated, "warn") : nothing}
         ${note.missing ? badge("file is gone", "warn") : nothing}
-        ${note.tags.slice(0, MOST_TAGS).map((tag) => html`<span class="tag">#${tag}</span>`)}</div>
-      ${mine && mayWrite() ? html`<button class="quiet pin" aria-pressed=${note.pinned} @click=${() => this.pin()}
-        aria-label=${`${does} ${note.title}`} title=${does}>${icon("pin")}</button>` : nothing}`, this);
-    this.classList.toggle("pinned", note.pinned);
+        ${note.tags.slice(0, MOST_TAGS).map((tag) => html`<span class="tag">#${tag}</span>`)}
+        ${folder ? html`<span class="where">${folder}</span>` : nothing}${when(note.changed)}</div>
+      ${note.picture ? html`<img class="picture" alt="" hidden>` : nothing}
+      ${mine && mayWrite() && !series ? html`<button class="quiet pin" aria-pressed=${note.pinned}
+        aria-label=${`${does} ${note.title}`} title=${does} @click=${() => this.pin()}>${icon("pin")}</button>`
+        : nothing}`, this);
     if (note.picture) this.showPicture(note);
   }
 

@@ -5,6 +5,19 @@ import { keyText } from "./keys.js";
 import { html, icon, inTurn, notePath, nothing, render } from "./pieces.js";
 import { recentNotes } from "./store.js";
 
+const ICONS = [[/^Go to (\w+)/, (found) => found[1].toLowerCase()], ["Search", "search"], ["New note", "new"],
+  ["Today", "today"], ["Capture", "capture"], [/^Edit/, "edit"], [/^(Forget|Dismiss)/, "trash"], [/^Theme/, "theme"],
+  ["Copy link", "link"], [/keys/, "keys"], [/Undo/, "undo"], [/Select/, "task"], [/[Cc]olour/, "tag"]];
+
+// The drawing of a command, by its name.
+function iconOf(title) {
+  for (const [wanted, icon] of ICONS) {
+    const found = wanted === title ? [] : wanted instanceof RegExp && wanted.exec(title);
+    if (found) return typeof icon === "string" ? icon : icon(found);
+  }
+  return "command";
+}
+
 const TITLES = 8, COMMANDS = 6;
 
 class Palette extends HTMLElement {
@@ -37,7 +50,7 @@ class Palette extends HTMLElement {
     const words = this.typed.toLowerCase().split(/\s+/).filter(Boolean);
     const fits = ([title]) => words.every((word) => title.toLowerCase().includes(word));
     const note = ({ ref, title, kind, path }) => ({ title, about: path ?? "", icon: kind, path: notePath(ref) });
-    const commands = this.commands.filter(fits).map(([title, key, run]) => ({ title, key, run, icon: "command" }));
+    const commands = this.commands.filter(fits).map(([title, key, run]) => ({ title, key, run, icon: iconOf(title) }));
     const asked = this.typed.trim();
     if (!asked) return [["Recent notes", recentNotes().slice(0, TITLES).map(note)], ["Here", commands]];
     const ask = { title: `Ask: ${asked}`, icon: "search", path: `/?q=${encodeURIComponent(asked)}` };

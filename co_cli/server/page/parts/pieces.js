@@ -2,10 +2,14 @@
 
 import { html, keyed, nothing, render, repeat, svg } from "../vendor/lit-html.js";
 import { part } from "./api.js";
-import { icon } from "./icons.js";
 
 export { light, showBody } from "./prose.js";
-export { html, icon, keyed, nothing, render, repeat, svg };
+export { html, keyed, nothing, render, repeat, svg };
+
+// A drawing of icons.svg, by its name or the kind of a note.
+const ICONS = new URL("../icons.svg", import.meta.url).pathname;
+export const icon = (name) => svg`<svg class="icon" aria-hidden="true">
+  <use href="${ICONS}#${name === "obsidian" ? "folder" : name}"/></svg>`;
 
 // Loads the style of a view, once.
 const styles = {};
@@ -81,7 +85,8 @@ export const bars = (signals) => html`<ul class="bars">${Object.entries(signals 
 export const count = (number, thing) => `${number.toLocaleString("en")} ${thing}${number === 1 ? "" : "s"}`;
 
 // A message begins with a capital, unless it begins with a name: a ref, a file or `co`.
-const sentence = (text) => text.replace(/^(?!co )[a-z]+(?=[ ,'])/, (word) => word[0].toUpperCase() + word.slice(1));
+export const sentence = (text) =>
+  text.replace(/^(?!co )[a-z]+(?=[ ,'])/, (word) => word[0].toUpperCase() + word.slice(1));
 export const problem = (error) => html`<p class="problem" role="alert">${withCode(sentence(error.message))}</p>`;
 
 // Runs one at a time, and again if called meanwhile. Only the last error counts.
@@ -112,7 +117,7 @@ export async function once(what, fn) {
 
 // A button with a menu below it: [[title, function, kind of button]]. The frame closes it.
 export const menuButton = (name, items) => html`<details class="menu">
-  <summary class="button" aria-label=${name} title=${name}>${icon("more")}</summary>
+  <summary class="button quiet" aria-label=${name} title=${name}>${icon("more")}</summary>
   <div>${items.map(([title, fn, kind = ""]) => html`
     <button class="quiet ${kind}" @click=${fn}>${title}</button>`)}</div>
 </details>`;

@@ -49,6 +49,17 @@ export function showBody(box, note, lines, signal, tick, isEmbedded = false) {
   for (const one of box.querySelectorAll("pre")) showCode(one);
   for (const one of box.querySelectorAll("table")) one.tabIndex = 0;
   for (const link of box.querySelectorAll("a[href^='http']")) link.target = "_blank";
+  for (const link of box.querySelectorAll("sup a.footnote")) { // to its text, which may be at the end of the note
+    link.addEventListener("click", (event) => {
+      const text = box.querySelector(`div.footnote[data-footnote="${link.textContent}"]`);
+      if (!text) return;
+      event.preventDefault();
+      event.stopImmediatePropagation();
+      text.scrollIntoView({ block: "center" });
+      for (const one of box.querySelectorAll(".lit")) one.classList.remove("lit");
+      text.classList.add("lit");
+    });
+  }
   for (const link of box.querySelectorAll("a[href^='#L']")) {
     link.addEventListener("click", (event) => {
       event.preventDefault();

@@ -21,4 +21,5 @@ export function toast(text, undo, left) {
   left?.addEventListener("abort", () => one.remove());
   toasts.append(one);
   while (toasts.children.length > MOST) toasts.firstChild.remove();
+  return one;
 }

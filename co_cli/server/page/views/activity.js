@@ -162,7 +162,7 @@ export async function open(main, { query, signal, toast, setKeys, onChange }) {
     const { sessions: all, total, query_log: log } = sessions;
     return html`${log === "on" ? nothing : html`<p class="card warning">The setting <code>query_log</code> is
         <b>${log}</b>:
-        ${log === "off" ? "nothing more" : "no text"} is recorded. <a href="/health#settings">Settings</a></p>`}
+        ${log === "off" ? "nothing more" : "no text"} is recorded. <a href="/settings">Settings</a></p>`}
       <div @keydown=${arrows(".session > .fold")}>${byDay(all, (one) => one.ended).map(([, group]) => html`
         <h2 class="day">${dayText(group[0].ended)}</h2>
         <ol class="sessions">${repeat(group, (one) => one.id, sessionItem)}</ol>`)}</div>
@@ -191,7 +191,7 @@ export async function open(main, { query, signal, toast, setKeys, onChange }) {
     byDay(talks, (one) => one.created * 1000).map(([, group]) => html`
       <h2 class="day">${dayText(group[0].created * 1000)}</h2><ul class="card talks">${group.map(talk)}</ul>`)}</div>
     ${talks.length ? nothing : html`<div class="empty"><p>No conversation was kept yet.</p>
-      <p>Keep those of your agents in the <a href="/health#settings">settings</a>.</p></div>`}
+      <p>Keep those of your agents in the <a href="/settings">settings</a>.</p></div>`}
     ${talks.length === limit ? html`<button @click=${older}>Show older</button>` : nothing}`;
 
   function logItem(entry) {

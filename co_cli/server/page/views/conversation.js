@@ -65,7 +65,7 @@ export async function open(main, { rest, signal, toast, setKeys, onChange }) {
     const { turns, total } = talk, first = turns.find((one) => one.at !== null)?.at ?? 0;
     const about = [talk.agent, talk.project, count(total, "turn")].filter(Boolean).join(" · ");
     const more = () => { limit += MANY; load(); };
-    render(html`<div class="row head"><h1 class="grow">${talk.title}</h1>
+    render(html`<div class="row head"><h1 class="grow" dir="auto">${talk.title}</h1>
         ${talk.ref.startsWith("checkpoint:") ? badge("checkpoint") : nothing}
         <a class="button" href=${notePath(talk.ref)}>Open as a note</a></div>
       <p class="soft">${about} · <a href="/activity?view=conversations">All conversations</a></p>

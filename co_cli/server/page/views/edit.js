@@ -4,20 +4,28 @@ import "../parts/code-editor.js";
 import { get, part, post, put } from "../parts/api.js";
 import { upload } from "../parts/drop.js";
 import { merged, mergeParts, wordChanges } from "../parts/merge.js";
-import { html, inTurn, notePath, nothing, problem, render, showBody, style, withCode } from "../parts/pieces.js";
+import {
+  html, inTurn, menuButton, notePath, nothing, problem, render, showBody, style, withCode,
+} from "../parts/pieces.js";
 import { draftOf, dropDraft, effect, keepDraft, online } from "../parts/store.js";
 
 const KINDS = [["memory", "short"], ["article", "long"], ["entity", "who or what"], ["resource", "a link"]];
 const FIELDS = ["title", "tags", "text", "url"];
 const SAVE = 1500, PREVIEW = 200; // milliseconds after the last key
-const NARROW = matchMedia("(max-width: 760px)"); // there the preview takes the place of the editor
+const isPhone = matchMedia("(max-width: 760px)"); // there the preview takes the place of the editor
+const STRIP = [ // above the keyboard of a phone
+  ["[[", "Link a note", (field) => field.insert("[[")], ["#", "Tag", (field) => field.insert("#")],
+  ["☐", "Task", (field) => field.task()], ["B", "Bold", (field) => field.bold()],
+  ["↶", "Undo", (field) => field.undo()],
+];
 const inWords = (text) => text.split(/\s+/).join(" ").trim();
 const tagsOf = (text) => text.split(/[,\s]+/).map((tag) => tag.replace(/^#/, "")).filter(Boolean);
 
 // `ref` is empty for a new note; `note` and `shown` are the answers of /notes/REF and /rendered/REF.
 export async function edit(main, { signal, go, toast, setKeys, onChange }, { ref, note, shown, title }) {
   const wrong = note?.problem;
-  let whole, saveTimer, previewTimer, tags, isShown = !NARROW.matches && localStorage.getItem("co-preview") !== "off";
+  let whole, saveTimer, previewTimer, tags, tagging = false;
+  let isShown = !isPhone.matches && localStorage.getItem("co-preview") !== "off";
   try {
     if (wrong) whole = await get(`/whole/${part(ref)}`, {}, signal); // its frontmatter cannot be read
   } catch (error) {
@@ -27,13 +35,13 @@ export async function edit(main, { signal, go, toast, setKeys, onChange }, { ref
   }
   const fresh = ref ? { title: note.title, tags: shown.own_tags.join(", "), text: whole?.text ?? note.body, url: "" }
     : { title: title ?? "", tags: "", text: "", url: "" };
-  const draft = draftOf(ref), { version, ...typed } = draft ?? {};
+  const draft = draftOf(ref), { version, ...kept } = draft ?? {};
   // `saved` is what the file has, as far as we know; `now` is what was typed; a conflict has the parts of a merge
   let saved = { ...fresh, version: draft?.version ?? whole?.version ?? note?.version }, state = "", failed, conflict;
   let saidLinks = false;
   let base = fresh.text; // is kept in the trash when a save changes it, once
   const hasBase = (text) => base !== "" && inWords(text).includes(inWords(base));
-  const first = fresh, now = { source: "memory", ...fresh, ...typed };
+  const first = fresh, now = { source: "memory", ...fresh, ...kept };
   if (draft) saved = { ...saved, ...draft.before };
   await style("edit");
 
@@ -257,6 +265,7 @@ export async function edit(main, { signal, go, toast, setKeys, onChange }, { ref
   // -- drawing
 
   const status = () => html`<span class="soft small" role="status">${state || (unsaved() ? "…" : "")}</span>`;
+  const mayRevert = () => ref && !wrong && FIELDS.some((name) => now[name] !== first[name]);
 
   const about = () => html`<div class="row fields">
     <div class="field"><label for="tags">Tags</label><input id="tags" .value=${now.tags} placeholder="deploy, ops"
@@ -284,28 +293,50 @@ export async function edit(main, { signal, go, toast, setKeys, onChange }, { ref
       <button @click=${() => finish(conflict.mine)}>Save mine</button>
       <button @click=${() => finish(conflict.theirs)}>Keep theirs</button></div></section>`;
 
-  const editor = () => html`<div class="edit ${isShown && !wrong ? "both" : ""}" @keydown=${press}>
+  const editor = () => html`<div @keydown=${press}
+      class="edit ${isShown && !wrong ? "both" : ""} ${tagging ? "tagging" : ""}">
     <h1 class="hidden">${ref ? `Edit: ${now.title}` : "New note"}</h1>
-    <div class="row top"><input id="title" class="grow title" aria-label="Title" ?readonly=${wrong} .value=${now.title}
-        placeholder=${ref ? "Title" : "Title (optional)"}
-        @input=${(event) => type("title", event.target.value)}>
-      ${status()}
-      ${wrong ? nothing : html`<button class="quiet" aria-pressed=${isShown} @click=${togglePreview}>Preview</button>`}
-      ${ref && !wrong && FIELDS.some((name) => now[name] !== first[name])
-        ? html`<button class="quiet" @click=${revert}>Revert</button>` : nothing}
-      <button class="primary" @click=${leave} title="Esc">${wrong ? "Save" : "Done"}</button></div>
-    ${failed ? problem(failed) : nothing}
+    <div class="row top"><button class="quiet done" @click=${leave} title="Esc">‹ ${wrong ? "Save" : "Done"}</button>
+      <span class="grow">${status()}</span>
+      ${wrong ? nothing : html`<button class="quiet wide" aria-pressed=${isShown}
+          @click=${togglePreview}>Preview</button>
+        ${mayRevert() ? html`<button class="quiet wide" @click=${revert}>Revert</button>` : nothing}
+        ${menuButton("More", [["Tags and kind", toggleTags], [isShown ? "Text" : "Preview", togglePreview],
+          ...mayRevert() ? [["Revert", revert]] : []])}`}</div>
+    <input id="title" class="title" aria-label="Title" dir="auto" ?readonly=${wrong} .value=${now.title}
+      autocomplete="off" placeholder=${ref ? "Title" : "Title (optional)"} @keydown=${leaveTitle}
+      @input=${(event) => type("title", event.target.value)}>
+    ${failed?.status ? problem(failed) : nothing}
     ${wrong ? html`<p class="problem">${withCode(wrong)}</p>` : about()}
     ${conflict ? merging() : nothing}
     <div class="panes"><code-editor label="Text" @change=${(event) => type("text", event.target.value)}
         @save=${() => wrong ? leave() : save()} @files=${addFiles} @scrolled=${keepInStep}></code-editor>
-      ${wrong ? nothing : html`<section class="card prose" tabindex="0" aria-label="Preview"></section>`}</div>
+      ${wrong ? nothing : html`<section class="prose" tabindex="0" aria-label="Preview"></section>`}</div>
+    ${wrong || !isPhone.matches ? nothing : html`<div class="strip" role="toolbar" aria-label="Marks">${STRIP.map(
+      ([sign, name, fn]) => html`<button class="quiet" aria-label=${name} @pointerdown=${(event) => {
+        event.preventDefault(); // the text keeps the focus, and the keyboard
+        fn(field());
+      }}>${sign}</button>`)}</div>`}
     ${wrong ? nothing : html`<p class="soft small hint">Saved as you type. <kbd>[[</kbd> links a note, <kbd>#</kbd>
       names a tag; drop or paste pictures and files.</p>`}</div>`;
 
+  // From the title to the text without the mouse.
+  function leaveTitle(event) {
+    if (event.isComposing || event.shiftKey || event.key !== "Enter" && event.key !== "Tab") return;
+    if (event.ctrlKey || event.metaKey) return;
+    event.preventDefault();
+    field().focus();
+  }
+
+  function toggleTags() {
+    tagging = !tagging;
+    draw();
+    if (tagging) main.querySelector("#tags").focus();
+  }
+
   function togglePreview() {
     isShown = !isShown;
-    if (!NARROW.matches) localStorage.setItem("co-preview", isShown ? "on" : "off");
+    if (!isPhone.matches) localStorage.setItem("co-preview", isShown ? "on" : "off");
     draw();
     keepInStep();
   }
@@ -322,6 +353,13 @@ export async function edit(main, { signal, go, toast, setKeys, onChange }, { ref
     }
   }
 
+  // Its first line is the title of a new note, as if the title had the focus; all else is text.
+  function takeEarly(typed) {
+    const [title, ...rest] = ref || now.title ? ["", typed] : typed.split("\n");
+    if (title) type("title", title);
+    if (rest.length) field().insert(rest.join("\n"));
+  }
+
   const draw = () => { if (!signal.aborted) render(editor(), main); };
 
   setKeys({ Escape: ["Done, if all is saved", leaveSaved], "Mod+s": ["Save now", () => wrong ? leave() : save()] });
@@ -330,10 +368,13 @@ export async function edit(main, { signal, go, toast, setKeys, onChange }, { ref
   const hidden = () => { if (document.visibilityState === "hidden" && !wrong && isReady()) save(); };
   document.addEventListener("visibilitychange", hidden, { signal });
   effect(() => { if (online.value === "on" && failed?.status === 0) save(); }, signal);
+  const early = main.querySelector(".early"), typed = early?.value ?? ""; // what was typed before the editor was there
+  early?.remove();
   draw();
   Object.assign(field(), {
     value: now.text,
     titles: async (q, stop) => (await get("/titles", { q, limit: 12 }, stop)).filter((one) => one.link),
+    toMarkdown: async (html) => (await post("/markdown", { html }, signal)).text,
     tags: async () => tags ??= await get("/tags", {}, signal),
   });
   if (draft) toast("Your unsaved text is back", discard, signal);
@@ -342,7 +383,8 @@ export async function edit(main, { signal, go, toast, setKeys, onChange }, { ref
     const start = lines.slice(0, bad).join("\n").length + (bad > 0);
     field().select(start, start + (lines[bad]?.length ?? 0));
   }
-  if (!ref && !now.title) main.querySelector("#title").focus();
+  if (!ref && !now.title && !typed.includes("\n")) main.querySelector("#title").focus();
   else field().focus();
+  if (typed) takeEarly(typed);
   await preview();
 }

@@ -5,13 +5,13 @@ import { arrows, count, html, icon, notePath, nothing } from "../parts/pieces.js
 import { noteCard, pinnedNotes } from "../parts/note-card.js";
 import { drafts, recentNotes } from "../parts/store.js";
 
-const NEWEST = 9, RECENT = 6, PINNED = 12;
+const NEWEST = 12, RECENT = 6, PINNED = 12;
 
 // { total, newest, pinned, recent }; a note is in one list only.
 export async function loadHome(signal) {
   const refs = sample.on ? [] : recentNotes().map((one) => one.ref);
   const [newest, pinned, opened] = await Promise.all([
-    get("/browse", { limit: NEWEST + RECENT + PINNED, counts: false }, signal),
+    get("/browse", { limit: NEWEST + RECENT + PINNED, counts: false, fold: true }, signal),
     get("/browse", { ...pinnedNotes, limit: PINNED }, signal),
     refs.length ? get("/browse", { ref: refs, counts: false, limit: refs.length }, signal) : { notes: [] },
   ]);
@@ -22,12 +22,14 @@ export async function loadHome(signal) {
     return left;
   };
   const byRef = new Map(opened.notes.map((one) => [one.ref, one]));
+  for (const one of newest.notes) if (one.series) one.href = `/notes?opened=${one.series.key}`;
   const recent = others(refs.map((ref) => byRef.get(ref)).filter(Boolean), RECENT);
   return { total: newest.total, pinned: pinned.notes, recent, newest: others(newest.notes, NEWEST) };
 }
 
 const group = (title, cards, kind = "", more = nothing) => cards.length ? html`<section class="group ${kind}">
-  <div class="row"><h2 class="grow">${title}</h2>${more}</div><div class="grid">${cards}</div></section>` : nothing;
+  <div class="row"><h2 class="grow">${title}</h2>${more}</div>
+  <div class="list ${kind ? "" : "compact"}">${cards}</div></section>` : nothing;
 
 const draft = ({ ref, title, text = "", excerpt = text.slice(0, 200) }) => html`<div class="draft">
   <a href=${ref ? `${notePath(ref)}?edit=1` : "/note/"}>${icon("edit")}

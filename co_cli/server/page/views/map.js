@@ -32,7 +32,7 @@ export async function open(main, { query, signal, go, onChange, setKeys }) {
   // Gives each note the number of its entry in the legend: [{ label, paint }].
   function sort() {
     if (colour === "subject" && groups.length) {
-      legend = groups.map(({ name }, at) => ({ label: name, paint: `c${at}` }));
+      legend = groups.map(({ name, colour: paint }) => ({ label: name, paint: `c${paint}` }));
       for (const note of notes) note.bin = note.group ?? -1;
     } else if (colour === "age") {
       legend = AGES.map(([label], at) => ({ label, paint: `a${at}` }));
@@ -149,10 +149,12 @@ export async function open(main, { query, signal, go, onChange, setKeys }) {
     };
     if (colour === "subject") {
       ink.font = `600 15px ${style.fontFamily}`;
-      groups.forEach(({ name, place: [x, y] }, at) => {
+      groups.forEach(({ name, place: [x] }, at) => { // above its points or below them, so that none is hidden
         const half = ink.measureText(name).width / 2;
-        const isFree = (down) => write(name, space.x(x), space.y(y) + down, -half, false, true);
-        if (!off.has(at)) [0, 20, -20, 40].some(isFree); // the legend has it, too
+        const rows = placed.filter((one) => one.bin === at).map(({ place }) => space.y(place[1])).sort((a, b) => a - b);
+        if (off.has(at) || !rows.length) return;
+        const [above, below] = [rows[0], rows.at(-1)], isFree = (y) => write(name, space.x(x), y, -half, false, true);
+        [above - 16, below + 16, above - 36, below + 36].some(isFree); // the legend has it, too
       });
     }
     ink.font = `12px ${style.fontFamily}`;

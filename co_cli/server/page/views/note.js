@@ -2,13 +2,14 @@
 
 import { del, get, mayWrite, part, post, put, sample } from "../parts/api.js";
 import { badge, bare, closeDialog, count, dialog, html, icon, inTurn, light, menuButton, nameOf, noteLink, notePath,
-  nothing, once, problem, render, showBody, when, withCode } from "../parts/pieces.js";
+  nothing, once, render, sentence, showBody, when, withCode } from "../parts/pieces.js";
 import { findHeading } from "../parts/prose.js";
 import { hoverCards } from "../parts/hover-card.js";
 import { forgetNote, rememberNote } from "../parts/store.js";
 
 const LINES = /^#L(\d+)(?:-L?(\d+))?(?:~\w{4})?$/;
 const WRITTEN = { user: "written by you", agent: "written by an agent", web: "from the web", import: "imported" };
+const PINNED = "decay_protected"; // the field of a note that never grows old
 const MOST = 1000; // notes that link to one
 const size = (bytes) => bytes > 0 ? `+${bytes}` : `${bytes}`;
 
@@ -18,7 +19,7 @@ const diffLine = (line) => html`<span class=${{ "+": "added", "-": "removed", "@
 export async function open(main, context) {
   const { rest, query, session, signal, go, toast, setKeys, onChange } = context;
   let ref = rest, opened = !sample.on, note, shown, past, backlinks = [], titles = new Map(), most = 10;
-  let current, observer, ticks = 0, ticking;
+  let current, observer, titled, ticks = 0, ticking;
 
   // -- reading
 
@@ -48,7 +49,11 @@ export async function open(main, context) {
       if (line !== current) { current = line; draw(); }
     }, { rootMargin: "0px 0px -70% 0px", threshold: [0, 1] });
     for (const one of body.querySelectorAll("h1, h2, h3")) observer.observe(one);
-    signal.addEventListener("abort", () => observer.disconnect(), { once: true });
+    titled?.disconnect();
+    titled = new IntersectionObserver(([{ isIntersecting }]) => main.classList.toggle("scrolled", !isIntersecting),
+      { rootMargin: "-56px 0px 0px 0px" });
+    titled.observe(main.querySelector("h1"));
+    signal.addEventListener("abort", () => { observer.disconnect(); titled.disconnect(); }, { once: true });
   }
 
   // The note as it is now, then its history; it can be forgotten between the two.
@@ -124,10 +129,11 @@ export async function open(main, context) {
     toast(`Copied ${what}`);
   }
 
-  const startEdit = () => { if (shown?.writable && !sample.on) go(`${notePath(ref)}?edit=1`); };
+  const mayEdit = () => shown?.writable && !sample.on;
+  const startEdit = () => { if (mayEdit()) go(`${notePath(ref)}?edit=1`); };
 
   const forget = () => once(`forget ${ref}`, async () => {
-    if (!shown?.writable || sample.on) return;
+    if (!mayEdit()) return;
     const gone = await del(`/notes/${part(ref)}`);
     forgetNote(ref);
     const again = gone.valid_again.length
@@ -136,6 +142,57 @@ export async function open(main, context) {
     if (!signal.aborted) go("/");
   });
 
+  const isPinned = () => note.metadata[PINNED] === true;
+  const pin = () => once(`pin ${ref}`, async () => {
+    const pinned = isPinned();
+    await put(`/notes/${part(ref)}`, { fields: { [PINNED]: pinned ? null : true } });
+    toast(pinned ? "Unpinned" : "Pinned to Home");
+    await load();
+  });
+
+  // Asks for one text, says what links here, and does something with the text.
+  function askFor(title, label, value, name, more, act) {
+    const number = note.linked_from.length;
+    const send = (event) => {
+      event.preventDefault();
+      const { text, links } = event.target.elements, given = text.value.trim();
+      closeDialog();
+      if (given !== value) act(given, links?.checked).catch((error) => toast(error.message));
+    };
+    dialog(title, html`<form class="field" @submit=${send}><label for="text">${label}</label>
+      <input id="text" name="text" .value=${value} autofocus autocomplete="off">
+      ${number ? html`<p class="soft small">${count(number, "note")} ${number === 1 ? "links" : "link"} here. Links keep
+        working.</p>${more(number)}` : nothing}
+      <div><button class="primary">${name}</button></div></form>`).querySelector("#text").select();
+  }
+
+  // Another title. Links by the old one still find the note; they can be written anew.
+  async function retitle(title, links, aliases) {
+    const before = note.title;
+    await put(`/notes/${part(ref)}`, { title });
+    const { notes } = links ? await post("/links", { ref, before }) : { notes: [] };
+    if (aliases) await put(`/notes/${part(ref)}`, { fields: { aliases: aliases.length ? aliases : null } });
+    await load();
+    return notes.length;
+  }
+  const rename = () => askFor("Rename", "Title", note.title, "Rename", (number) => html`<label class="check">
+      <input type="checkbox" name="links"> Update ${count(number, "link")}</label>`, async (title, links) => {
+    if (!title) return;
+    const { title: before, metadata: { aliases } } = note, updated = await retitle(title, links);
+    toast(`Renamed${updated ? `, links updated in ${count(updated, "note")}` : ""}`,
+      () => retitle(before, links, [aliases ?? []].flat()));
+  });
+
+  const move = () => {
+    const [home, ...folders] = note.path.split("/").slice(0, -1), file = note.path.split("/").pop();
+    askFor("Move", `Folder in ${home}`, folders.join("/"), "Move", () => nothing, async (folder) => {
+      const moved = await put(`/notes/${part(ref)}`, { path: folder ? `${folder.replace(/\/+$/, "")}/` : file });
+      forgetNote(ref);
+      toast(`Moved to ${home}/${folder}`);
+      go(notePath(moved.ref));
+    });
+  };
+
   const restore = () => once(`restore ${ref}`, async () => {
     await post("/restored", { ref });
     go(notePath(ref));
@@ -143,10 +200,16 @@ export async function open(main, context) {
 
   // A note that is not there, or no longer.
   function missing(error) {
-    render(html`<h1>Not found</h1>${problem(error)}<div class="row">
+    const { closest = [] } = error.data ?? {}, name = ref.split(/[/:]/).pop().replaceAll("-", " ");
+    render(html`<h1>Not found</h1><p>${closest.length ? html`There is no note <code>${ref}</code>. Did you mean ${
+      closest.map((one, place) => html`${place ? ", " : ""}${noteLink(one)}`)}?`
+      : withCode(sentence(error.message))}</p>
+      <div class="row">
       ${error.kind === "note_forgotten" && mayWrite()
         ? html`<button class="primary" @click=${restore}>Restore it</button>` : nothing}
-      <a class="button" href="/">Search</a></div>`, main);
+      <a class="button" href="/?q=${encodeURIComponent(name)}">Search for “${name}”</a>
+      ${mayWrite() && !closest.length ? html`<a class="button"
+        href="/note/?title=${encodeURIComponent(name)}">Write it</a>` : nothing}</div>`, main);
   }
 
   // -- drawing
@@ -155,7 +218,7 @@ export async function open(main, context) {
     const out = [...new Map(note.links.filter((one) => one.ref).map((one) => [one.ref, one])).values()];
     const broken = note.links.filter((one) => !one.there);
     const list = (name, items) => items.length ? html`<h3>${name}</h3><ul>${items}</ul>` : nothing;
-    return html`<section class="card"><h2>Links</h2>
+    return html`<section><h2>Links</h2>
       ${out.length + backlinks.length + note.mentions.length + broken.length ? nothing
         : html`<p class="soft small">No note is linked with this one.</p>`}
       ${list("Linked from", backlinks.map((one) => html`<li>${noteLink(one.ref, one.title)}
@@ -171,7 +234,7 @@ export async function open(main, context) {
 
   const outline = () => {
     const headings = [...main.querySelectorAll(".prose :is(h1, h2, h3)")].filter((one) => !one.closest(".embedded"));
-    return headings.length < 2 ? nothing : html`<nav class="card outline" aria-label="In this note">
+    return headings.length < 2 ? nothing : html`<nav class="outline" aria-label="In this note">
       <h2>In this note</h2>
       <ul class="plain">${headings.map((one) => html`<li class=${one.tagName}>
         <button class="quiet" aria-current=${one.dataset.line === current ? "true" : nothing}
@@ -200,7 +263,7 @@ export async function open(main, context) {
 
   const used = () => {
     const { history, copies } = past;
-    return html`<section class="card"><h2>History</h2>
+    return html`<section><h2>History</h2>
       <p class="small">Found ${count(history.recalls, "time")}${
         history.recalled ? html`, last ${when(history.recalled)}` : nothing};
         opened ${count(history.opens, "time")}.</p>
@@ -212,32 +275,39 @@ export async function open(main, context) {
 
   const inVault = (path) => path.startsWith(session.vault) ? path.slice(session.vault.length + 1) : path;
 
-  const bar = () => html`<div class="bar-of-note"><div class="grow">
-      <p class="soft small path" title=${note.path}>${inVault(note.path)}</p>
-      <h1 title=${note.title}>${note.title}</h1></div>
+  // Its own, and what the note says of itself: only what tells something.
+  const tells = () => html`<div class="row about small soft">
+      <span>${note.source}</span><span>${when(note.updated ?? note.created)}</span>
+      ${shown.provenance === "user" ? nothing
+        : badge(WRITTEN[shown.provenance] ?? `written by ${shown.provenance}`, "warn")}
+      ${shown.in_prompts ? nothing : badge("not given to agents", "warn")}
+      ${note.category ? html`<span>${note.category}</span>` : nothing}
+      ${shown.outdated ? badge(shown.outdated, "bad") : nothing}
+      ${note.tags.map((tag) => html`<a href="/notes?tag=${encodeURIComponent(tag)}">#${tag}</a>`)}
+      ${/^https?:\/\//i.test(note.metadata.url)
+        ? html`<a href=${note.metadata.url} target="_blank">${note.metadata.url}</a>` : nothing}</div>
+    ${note.problem ? html`<p class="problem row"><span class="grow">${withCode(note.problem)}</span>
+      ${mayEdit() ? html`<button @click=${startEdit}>Fix it</button>` : nothing}</p>` : nothing}`;
+
+  // What stays at the top: where the note is or, once its title is scrolled away, the title.
+  const bar = () => html`<div class="bar-of-note"><p class="grow small soft path" title=${note.path}>
+      <span class="place">${inVault(note.path)}</span><span class="name" dir="auto">${note.title}</span></p>
     <div class="row">${hits()}
       ${note.source === "conversation" || ref.startsWith("checkpoint:")
-        ? html`<a class="button" href="/conversation/${part(ref)}">Read as a chat</a>` : nothing}
-      ${shown.writable && !sample.on ? html`<button @click=${startEdit} title="Edit (e)">Edit</button>` : nothing}
-      ${navigator.clipboard ? html`
-        <button title="Copy link" aria-label="Copy link"
-          @click=${() => copy(location.href, "the link")}>${icon("link")}</button>
-        <button title="Copy as Markdown" aria-label="Copy as Markdown"
-          @click=${() => copy(note.body, "the text as Markdown")}>${icon("copy")}</button>` : nothing}
-      ${shown.writable && !sample.on ? menuButton("More", [["Forget", forget, "danger"]]) : nothing}</div></div>`;
+        ? html`<a class="button quiet" href="/conversation/${part(ref)}">Read as a chat</a>` : nothing}
+      ${mayEdit() ? html`<button class="quiet" @click=${startEdit} title="Edit (e)">
+        ${icon("edit")}Edit</button>` : nothing}
+      ${menuButton("More", [
+        ...mayEdit() ? [["Rename", rename], ["Move", move], [isPinned() ? "Unpin" : "Pin", pin]] : [],
+        ["Print", () => print()],
+        ...navigator.clipboard ? [["Copy link", () => copy(location.href, "the link")],
+          ["Copy as Markdown", () => copy(note.body, "the text as Markdown")]] : [],
+        ["Open in the map", () => go(`/map?q=${encodeURIComponent(note.title)}`)],
+        ...mayEdit() ? [["Forget", forget, "danger"]] : []])}</div></div>`;
 
   const reader = () => html`${bar()}
-    <div class="row about">${badge(note.source)}
-      ${badge(WRITTEN[shown.provenance] ?? `written by ${shown.provenance}`,
-        shown.provenance === "user" ? "good" : "warn")}
-      ${shown.in_prompts ? nothing : badge("not given to agents", "warn")}
-      ${note.category ? badge(note.category) : nothing} ${shown.outdated ? badge(shown.outdated, "bad") : nothing}
-      ${note.tags.map((tag) => html`<a class="small" href="/?tag=${encodeURIComponent(tag)}">#${tag}</a>`)}
-      <span class="soft small">${when(note.updated ?? note.created)}</span>
-      ${/^https?:\/\//i.test(note.metadata.url)
-        ? html`<a class="small" href=${note.metadata.url} target="_blank">${note.metadata.url}</a>` : nothing}</div>
-    ${note.problem ? html`<p class="small warn">${withCode(note.problem)}</p>` : nothing}
-    <div class="reading"><article class="card prose"></article>
+    <div class="reading"><div class="sheet"><h1 dir="auto">${note.title}</h1>${tells()}
+        <article class="prose" aria-label=${note.title}></article></div>
       <aside aria-label="About this note">${outline()}${links()}${past ? used() : nothing}</aside></div>`;
 
   function draw() {

@@ -1,18 +1,19 @@
 // Notes: folders, kinds and tags on the left, and a list of all notes, of which only the visible ones are drawn.
 
-import { changes, get } from "../parts/api.js";
+import { changes, get, mayWrite } from "../parts/api.js";
 import { count, html, icon, inTurn, notePath, nothing, render, repeat } from "../parts/pieces.js";
 import { kindName, noteCard } from "../parts/note-card.js";
 
 const SORTS = [["changed", "Last changed"], ["created", "Newest"], ["title", "Title"], ["opened", "Most opened"]];
 const PAGE = 100; // notes in one request
 const AROUND = 6; // rows above and below the window that are drawn, too
-const TAGS = 24;
+const TAGS = 16;
+const MANY = 200; // notes, from which on rows are compact
 let last; // what was shown, for whoever comes back to it
 
 export async function open(main, { query, signal, go, setKeys, onChange }) {
   const chosen = { folder: query.get("folder") ?? "", kind: query.get("kind") ?? "", tag: query.getAll("tag"),
-    title: query.get("title") ?? "", sort: query.get("sort") ?? "changed" };
+    title: query.get("title") ?? "", sort: query.get("sort") ?? "changed", opened: query.getAll("opened") };
   let counted, pages = new Map(), selected = -1, allTags = false, drawn = "", height = 0, frame, typing;
 
   const address = (changed = {}) => {
@@ -24,7 +25,7 @@ export async function open(main, { query, signal, go, setKeys, onChange }) {
   };
   const asked = (more) => {
     const { kind, ...others } = chosen;
-    return { ...others, source: kind, ...more };
+    return { ...others, source: kind, fold: true, ...more };
   };
 
   // -- loading
@@ -68,26 +69,34 @@ export async function open(main, { query, signal, go, setKeys, onChange }) {
   function visible() {
     const top = box().getBoundingClientRect().top;
     const first = Math.max(0, Math.floor(-top / height) - AROUND);
-    return [first, Math.min(counted.total, Math.ceil((innerHeight - top) / height) + AROUND)];
+    return [first, Math.min(counted.rows, Math.ceil((innerHeight - top) / height) + AROUND)];
   }
 
+  const rowsAsChosen = () => localStorage.getItem("co-rows") ?? (counted.total > MANY ? "compact" : "large");
+  const isCompact = () => rowsAsChosen() === "compact";
   const noteAt = (place) => pages.get(Math.floor(place / PAGE))?.[place % PAGE]; // none while they are on their way
 
-  const row = (place) => html`<li .style=${`top:${place * height}px`} aria-setsize=${counted.total}
+  function linked(note) {
+    const { series } = note, others = chosen.opened.filter((key) => key !== series?.key);
+    if (series) note.href = address({ opened: series.opened ? others : [...others, series.key] });
+    return note;
+  }
+
+  const row = (place) => html`<li .style=${`top:${place * height}px`} aria-setsize=${counted.rows}
     aria-posinset=${place + 1} aria-current=${place === selected ? "true" : nothing} @focusin=${() => focused(place)}>
-    ${noteAt(place) ? noteCard(noteAt(place)) : html`<div class="coming-note"></div>`}</li>`;
+    ${noteAt(place) ? noteCard(linked(noteAt(place))) : html`<div class="coming-note"></div>`}</li>`;
 
   function drawRows(again) {
     const rows = box();
     if (!rows || signal.aborted) return;
     const root = getComputedStyle(document.documentElement);
     height = parseFloat(getComputedStyle(rows).getPropertyValue("--row")) * parseFloat(root.fontSize);
-    rows.style.height = `${counted.total * height}px`;
+    rows.style.height = `${counted.rows * height}px`;
     const [first, end] = visible(), now = `${first} ${end} ${selected}`;
     if (now === drawn && !again) return;
     drawn = now;
     for (let page = Math.floor(first / PAGE); page <= Math.floor(Math.max(first, end - 1) / PAGE); page++) {
-      if (page * PAGE < counted.total) fetchPage(page);
+      if (page * PAGE < counted.rows) fetchPage(page);
     }
     const places = Array.from({ length: Math.max(0, end - first) }, (_, at) => first + at);
     render(repeat(places, (place) => place, row), rows);
@@ -110,7 +119,7 @@ export async function open(main, { query, signal, go, setKeys, onChange }) {
   // Selects a note, shows it, and gives it the focus, once it is loaded.
   async function select(place) {
     if (!counted?.total) return;
-    selected = last.selected = Math.max(0, Math.min(place, counted.total - 1));
+    selected = last.selected = Math.max(0, Math.min(place, counted.rows - 1));
     const top = box().getBoundingClientRect().top + selected * height;
     if (top < 80) scrollBy(0, top - 80);
     else if (top + height > innerHeight - 80) scrollBy(0, top + height - innerHeight + 80);
@@ -165,6 +174,8 @@ export async function open(main, { query, signal, go, setKeys, onChange }) {
   const filters = () => [chosen.folder, chosen.kind, ...chosen.tag].filter(Boolean);
 
   function nothingFits() {
+    if (!filters().length && !chosen.title) return html`<div class="empty"><p>There are no notes here yet.</p>
+      ${mayWrite() ? html`<a class="button primary" href="/note/">Write the first note</a>` : nothing}</div>`;
     const what = chosen.title ? `No title has “${chosen.title}”` : "No note fits";
     const which = filters().length ? ` with the filters ${filters().join(", ")}` : "";
     return html`<div class="empty"><p>${what}${which}.</p>
@@ -172,6 +183,11 @@ export async function open(main, { query, signal, go, setKeys, onChange }) {
   }
 
   const sorting = ([value, text]) => html`<option value=${value} .selected=${value === chosen.sort}>${text}</option>`;
+
+  function toggleRows() {
+    localStorage.setItem("co-rows", isCompact() ? "large" : "compact");
+    draw();
+  }
 
   function type(event) {
     clearTimeout(typing);
@@ -190,10 +206,11 @@ export async function open(main, { query, signal, go, setKeys, onChange }) {
           <div class="row tools">
             <input class="grow" type="text" aria-label="Filter by title" placeholder="Filter by title"
               autocomplete="off" .value=${chosen.title} @input=${type}>
+            <button class="quiet" aria-pressed=${isCompact()} @click=${toggleRows}>Compact</button>
             <select aria-label="Sort" @change=${(event) => choose({ sort: event.target.value })}>
               ${SORTS.map(sorting)}</select></div>
           ${counted.total ? nothing : nothingFits()}
-          <ol class="rows" ?hidden=${!counted.total}></ol></section></div>`, main);
+          <ol class="rows ${isCompact() ? "compact" : ""}" ?hidden=${!counted.total}></ol></section></div>`, main);
     drawn = "";
     if (counted.total) drawRows();
   }

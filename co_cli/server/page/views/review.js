@@ -34,7 +34,7 @@ function marked(text, other) {
 }
 
 export async function open(main, { query, signal, go, toast, setKeys, onChange }) {
-  let answer, pages = {}, notes = {}, timer, current, anchor, showing = false, editing = false, rewritten = {};
+  let answer, pages = {}, notes = {}, timer, current, anchor, showing = false, editing = false, rewritten = {}, told;
   const folded = {}, checked = new Map(); // by kind, what somebody chose; by key, the findings
   if (query.get("kind")) {
     current = { kind: query.get("kind"), index: 0 };
@@ -161,7 +161,7 @@ export async function open(main, { query, signal, go, toast, setKeys, onChange }
   async function send(asked, said) {
     const done = await post("/review/decisions", asked);
     if (done.problem) toast(done.problem);
-    toast(said(done), () => undo(done));
+    told = toast(said(done), () => undo(done));
     checked.clear();
     [anchor, editing] = [undefined, false];
     await load();
@@ -201,7 +201,8 @@ export async function open(main, { query, signal, go, toast, setKeys, onChange }
 
   const undo = (done) => once(`undo ${done.key}`, async () => {
     await del(`/review/decisions/${done.key}`);
-    toast(`${SAID[done.action]}, taken back: ${done.total > 1 ? count(done.total, "finding") : done.refs[0]}`);
+    told?.remove(); // it said what is taken back
+    told = toast(`${SAID[done.action]}, taken back: ${done.total > 1 ? count(done.total, "finding") : done.title}`);
     notes = {};
     await load();
   });
@@ -259,7 +260,7 @@ export async function open(main, { query, signal, go, toast, setKeys, onChange }
     return html`<section class="card detail ${showing ? "showing" : ""}" aria-label="The finding">
       <div class="row"><button class="back" @click=${() => { showing = false; draw(); }}>‹ Back</button>
         ${badge(NAMES[one.kind].replace(/([^s])s$/, "$1"), one.kind === "secret" ? "bad" : "")}</div>
-      <h2>${one.title || older}</h2><p class="soft">${one.reason}</p>
+      <h2 dir="auto">${one.title || older}</h2><p class="soft">${one.reason}</p>
       ${one.proposed ? proposal(one) : html`${side(older, newer)}${newer ? side(newer, older) : nothing}`}
       <div class="row acts">${buttons([one])}${one.proposed && mayWrite() && !editing && !one.actions.includes("edit")
         ? html`<button @click=${edit}>Edit <kbd>e</kbd></button>` : nothing}</div></section>`;
@@ -304,8 +305,8 @@ export async function open(main, { query, signal, go, toast, setKeys, onChange }
   }
 
   function progress({ progress: now }) {
-    const far = now && `${now.done.toLocaleString("en")} of ${count(now.total, "note")}`;
-    const text = now ? `Looking for ${NAMES[now.step]?.toLowerCase()}: ${far}` : "Reading notes";
+    const far = now?.done ? `: ${now.done.toLocaleString("en")} of ${count(now.total, "note")}` : "";
+    const text = now ? `Looking for ${NAMES[now.step]?.toLowerCase()}${far}` : "Reading notes";
     const check = CHECKS.indexOf(now?.step), share = now ? now.done / (now.total || 1) : 0;
     const done = check > 0 ? LONG + check - 1 + share : LONG * share;
     return html`<div class="progress"><label class="small" for="progress">${text}</label>

@@ -4,15 +4,21 @@ import { changes, get, mayWrite, part, post, sample } from "../parts/api.js";
 import { Asking } from "../parts/asking.js";
 import { homeView, loadHome, welcome } from "./home.js";
 import { kindName } from "../parts/note-card.js";
-import { badge, bare, bars, count, dialog, html, icon, inTurn, notePath, nothing, problem, render, repeat,
+import { badge, bare, bars, count, dialog, html, icon, inTurn, menuButton, notePath, nothing, problem, render, repeat,
   showBody, svg, when } from "../parts/pieces.js";
 
+const MOST_WORDS = 6;
 const NEAREST = 3; // hits that are shown although nothing answers, as co search does
 const REST = 180; // milliseconds: a pointer that rests on a hit selects it, one that passes does not
 const SINCE = [["", "Any time"], ["7d", "Last week"], ["30d", "Last month"], ["365d", "Last year"]];
 const FILTERED = "no note passes";
-const VERDICTS = { found: ["weak", "Only weak matches."], absent: ["absent", "Nothing here clearly answers that."],
-  inconclusive: ["inconclusive", "Nothing found, but not everything could be searched."] };
+const NOTHING = "Nothing here answers that.";
+const VERDICTS = { found: NOTHING, absent: NOTHING,
+  inconclusive: "Nothing found, but not everything could be searched." };
+const REASONS = { name: "its name matches", meaning: "close in meaning", reader: "ranked up after reading",
+  recency: "recent", importance: "important", severity: "severe", tags: "shared tags", domain: "same domain",
+  links: "linked with other hits", use: "used often" };
+const TELLS = 0.2, READER_TELLS = 0.5; // the least share of a signal that is named; the reader says something of all
 const thumb = (way = "") => svg`<svg class="icon thumb ${way}" viewBox="0 0 24 24" aria-hidden="true">
   <path d="M7 11v9H4v-9zm0 0 4-8c2 0 3 1 3 3v4h5c1 0 2 1 2 2l-1 6c0 1-1 2-2 2H7"/></svg>`;
 
@@ -29,15 +35,32 @@ function marked({ snippet, marks }) {
   return [...lit, text(end)];
 }
 
-function explained(found) {
+// Why a hit is here, in a sentence.
+function reason(found, hit) {
+  const letters = [...hit?.snippet ?? ""];
+  const words = (hit?.marks ?? []).map(([from, to]) => letters.slice(from, to).join(""));
+  const known = [...new Map(words.map((word) => [word.toLowerCase(), word])).values()].slice(0, MOST_WORDS);
+  const named = known.map((word, at) => html`${at ? ", " : ""}<em>${word}</em>`);
+  const contains = known.length ? [html`contains ${named}`] : [];
+  const signals = found.signals ?? {}, sum = Object.values(signals).reduce((all, value) => all + Math.max(0, value), 0);
+  const tells = ([name]) => signals[name] >= sum * (name === "reader" ? READER_TELLS : TELLS);
+  const others = Object.entries(REASONS).filter(tells).map(([, text]) => text);
+  const all = [...contains, ...others];
+  if (!all.length) return "Nothing in it clearly answers that; it is the nearest.";
+  return html`It ${contains.length ? "" : "is here because: "}${all.map((one, at) => html`${at ? "; " : ""}${one}`)}.`;
+}
+
+function explained(found, hit) {
   const place = (step) => step.rank ? `${step.rank} of ${step.of}` : step.of ? `not among ${step.of}` : "none";
   return html`
-    <p><strong>${found.title}</strong><br>${found.rank ? `Rank ${found.rank} of at most ${found.limit}.`
+    <p><strong>${found.title}</strong><br>${found.rank ? reason(found, hit)
       : `Not in the answer: lost in the step “${found.lost_in}”.`}</p>
+    <details ?open=${!found.rank}><summary>Details</summary>
+    ${found.rank ? html`<p class="small soft">Rank ${found.rank} of at most ${found.limit}.</p>` : nothing}
     ${bars(found.signals)}
     <div class="scroll" tabindex="0"><table><thead><tr><th>Step</th><th>Rank</th><th>Why</th></tr></thead><tbody>
       ${found.steps.map((step) => html`<tr><td>${step.name}</td><td>${place(step)}</td><td>${step.text}</td></tr>`)}
-    </tbody></table></div>
+    </tbody></table></div></details>
     ${found.hints.map((hint) => html`<p class="small soft">Hint: ${hint}</p>`)}`;
 }
 
@@ -154,11 +177,12 @@ export async function open(main, { query, session, signal, go, toast, setKeys, o
 
   async function why(ref) {
     if (!ref || asking.empty) return;
-    dialog("Why", explained(await get("/why", { ...asked, ref: bare(ref) }, signal)));
+    const found = await get("/why", { ...asked, ref: bare(ref) }, signal);
+    dialog("Why", explained(found, shown.find((one) => bare(one.ref) === bare(ref))));
   }
 
-  async function rate(good) {
-    const { q } = asked, one = hit();
+  async function rate(good, one = hit()) {
+    const { q } = asked;
     if (!one || !asking.found || !mayWrite()) return;
     await post("/ratings", { ref: bare(one.ref), good, q });
     ratings[`${q}\n${bare(one.ref)}`] = good;
@@ -216,17 +240,22 @@ export async function open(main, { query, session, signal, go, toast, setKeys, o
     }
     if (found.state === "found" && found.hits.some((one) => !one.weak)) {
       const took = `in ${Math.round(found.took_ms)} ms`;
-      return html`${badge("found", "good")} <span class="soft" title=${took}>${searched}${sure}</span>`;
+      const best = found.hits.filter((one) => !one.weak).length > 1 ? "Best answers" : "Best answer";
+      return html`${badge(best, "good")} <span class="soft" title=${took}>${searched}${sure}</span>`;
     }
-    const [word, text] = VERDICTS[found.state], writing = `/note/?title=${encodeURIComponent(asked.q)}`;
-    return html`${badge(word, "warn")} ${text} <span class="soft">${searched}${sure}</span>
+    const writing = `/note/?title=${encodeURIComponent(asked.q)}`;
+    return html`${badge(VERDICTS[found.state], "warn")} ${found.hits.length ? "Nearest:" : ""}
+      <span class="soft">${searched}${sure}</span>
       ${mayWrite() ? html`<a class="button" href=${writing}>${icon("edit")}Write it</a>` : nothing}`;
   }
 
-  const row = (one, place) => html`<li class="hit" aria-current=${place === selected ? "true" : nothing}
+  const isFar = (one) => asking.final && asking.found.hits.some((hit) => !hit.weak) && one.weak;
+
+  const row = (one, place) => html`<li class="hit ${isFar(one) ? "far" : ""}"
+      aria-current=${place === selected ? "true" : nothing}
       @focusin=${() => select(place)} @pointermove=${() => point(place)} @pointerleave=${leave}>
-    ${asking.final && one.weak && place && !shown[place - 1].weak ? html`<div class="near small soft">Merely near</div>`
-      : nothing}
+    ${isFar(one) && place && !isFar(shown[place - 1])
+      ? html`<div class="near small soft">Also related</div>` : nothing}
     <a href=${notePath(one.ref)} title=${one.title}>${icon(one.source)}
       <span class="title" dir="auto">${one.title}</span></a>
     <p dir="auto">${one.snippet ? marked(one) : one.description}</p>
@@ -236,12 +265,14 @@ export async function open(main, { query, session, signal, go, toast, setKeys, o
       ${one.outdated ? badge(one.outdated, "warn") : nothing}
       ${one.part_of?.length ? badge(`a part of: ${one.part_of.join(", ")}`) : nothing}
       ${one.tags.slice(0, 3).map((tag) => html`<span class="tag">#${tag}</span>`)}</div>
-    <button class="quiet narrow" @click=${() => why(one.ref)}>Why</button></li>`;
+    <div class="narrow">${menuButton(`More about ${one.title}`, [["Why", () => why(one.ref)],
+      ...mayWrite() ? [["This answers it", () => rate(true, one)], ["This does not answer it", () => rate(false, one)]]
+        : []])}</div></li>`;
 
   const preview = (one) => {
     const rated = ratings[`${asked.q}\n${bare(one.ref)}`];
     return html`<aside class="preview card" aria-label="Preview">
-      <div class="row"><h2 class="grow"><a href=${notePath(one.ref)}>${one.title}</a></h2>
+      <div class="row"><h2 class="grow" dir="auto"><a href=${notePath(one.ref)}>${one.title}</a></h2>
         <button class="quiet" @click=${() => why(one.ref)} title="Why is it here? (w)">Why</button>
         ${mayWrite() ? html`
           <button class="quiet" aria-pressed=${rated === true} @click=${() => rate(true)} aria-label="This answers it"
