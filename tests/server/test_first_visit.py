@@ -99,3 +99,17 @@ def test_a_file_under_an_old_hash_is_sent_as_it_is_now(server: Server) -> None:
     for answer in answers:
         assert answer.text == (FOLDER / "parts" / "api.js").read_text("utf-8")
         assert answer.headers["cache-control"] == "no-cache"
+
+
+def test_the_menu_is_there_before_any_script_and_nothing_that_a_view_imports_is_asked_for_later(
+    server: Server, page: Any
+) -> None:
+    with held(page, "**/app.js"):
+        page.goto(f"{server.url}/note/memory:neap-the-cat", wait_until="commit")
+        page.wait_for_selector("#top nav a:has-text('Notes')")
+        assert page.is_visible("main.coming .page")
+    page.wait_for_selector(".prose p")
+
+    late = page.evaluate("""performance.getEntriesByType("resource").filter((one) => one.initiatorType !== "link")
+        .map((one) => new URL(one.name).pathname.split("/").slice(3).join("/")).filter((name) => name.endsWith(".js"))""")
+    assert late == ["app.js"]

@@ -5,7 +5,7 @@ import { count, html, icon, inTurn, notePath, nothing, render, repeat } from "..
 import { kindName, noteCard } from "../parts/note-card.js";
 
 const SORTS = [["changed", "Last changed"], ["created", "Newest"], ["title", "Title"], ["opened", "Most opened"]];
-const PAGE = 100; // notes in one request
+const PAGE = 60; // notes in one request
 const AROUND = 6; // rows above and below the window that are drawn, too
 const TAGS = 16;
 const MANY = 200; // notes, from which on rows are compact
