@@ -144,6 +144,17 @@ class VaultWriter:
             make_folders(os.path.dirname(self.store.absolute(path)))
         return path
 
+    def create_in(self, origin: Origin, path: str, text: str) -> None:
+        """Write a new file into the vault or an added folder, in a place that its owner uses, and index it."""
+        store = self._store_of(origin)
+        with store.lock():
+            store.create_at(path, to_utf8(text).encode())
+            if origin == self._vault.index.origin:
+                self._index(path)
+        if origin != self._vault.index.origin:
+            sync_origin(self._vault, origin)
+        self._vault.index.of(origin).embed_saved()
+
     def rewrite(self, ref: str, data: bytes, based_on: bytes) -> None:
         """Replace a note's file (a ref or an absolute path), if it still has the content `based_on`.
 

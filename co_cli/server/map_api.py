@@ -85,11 +85,12 @@ def show_map(kb: LocalKnowledgeBase) -> NoteMap:
         notes = kb.index.notes.docs(limit=MOST_NOTES)
         state = _state_of(kb, notes)
     stored = _stored(kb)
+    groups = [group for group in stored.get("groups", ()) if len(group) == 3]  # a place and a colour
     working = stored.get("state") != state and _place_soon(kb)
     places = stored.get("places", {})
     placed = [note for note in notes if _key(note) in places]
-    middles = np.array([place for *place, _ in stored.get("groups", ())], float).reshape(-1, 2)
-    colours = [int(colour) for *_, colour in stored.get("groups", ())]
+    middles = np.array([place for *place, _ in groups], float).reshape(-1, 2)
+    colours = [int(colour) for *_, colour in groups]
     group: dict[int, int] = {}
     if placed and len(middles):
         nearest = group_of(np.array([places[_key(note)] for note in placed]), middles)
@@ -139,7 +140,7 @@ def place_notes(kb: LocalKnowledgeBase, report: Report) -> None:
     found = arrange(units, earlier, lambda done, total: report("arrange", done, total)).round(2)
     groups = min(MOST_GROUPS, len(found) // NOTES_OF_A_GROUP)
     middles: list[list[float]] = centres(found, groups).round(2).tolist() if groups > 1 else []
-    colours = _colours(middles, _stored(kb).get("groups", []))
+    colours = _colours(middles, [group for group in _stored(kb).get("groups", []) if len(group) == 3])
     places = {_key(note): place for note, place in zip(placed, found.tolist(), strict=True)}
     coloured = [[*place, colour] for place, colour in zip(middles, colours, strict=True)]
     kept = {"state": state, "places": places, "groups": coloured}

@@ -136,6 +136,7 @@ def test_every_answer_of_every_route_fits_its_description(contract: Contract, sa
     ask("POST", "/given", prompt="who decides what ships")
     ask("GET", "/map")
     ask("GET", "/health")
+    ask("POST", "/daily", day="2026-11-18", line="Called the printer.")
     ask("POST", "/links", ref=REF, before="An earlier title")
     ask("POST", "/markdown", html="<p>Ship <b>it</b></p>")
     handbook = Path(sample.root).with_name("handbook")

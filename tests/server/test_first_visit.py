@@ -15,7 +15,7 @@ from co_cli.server.page_files import FOLDER
 from co_cli.vault.tiers import own_vault
 from co_cli.vault.vault import Opening
 from tests.folder import Vault
-from tests.server.browser import inspect, until, wait_for
+from tests.server.browser import held, inspect, until, wait_for
 from tests.server.conftest import Server, serving
 
 
@@ -110,6 +110,9 @@ def test_the_menu_is_there_before_any_script_and_nothing_that_a_view_imports_is_
         assert page.is_visible("main.coming .page")
     page.wait_for_selector(".prose p")
 
-    late = page.evaluate("""performance.getEntriesByType("resource").filter((one) => one.initiatorType !== "link")
-        .map((one) => new URL(one.name).pathname.split("/").slice(3).join("/")).filter((name) => name.endsWith(".js"))""")
-    assert late == ["app.js"]
+    late = page.evaluate("""() => {
+        const all = performance.getEntriesByType("resource").filter((one) => one.name.endsWith(".js"));
+        const end = all.find((one) => one.name.endsWith("/app.js")).responseEnd;
+        return all.filter((one) => one.startTime > end).map((one) => one.name);
+    }""")
+    assert late == []

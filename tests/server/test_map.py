@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from pathlib import Path
 from typing import Any
@@ -159,3 +160,15 @@ def test_groups_have_names_and_their_notes_can_be_hidden(page: Any, server: Serv
     until(page, "Number(document.querySelector('canvas').dataset.took) >= 0")
     page.mouse.click(*page.evaluate(PAINTED))
     until(page, "location.pathname.startsWith('/note/')")
+
+
+def test_groups_keep_their_colours_when_a_note_is_added(sample: KnowledgeBase, api: TestClient) -> None:
+    before = finished(api)["groups"]
+    sample.remember("The gull on the harbour wall is called Admiral.")
+    after = finished(api)["groups"]
+
+    def nearest(group: dict[str, Any]) -> int:
+        return min(before, key=lambda one: math.dist(one["place"], group["place"]))["colour"]
+
+    assert len({group["colour"] for group in after}) == len(after) == len(before)
+    assert sum(nearest(group) == group["colour"] for group in after) >= len(after) - 1

@@ -322,6 +322,23 @@ def test_a_proposal_is_accepted_with_what_it_replaces_and_taken_back(
     assert reviewed(client, kind="proposed")["findings"] == []
 
 
+def test_what_three_conversations_say_is_one_proposal_and_one_decision(
+    proposed: KnowledgeBase, client: TestClient
+) -> None:
+    for session in ("t", "u"):
+        keep_turns(proposed.vault, KeptSession(session), [SpokenTurn("User", f"{session}: the door code is 3333 now.")])
+        extract(proposed.vault, OneChange())
+
+    (finding,) = reviewed(client, kind="proposed")["findings"]
+    assert finding["reason"].endswith("; said 3 times")
+    assert decide(client, finding, "keep").json()["total"] == 1
+    assert ask(client, "GET", "/review", kind="proposed")["findings"] == []
+    ask(client, "DELETE", f"/review/decisions/{finding['key']}")
+    assert len(ask(client, "GET", "/review", kind="proposed")["findings"]) == 1
+    decide(client, finding, "accept")
+    assert ask(client, "GET", "/review", kind="proposed")["findings"] == []
+
+
 def test_a_user_edits_a_proposal_and_saves_it_and_the_menu_counts_what_waits(
     proposed: KnowledgeBase, codes: Vault, open_page: Callable[[str], Any]
 ) -> None:
@@ -341,6 +358,7 @@ def test_a_user_edits_a_proposal_and_saves_it_and_the_menu_counts_what_waits(
         page.keyboard.press("u")
         page.wait_for_selector(".detail mark:has-text('3333')")
         page.wait_for_selector("nav a:has-text('Review') .badge:has-text('1')")
+        assert page.locator("co-toast span").all_inner_texts() == ["Saved, taken back: The door code is 3333."]
         page.keyboard.press("a")
         page.wait_for_selector("co-toast:has-text('Saved: The door code is 3333.')")
         page.close()

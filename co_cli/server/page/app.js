@@ -237,8 +237,13 @@ const commands = () => [
   ...THEMES.map((one) => [`Theme: ${one}`, "", () => chooseTheme(one)]),
 ];
 
+const today = () => mayWrite() && import("./parts/capture.js").then(({ openToday }) => openToday({ go, toast }));
+const capture = () => mayWrite() && import("./parts/capture.js").then((one) => one.capture({ go, toast }));
+
 setAlways({
   "Mod+k": ["Search or go to", openPalette],
+  "Mod+Shift+k": ["Capture a thought", capture],
+  t: ["Today", today],
   "/": ["Search", () => go("/").then(() => main.querySelector("input[type=search]")?.focus())],
   n: ["New note", newNote],
   ...Object.fromEntries(PAGES.filter((one) => one[3]).map(

@@ -11,6 +11,7 @@ import {
   markdownLanguage, search, searchKeymap, syntaxHighlighting, tags,
 } from "../vendor/codemirror.js";
 
+const KEYS = defaultKeymap.filter((one) => one.key !== "Shift-Mod-k"); // that captures a thought
 const ITEM = /^(\s*)(?:[-*+]|\d+[.)])\s/;
 const FORMATTED = /<(?:h[1-6]|b|strong|em|i|a|ul|ol|li|table|pre|code|blockquote|p)\b/i; // worth to be converted
 const LINKS = /\[\[[^\]\n]+\]\]|(?<=^|\s)#[\p{L}\p{N}_/-]*\p{L}[\p{L}\p{N}_/-]*/gu;
@@ -121,7 +122,7 @@ class CodeEditor extends HTMLElement {
         EditorState.allowMultipleSelections.of(true), EditorView.lineWrapping, indentUnit.of("  "),
         markdown({ base: markdownLanguage, codeLanguages, completeHTMLTags: false }),
         autocompletion({ override: [this.#completeLink, this.#completeTag], icons: false, interactionDelay: 0 }),
-        keymap.of([...closeBracketsKeymap, ...defaultKeymap, ...searchKeymap, ...historyKeymap, ...completionKeymap]),
+        keymap.of([...closeBracketsKeymap, ...KEYS, ...searchKeymap, ...historyKeymap, ...completionKeymap]),
         theme, syntaxHighlighting(colours), colourNames,
         EditorView.contentAttributes.of({
           "aria-label": this.getAttribute("label"), tabindex: "0", spellcheck: "true", autocapitalize: "sentences",

@@ -12,11 +12,13 @@ export const setKeys = (keys) => { ofView = keys; };
 export const allKeys = () => ({ ...always, ...ofView });
 
 export const keyText = (key) => key.startsWith("Mod+")
-  ? `${onMac ? "⌘" : "Ctrl+"}${key[4].toUpperCase()}${key.slice(5)}` : key;
+  ? key.replace("Mod+", onMac ? "⌘" : "Ctrl+").replace("Shift+", onMac ? "⇧" : "Shift+")
+    .replace(/[a-z]$/, (letter) => letter.toUpperCase()) : key;
 
 function nameOf(event) {
   const key = event.key.length === 1 && event.ctrlKey | event.metaKey ? event.key.toLowerCase() : event.key;
-  return (onMac ? event.metaKey : event.ctrlKey) ? `Mod+${key}` : key;
+  const shift = event.shiftKey && key.length === 1 ? "Shift+" : "";
+  return (onMac ? event.metaKey : event.ctrlKey) ? `Mod+${shift}${key}` : key;
 }
 
 function forget() {

@@ -6,7 +6,8 @@ import { html, icon, inTurn, notePath, nothing, render } from "./pieces.js";
 import { recentNotes } from "./store.js";
 
 const ICONS = [[/^Go to (\w+)/, (found) => found[1].toLowerCase()], ["Search", "search"], ["New note", "new"],
-  ["Today", "today"], ["Capture", "capture"], [/^Edit/, "edit"], [/^(Forget|Dismiss)/, "trash"], [/^Theme/, "theme"],
+  ["Today", "today"], [/^Capture/, () => "capture"], [/^Edit/, "edit"], [/^(Forget|Dismiss)/, "trash"],
+  [/^Theme/, "theme"],
   ["Copy link", "link"], [/keys/, "keys"], [/Undo/, "undo"], [/Select/, "task"], [/[Cc]olour/, "tag"]];
 
 // The drawing of a command, by its name.
