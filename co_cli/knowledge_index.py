@@ -27,6 +27,7 @@ from co_cli.ground.errors import (
 from co_cli.ground.hits import Filters, Hit
 from co_cli.ground.paths import is_inside
 from co_cli.ground.reports import Progress, SyncReport
+from co_cli.ground.settings import this_process
 from co_cli.ground.values import to_utf8
 from co_cli.index.authority import VaultAuthority
 from co_cli.index.changes import compare, reported
@@ -34,11 +35,12 @@ from co_cli.index.embed import Embedded, OriginEmbedding, embed_text, is_guest
 from co_cli.index.engine import Engine
 from co_cli.index.indexed_notes import FEW, IndexedNotes, LastSeen, Tiers, UseCounts
 from co_cli.index.sqlite.sqlite_engine import SqliteEngine
-from co_cli.index.stored import IndexedFile, ReadyVectors
+from co_cli.index.stored import IndexedFile, ReadyVectors, StoredFile
 from co_cli.notes.files import is_empty_folder, sweep_temporary
 from co_cli.notes.store import NoteStore, hash_of_file
 from co_cli.retrieval.pipeline import search
 from co_cli.retrieval.request import SearchRequest
+from co_cli.sources.documents.formats import can_read_pictures, is_unread_picture
 from co_cli.sources.origin import VAULT, Origin, adapter_of
 from co_cli.sources.walk import left_out, odd_entries, place_of, scan_origin, would_list
 
@@ -153,7 +155,7 @@ class KnowledgeIndex:
         scan = scan_origin(self.origin, self.exclude)
         if self.origin.source == VAULT and not self.origin.tier:
             self._sweep({os.path.join(self.root, folder) for folder in scan.unfinished})
-        again = [path for path, file in files.items() if self._is_readable_now(path, file.skipped)]
+        again = [path for path, file in files.items() if self._is_readable_now(path, file)]
         skipped, problems = reported(files)
         report = SyncReport(
             unchanged=scan.notes - len(skipped), skipped=sorted([*skipped, *scan.odd]), problems=problems
@@ -513,8 +515,12 @@ class KnowledgeIndex:
             raise InvalidInputError(f"{path!r} is not a path inside {self.root}")
         return inside
 
-    def _is_readable_now(self, path: str, skipped: str | None) -> bool:
-        """Whether a file was skipped for a limit that changed since, or for a parser that is installed now."""
+    def _is_readable_now(self, path: str, file: StoredFile) -> bool:
+        """Whether a file was skipped for a limit that changed since, for a parser that is installed now, or as a
+        picture and this process reads them."""
+        skipped = file.skipped
+        if this_process.reads_pictures and is_unread_picture(path, skipped, file.problem):
+            return can_read_pictures()
         if skipped is None:
             return False
         adapter, name = adapter_of(self.origin), place_of(path)[1]

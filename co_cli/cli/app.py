@@ -98,6 +98,7 @@ def _run(arguments: list[str]) -> int:
         return _complain(unknown_command(name), 2)
     started = time.perf_counter()
     this_process.command, this_process.verbose, this_process.chatty = name, False, False
+    this_process.reads_pictures = False
     this_process.vault = this_process.data_dir = this_process.afterwards = None
     parser = make_parser(name)
     # argparse cannot mix options and words after `--`, and without options there is nothing to mix

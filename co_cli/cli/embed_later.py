@@ -1,4 +1,5 @@
-"""Vectors after an answer: a process of its own makes those that wait, so that no terminal waits for them.
+"""Vectors after an answer: a process of its own makes those that wait, so that no terminal waits for them. With the
+extra `ocr`, it then reads the text of pictures.
 
 `python -m co_cli.cli.embed_later VAULT DATA_DIR`. It works at low priority until nothing waits, and stores what it has
 made after every few passages: it can be ended at any time, and the next command goes on. If another process already
@@ -15,7 +16,7 @@ from co_cli.entrance.local import open_local
 from co_cli.ground.errors import KnowledgeError
 from co_cli.ground.priority import LOW
 from co_cli.ground.settings import Settings, load_settings
-from co_cli.vault.vault import Opening, makes_vectors
+from co_cli.vault.vault import Opening, makes_vectors, read_pictures
 
 DETACHED = 0x00000008
 """Windows' DETACHED_PROCESS: it outlives the terminal."""
@@ -40,6 +41,8 @@ def main(vault: str, data_dir: str) -> None:
     settings = load_settings({"vault": vault, "data_dir": data_dir})
     with suppress(KnowledgeError), open_local(settings=settings, opening=Opening("cli", True)) as kb:
         kb.embed(MOST_SECONDS)
+        if read_pictures(kb.vault):
+            kb.embed(MOST_SECONDS)
 
 
 if __name__ == "__main__":

@@ -26,6 +26,7 @@ from co_cli.cli.opening import (
 from co_cli.cli.terminal import ProgressBar, count_of, print_message, printable, size_of
 from co_cli.entrance.local import LocalKnowledgeBase
 from co_cli.ground.reports import BINARY, SyncReport, Waiting
+from co_cli.ground.settings import this_process
 from co_cli.ground.summaries import Status
 from co_cli.ground.values import fields_of, moment_text
 from co_cli.searching.freshness import Batch, Notice, Watcher
@@ -59,6 +60,7 @@ def run_sync(options: argparse.Namespace) -> int:
       co index sync --drop-missing
     """
     with _open_to_index(options) as kb, ProgressBar("indexing", unit="files") as bar:
+        this_process.reads_pictures = True
         report = kb.sync(bar, 0, options.drop_missing)
         embed_now(kb, bar)
         report = replace(report, kept=tuple(kb.index.notes.missing()))  # also those of earlier syncs

@@ -27,7 +27,7 @@ from co_cli.notes.files import open_private, read_json
 from co_cli.notes.note import Note
 from co_cli.searching.requests import close_tags, unused_tags
 from co_cli.sources.origin import MARKDOWN
-from co_cli.vault.vault import Opening, waits_for_vectors
+from co_cli.vault.vault import Opening, waits_for_pictures, waits_for_vectors
 
 Opened = TypeVar("Opened", bound=KnowledgeBase)
 
@@ -123,7 +123,7 @@ def sync_first(kb: KnowledgeBase, backend: str | None = None) -> SyncReport | No
 
 def embed_soon(kb: LocalKnowledgeBase) -> None:
     """Make the vectors that wait after the answer; those of a few passages can wait for the next search."""
-    if waits_for_vectors(kb.vault, FEW):
+    if waits_for_vectors(kb.vault, FEW) or waits_for_pictures(kb.vault):
         this_process.afterwards = partial(embed_later, kb.settings)
 
 
@@ -140,6 +140,9 @@ def embed_now(kb: LocalKnowledgeBase, bar: ProgressBar) -> None:
 def embed_added(kb: LocalKnowledgeBase, bar: ProgressBar) -> None:
     """Make the vectors of what was added: a few now, many in the background, after a line that says so."""
     waiting = kb.waiting()
+    if waits_for_pictures(kb.vault):
+        print_message("co: the text of pictures is read in the background (`co index sync` reads it now)", sys.stderr)
+        embed_soon(kb)
     if waiting.seconds is None or waiting.seconds <= FOREGROUND_SECONDS:
         embed_now(kb, bar)
         return

@@ -35,6 +35,7 @@ from co_cli.ground.saves import ON_CONFLICT, NoteFields, masked_text
 from co_cli.ground.settings import Settings, load_settings
 from co_cli.ground.values import fields_of
 from co_cli.importers.articles import import_articles
+from co_cli.sources.documents.formats import INSTALL_OCR, can_read_pictures, is_unread_picture
 from co_cli.sources.folder import TEMPLATES
 from co_cli.sources.origin import SOURCE_ADAPTERS, Origin, added_sources
 from co_cli.sources.web import looks_like_url
@@ -278,6 +279,11 @@ def run_skipped(options: argparse.Namespace) -> int:
                     screen.line(f"  {printable(path)}")
             if not rows:
                 screen.line("Everything is searched.")
+            pictures = sum(is_unread_picture(str(row["path"]), str(row["reason"])) for row in rows)
+            if pictures:
+                what = f"the text of {count_of(pictures, 'picture')} and scanned PDFs searchable"
+                command = "`co index sync`" if can_read_pictures() else INSTALL_OCR
+                screen.wrapped(f"{command} makes {what}")
 
     return print_result(options, rows, show)
 

@@ -223,6 +223,8 @@ class ThisProcess:
     verbose = False
     chatty = False
     """True if more than warnings is wanted."""
+    reads_pictures = False
+    """True if this process has the time to read the text of pictures."""
     afterwards: Callable[[], None] | None = None
     """What is left to do when the answer is printed."""
 

@@ -19,11 +19,14 @@ from co_cli.index.engine import Engine, ReadTransaction
 from co_cli.index.stored import IndexedFile, StoredFile, SyncState
 from co_cli.notes.encoding import NotTextError
 from co_cli.notes.files import is_empty_folder
+from co_cli.sources.documents.formats import is_unread_picture, reads_pictures
 from co_cli.sources.origin import VAULT, Origin, adapter_of
 from co_cli.sources.passages import Boundaries, cut_note
 from co_cli.sources.walk import Scan, is_listed, place_of
 
 BATCH = 1_000
+UNREAD = "unread:"
+"""How the hash of a file begins that was not opened."""
 WRITE_SECONDS = 1.0
 """What was read is written after a batch, or after this long: a sync that is stopped loses no more than that."""
 MANY = 1_000
@@ -143,15 +146,19 @@ def read_file(
     try:
         with open_regular(os.path.join(origin.root, path), follow=False) as stream:
             state = os.fstat(stream.fileno())
-            data = stream.read(limit + 1) if state.st_size <= limit and reason is None else b""
+            # a picture that was read earlier keeps its text where nobody has the time to read it again
+            was_read = reason is not None and known_hash is not None and not known_hash.startswith(UNREAD)
+            data = stream.read(limit + 1) if state.st_size <= limit and (reason is None or was_read) else b""
     except OSError as error:
         cure = f"; `{permission_cure(os.path.join(origin.root, path))}`" if isinstance(error, PermissionError) else ""
         raise Unreadable(f"cannot be read: {error.strerror}{cure}") from None
     mtime = state.st_mtime_ns / 1e9
     if state.st_size > limit and reason is None:
         reason = f"{state.st_size:,} bytes; {why}"
+    if was_read and content_hash(data) == known_hash:
+        return IndexedFile(path, known_hash or "", mtime, None, [])
     if reason is not None:
-        return IndexedFile(path, f"unread:{state.st_size}:{state.st_mtime_ns}:{limit}", mtime, None, [], reason)
+        return IndexedFile(path, f"{UNREAD}{state.st_size}:{state.st_mtime_ns}:{limit}", mtime, None, [], reason)
     file_hash = content_hash(data)
     if file_hash == known_hash:
         return IndexedFile(path, file_hash, mtime, None, [])
@@ -169,14 +176,16 @@ def _look_at(
 ) -> IndexedFile | None:
     """The file if it has to be written to the index."""
     try:
-        file = read_file(origin, path, options.limit, before.hash if before else None, options.boundaries)
+        unread = before and reads_pictures() and is_unread_picture(path, before.skipped, before.problem)
+        known = before.hash if before and not unread else None
+        file = read_file(origin, path, options.limit, known, options.boundaries)
     except Unreadable as error:
         seen.unread[path] = str(error)
         seen.unsure.add(path)
         return None
     if abs(time.time() - file.mtime) < RACY_SECONDS:
         seen.unsure.add(path)
-    if before and file.hash == before.hash:
+    if known and file.hash == known:
         seen.same[path] = file.mtime
         return None
     if options.source and file.note is not None and file.note.source != options.source:

@@ -29,8 +29,10 @@ SECONDS = 120.0
 """For all parts together."""
 IDLE = 10.0
 """Seconds without a request after which the process ends itself. It gets no request after half of them."""
-MEMORY = 1_500_000_000
-"""Bytes of address space, on systems that support such a limit."""
+MEMORY, PATIENT_MEMORY = 1_500_000_000, 4_000_000_000
+"""Bytes of address space, on systems that support such a limit; the second to read pictures."""
+PATIENT_SECONDS = (180.0, 3_600.0)
+"""For a part and for all, to read pictures."""
 MOST_TEXT = 5_000_000
 """Characters of one document, about three thousand pages. The rest is left out, and `problem` says so."""
 TOO_LONG = "it takes too long"
@@ -51,18 +53,22 @@ class ParserLimits(NamedTuple):
 _lock = threading.Lock()
 _process: subprocess.Popen[bytes] | None = None
 _used = 0.0
+_patient = False
 
 
-def run_parser(parser: str, data: bytes, *arguments: Any, seconds: float | None = None) -> tuple[list[Any], str]:
+def run_parser(
+    parser: str, data: bytes, *arguments: Any, seconds: float | None = None, patient: bool = False
+) -> tuple[list[Any], str]:
     """The parts that a parser (`module:function`) yields for these bytes, and why there are no more, if it failed.
 
-    `seconds` limits the time for one part.
+    `seconds` limits the time for one part; a `patient` process has the time and memory to read pictures.
     """
     global _used
-    limits = ParserLimits(seconds or SECONDS_A_PART, SECONDS, MOST_TEXT)
+    most = PATIENT_SECONDS if patient else (seconds or SECONDS_A_PART, SECONDS)
+    limits = ParserLimits(*most, MOST_TEXT)
     with _lock:
         try:
-            *parts, failure = _ask(_worker(), parser, data, arguments, limits)
+            *parts, failure = _ask(_worker(patient), parser, data, arguments, limits)
         except BaseException:  # the rest of an interrupted answer must not be taken for the next one
             end_worker()
             raise
@@ -96,22 +102,22 @@ def _ask(
     yield TOO_LONG if process.wait() in ENDED else "its reader crashed"
 
 
-def _worker() -> subprocess.Popen[bytes]:
-    global _process
-    if _process and _process.poll() is None and time.monotonic() - _used < IDLE / 2:
+def _worker(patient: bool) -> subprocess.Popen[bytes]:
+    global _process, _patient
+    if _process and _patient == patient and _process.poll() is None and time.monotonic() - _used < IDLE / 2:
         return _process
     end_worker()
-    _process = _start()
+    _process, _patient = _start(patient), patient
     return _process
 
 
-def _start() -> subprocess.Popen[bytes]:
+def _start(patient: bool = False) -> subprocess.Popen[bytes]:
     options: dict[str, Any] = {"start_new_session": True}  # Ctrl-C in the terminal is not meant for it
     if sys.platform == "win32":
         options = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW}
     command, env = own_process(__name__)
     return subprocess.Popen[bytes](
-        command,
+        [*command, str(PATIENT_MEMORY if patient else MEMORY)],
         env={**env, "PYTHONDONTWRITEBYTECODE": "1"},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -198,18 +204,18 @@ def _watch(seconds: float) -> None:
         faulthandler.cancel_dump_traceback_later()
 
 
-def _limit() -> None:
+def _limit(memory: int) -> None:
     """Limit memory and forbid writing files, on systems that can; and do not inherit how a parent treats the alarm."""
     if sys.platform != "win32":
         import resource
 
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGALRM])
-        for limit, most in ((resource.RLIMIT_FSIZE, 0), (resource.RLIMIT_AS, MEMORY), (resource.RLIMIT_CORE, 0)):
+        for limit, most in ((resource.RLIMIT_FSIZE, 0), (resource.RLIMIT_AS, memory), (resource.RLIMIT_CORE, 0)):
             with contextlib.suppress(ValueError, OSError):  # macOS accepts only some of them
                 resource.setrlimit(limit, (most, most))
 
 
 if __name__ == "__main__":
-    _limit()
+    _limit(int(sys.argv[1]))
     serve(sys.stdin.buffer, sys.stdout.buffer)

@@ -34,6 +34,7 @@ from co_cli.notes.encoding import NotTextError
 from co_cli.notes.note import Note, read_note
 from co_cli.notes.refs import ENDINGS, FOLDERS, path_of, source_ref, without_ending, without_lines
 from co_cli.notes.store import NoteStore
+from co_cli.sources.documents.formats import showing
 from co_cli.sources.origin import CHECKPOINT, CHECKPOINTS, VAULT, Origin, adapter_of
 from co_cli.sources.walk import would_list
 from co_cli.vault.origins import Origins
@@ -128,7 +129,8 @@ class Lookup:
         adapter = adapter_of(origin)
         largest = adapter.largest(os.path.basename(path), self._vault.index.of(origin).limit)
         try:
-            return origin, adapter.read(origin, path, NoteStore(origin.root, largest=largest).read(path))
+            with showing():
+                return origin, adapter.read(origin, path, NoteStore(origin.root, largest=largest).read(path))
         except NotTextError as error:
             raise InvalidInputError(f"{path} is not a note: {error}") from None
 

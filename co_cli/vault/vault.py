@@ -19,7 +19,7 @@ from co_cli.activity.use_counts import use_counts
 from co_cli.embedding.embedders import PASSAGES_A_SECOND, Embedders, reader_named
 from co_cli.ground.errors import IndexUnavailableError, SettingsError, VaultError
 from co_cli.ground.reports import Progress, SyncReport, Waiting, counting_passages
-from co_cli.ground.settings import Settings, load_settings
+from co_cli.ground.settings import Settings, load_settings, this_process
 from co_cli.index.authority import VaultAuthority
 from co_cli.index.engine import Engine
 from co_cli.index.engines import engine_of
@@ -27,6 +27,7 @@ from co_cli.index.indexed_notes import FEW, LastSeen, Tiers
 from co_cli.knowledge_index import IndexSetup, KnowledgeIndex
 from co_cli.notes.files import locked
 from co_cli.notes.store import NoteStore
+from co_cli.sources.documents.formats import can_read_pictures, is_unread_picture
 from co_cli.sources.origin import IGNORE_FILE, VAULT, Origin, added_sources, registry_version
 from co_cli.sources.walk import LARGEST_IGNORE_FILE, require_vault
 from co_cli.vault.ranking import RankingSettings, configured
@@ -235,6 +236,36 @@ def sync_origin(vault: Vault, origin: Origin, progress: Progress | None = None) 
 def waits_for_vectors(vault: Vault, more_than: int = 0) -> bool:
     """Whether something waits in the vault or in what is searched with it, or more than this many passages in one."""
     return any(vault.index.of(origin).waits(more_than) for origin in (vault.index.origin, *vault.linked))
+
+
+def waits_for_pictures(vault: Vault) -> bool:
+    """Whether there are pictures or scanned pages that nobody has read, and the extra that reads them."""
+    if not can_read_pictures():
+        return False
+    reported = [vault.index.of(origin).notes.reported() for origin in vault.linked]
+    return any(
+        any(is_unread_picture(path, reason) for path, reason in skipped)
+        or any(is_unread_picture(path, None, problem) for path, problem in problems)
+        for skipped, problems in reported
+    )
+
+
+def read_pictures(vault: Vault) -> bool:
+    """Read the text of pictures that wait. False if another process does so, or none waits."""
+    if not waits_for_pictures(vault):
+        return False
+    with suppress(BlockingIOError), locked(_pictures_lock(vault.settings), wait=False):
+        this_process.reads_pictures = True
+        try:
+            sync_vault(vault, seconds=0)
+        finally:
+            this_process.reads_pictures = False
+        return True
+    return False
+
+
+def _pictures_lock(settings: Settings) -> str:
+    return os.path.join(settings.data_dir, "pictures.lock")
 
 
 def waiting_vectors(vault: Vault) -> Waiting:

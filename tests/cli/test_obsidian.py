@@ -84,7 +84,7 @@ def test_templates_are_skipped_and_tree_says_what_is_left_out_and_why(co: Co, va
             "Old/a.md": "A quagga.",
             "run.log": "quagga",
             "node_modules/x.js": "quagga()",
-            "logo.png": b"\x89PNG",
+            "logo.ico": b"\x89PNG",
         },
     )
 
@@ -95,13 +95,13 @@ def test_templates_are_skipped_and_tree_says_what_is_left_out_and_why(co: Co, va
     assert all(part in left_out for part in ("templates (1)", "excluded by .coignore (1)", "`co source skipped "))
     skipped = co("source", "skipped", "brain")
     assert "templates: 1\n  obsidian:brain/Meta/My [Templates]/\n" in skipped.out
-    assert {row["path"] for row in co("source", "skipped", "--json").json} >= {"Old/", "logo.png", "run.log"}
+    assert {row["path"] for row in co("source", "skipped", "--json").json} >= {"Old/", "logo.ico", "run.log"}
     assert not any("quagga" in hit["snippet"] for hit in co("search", "quagga", "--json").json["hits"])
     assert co("source", "tree", "brain", "--json").json[0]["files"] == {
         "Meta/About.md": "",
         "Meta/My [Templates]/": "templates",
         "Old/": "excluded in Obsidian's settings",
-        "logo.png": "binary",
+        "logo.ico": "binary",
         "node_modules/": "left by a tool, or unfinished",
         "run.log": "excluded by .coignore",
     }

@@ -29,7 +29,7 @@ def handbook(tmp_path: Path) -> Path:
     (root / "guides" / "deploy.md").write_text("# Deploys\n\nBlue takes the traffic before green does.\n")
     (root / "zebras.txt").write_text("Zebras have stripes.\n")
     (root / "keys.py").write_text('def rotate():\n    """Turn the signing keys over."""\n')
-    (root / "logo.png").write_bytes(b"\x89PNG\r\n\x1a\n\0\0")
+    (root / "logo.ico").write_bytes(b"\x89PNG\r\n\x1a\n\0\0")
     return root
 
 
@@ -338,10 +338,10 @@ def test_tree_draws_the_files_and_says_which_are_not_read(co: Co, vault: Vault, 
 
     assert ran.out == (
         f"vault  {vault.root}\n└─ memories/\n   └─ green.md\n\nfolder:handbook  {handbook}\n"
-        "├─ guides/\n│  └─ deploy.md\n├─ keys.py\n├─ logo.png  (binary)\n└─ zebras.txt\n"
+        "├─ guides/\n│  └─ deploy.md\n├─ keys.py\n├─ logo.ico  (binary)\n└─ zebras.txt\n"
     )
     assert "guides/  (1 files)" in co("source", "tree", "handbook", "--depth", "1").out
-    assert co("source", "tree", "handbook", "--json").json[0]["files"]["logo.png"] == "binary"
+    assert co("source", "tree", "handbook", "--json").json[0]["files"]["logo.ico"] == "binary"
 
 
 def test_links_in_an_obsidian_vault_resolve_as_obsidian_resolves_them(co: Co, vault: Vault, tmp_path: Path) -> None:
@@ -415,7 +415,7 @@ def test_a_ref_opens_only_what_is_indexed(co: Co, vault: Vault, handbook: Path) 
     (handbook / ".gitignore").write_text("private.txt\n")
     (handbook / "private.txt").write_text("my diary")
     co("add", str(handbook))
-    for path in (".env", ".git/config", "private.txt", "../handbook/.env", "logo.png"):
+    for path in (".env", ".git/config", "private.txt", "../handbook/.env", "logo.ico"):
         for ref in (f"folder:handbook/{path}", str(handbook / path)):
             ran = co("show", ref)
             assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1), ref
@@ -487,7 +487,7 @@ def odd(tmp_path: Path) -> Path:
     (folder / "sub dir").mkdir(parents=True)
     (folder / "sub dir" / "a note.md").write_text("Oaks live long.")
     (folder / "sub dir" / "wide.txt").write_bytes("Elms fall ill.".encode("utf-16"))
-    (folder / "logo.png").write_bytes(b"\x89PNG\x00")
+    (folder / "logo.ico").write_bytes(b"\x89PNG\x00")
     (folder / "nul.md").write_bytes(b"a\x00b")
     (folder / "link.txt").symlink_to(folder / "sub dir" / "a note.md")
     try:
@@ -546,7 +546,7 @@ def test_nothing_is_called_absent_while_a_linked_file_could_not_be_searched(
         assert (found["state"], options) == ("inconclusive", options)
         assert "folder:handbook/huge.md" in found["degraded"][0]
         assert "folder:handbook/broken.pdf" in found["degraded"][0]
-        assert "logo.png" not in found["degraded"][0]
+        assert "logo.ico" not in found["degraded"][0]
     assert co("search", "quaggaweed", "--source", "memory", "--json").json["state"] == "absent"
     assert co("search", "zebras stripes", "--json").json["degraded"] == []
 
@@ -585,7 +585,7 @@ def test_you_edit_notes_of_a_linked_folder_and_their_other_bytes_stay(
     assert spaced.read_bytes().startswith(b"---\r\nodd:   yes\r\ntags: [zoo]\r\n---\r\n")
     assert co("list", "handbook", "--tag", "zoo", "--json").json[0]["title"] == "Okapi facts"
     assert co("edit", "keys.py").out.startswith("unchanged: folder:handbook/keys.py")
-    assert sorted(os.listdir(handbook)) == ["guides", "keys.py", "logo.png", "zebras.txt"]  # and no trash
+    assert sorted(os.listdir(handbook)) == ["guides", "keys.py", "logo.ico", "zebras.txt"]  # and no trash
     assert vault.notes() == []
 
 

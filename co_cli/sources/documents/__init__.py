@@ -17,12 +17,15 @@ from co_cli.sources.documents.formats import (
     GENERATED,
     GENERATED_ENDINGS,
     MB,
+    PDF,
+    PICTURES,
     TEXT,
     Format,
     ending_of,
     format_of,
     is_binary_name,
     missing_extra,
+    reads_pictures,
 )
 from co_cli.sources.worker import MOST_TEXT, load_parser, reason_of, run_parser
 
@@ -79,7 +82,10 @@ def _read(name: str, form: Format, data: bytes) -> Document:
         return _joined([*load_parser(parser)(data, *arguments)], "")
     if not data:
         raise NotTextError("empty file")
-    answers, failure = run_parser(parser, data, *arguments)
+    if form is PDF and reads_pictures():
+        arguments = [True]
+    patient = reads_pictures() and form.endings in (PDF.endings, PICTURES)
+    answers, failure = run_parser(parser, data, *arguments, patient=patient)
     return _joined([_document(*answer) for answer in answers], failure)
 
 

@@ -5,10 +5,15 @@ A format needs an entry here and, if it is read, a parser. Whatever is not in th
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from importlib.util import find_spec
 from typing import NamedTuple
 
 from co_cli.ground.paths import install_line
+from co_cli.ground.reports import BINARY as BINARY_REASON
+from co_cli.ground.settings import this_process
 
 BINARY = frozenset(
     """
@@ -24,6 +29,9 @@ BINARY = frozenset(
     """.split()
 )
 """Never read: pictures, archives, audio, video, fonts, programs, databases, models, and keys, which are secret."""
+_shown: ContextVar[bool] = ContextVar("shown", default=False)
+PICTURES = "png jpg jpeg jpe webp bmp tif tiff"
+"""Those of them whose text the extra `ocr` reads."""
 BINARY_NAMES = frozenset("id_rsa id_ed25519 id_ecdsa id_dsa .ds_store thumbs.db core".split())
 GENERATED = frozenset(
     """
@@ -35,7 +43,9 @@ GENERATED = frozenset(
 )
 GENERATED_ENDINGS = tuple(".min.js .min.css .min.mjs .js.map .css.map .bundle.js .chunk.js .tsbuildinfo".split())
 INSTALL_PARSERS = install_line("documents")
+INSTALL_OCR = install_line("ocr")
 NEEDS_EXTRA = f'needs the extra "documents": {INSTALL_PARSERS}'
+SCANNED_MARK, NO_TEXT_SHOWN = "(scanned?)", "a picture that shows no text"
 MB = 1_000_000
 LARGEST_TEXT = 10 * MB
 
@@ -60,11 +70,13 @@ class Format(NamedTuple):
 
 
 TEXT = Format("a text file", "txt", "text:read_text", largest=LARGEST_TEXT, is_plain=True)
+PDF = Format("a PDF", "pdf", "pdf:read_pdf", "pypdfium2")
 FORMATS = (
-    Format("a PDF", "pdf", "pdf:read_pdf", "pypdfium2"),
+    PDF,
     Format("a Word document", "docx dotx", "office:read_word", "docx", macros="docm"),
     Format("a PowerPoint file", "pptx ppsx potx", "office:read_slides", "pptx", macros="pptm"),
     Format("an Excel workbook", "xlsx xltx", "office:read_sheets", "openpyxl", macros="xlsm"),
+    Format("a picture", PICTURES, "pictures:read_picture", "rapidocr"),
     Format("an EPUB book", "epub", "epub:read_book"),
     Format("a web page", "html htm xhtml", "mail:read_html", largest=LARGEST_TEXT, is_plain=True),
     Format("an email", "eml", "mail:read_mail", is_plain=True),
@@ -82,6 +94,33 @@ def format_of(name: str) -> Format:
     return BY_ENDING.get(ending_of(name), TEXT)
 
 
+def can_read_pictures() -> bool:
+    """Whether the extra `ocr` is installed."""
+    return find_spec("rapidocr") is not None
+
+
+def reads_pictures() -> bool:
+    """Whether this process does so now."""
+    return (this_process.reads_pictures or _shown.get()) and can_read_pictures()
+
+
+@contextmanager
+def showing() -> Generator[None]:
+    """Read a picture, too: somebody asked for it."""
+    token = _shown.set(True)
+    try:
+        yield
+    finally:
+        _shown.reset(token)
+
+
+def is_unread_picture(name: str, skipped: str | None, problem: str | None = None) -> bool:
+    """Whether the extra `ocr` could find text in a file that was skipped for this reason, or has this problem."""
+    if skipped == BINARY_REASON:
+        return ending_of(name) in PICTURES.split()
+    return SCANNED_MARK in (skipped or problem or "") and ending_of(name) == "pdf"
+
+
 def ending_of(name: str) -> str:
     """In lower case, without the dot; empty for `Makefile` and `.profile`."""
     stem, dot, ending = name.rpartition("/")[2].rpartition(".")
@@ -90,6 +129,8 @@ def ending_of(name: str) -> str:
 
 def is_binary_name(name: str) -> bool:
     """Whether the file holds no text, or a secret. It is listed and never opened."""
+    if ending_of(name) in PICTURES.split() and reads_pictures():
+        return False
     return ending_of(name) in BINARY or name.rpartition("/")[2].lower() in BINARY_NAMES
 
 

@@ -16,22 +16,28 @@ from typing import Any
 
 from co_cli.notes.encoding import NotTextError
 from co_cli.sources.documents import Document
+from co_cli.sources.documents.formats import INSTALL_OCR, NO_TEXT_SHOWN, SCANNED_MARK, can_read_pictures
 from co_cli.sources.documents.markup import own_title, plain
 
 MOST_PAGES = 5_000
+HELP = "`co index sync` reads what they show" if can_read_pictures() else f"{INSTALL_OCR} reads what they show"
 LONGEST_PAGE = 500_000
 SAMPLE = 500
 """Characters of a page that are checked."""
 GARBLED_SHARE = 0.3
 UNDECODED = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f\ue000-\uf8ff\ufffd]")
-SCANNED = "have no text (scanned?): `ocrmypdf` adds it"
+SCANNED = f"have no text {SCANNED_MARK}: {HELP}"
+SHOWN = "show no text, not in their pictures either"
+DOTS = 170
+"""An inch, of a page that is read from what it shows."""
 GARBLED = "have text that cannot be decoded: `ocrmypdf --force-ocr` reads it from the picture"
 BROKEN = "cannot be read"
 CUT = f"are read up to {LONGEST_PAGE:,} characters"
 MOMENT = re.compile(r"(?:D:)?(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)(?:([+-]\d\d)'?(\d\d))?")
 
 
-def read_pdf(data: bytes) -> Iterator[Document]:
+def read_pdf(data: bytes, pictures: bool = False) -> Iterator[Document]:
+    """With `pictures`, pages without text are read from what they show."""
     pdfium: Any = import_module("pypdfium2")  # 30 ms, and part of an extra
     if data.startswith(b"PK\x03\x04"):
         raise NotTextError("an Office or ZIP file, not a PDF: rename it to .docx, .xlsx, .pptx or .zip")
@@ -56,7 +62,7 @@ def read_pdf(data: bytes) -> Iterator[Document]:
             page = pdf[number]
             text, problem = _text(page, pdfium.raw)
             if not text and not problem and any(page.get_objects([pdfium.raw.FPDF_PAGEOBJ_IMAGE], max_depth=3)):
-                problem = SCANNED
+                text, problem = _shown(page) if pictures else ("", SCANNED)
             page.close()
         except pdfium.PdfiumError:
             text, problem = "", BROKEN
@@ -66,15 +72,23 @@ def read_pdf(data: bytes) -> Iterator[Document]:
     pdf.close()
 
     if not found["read"] and not found[GARBLED]:
-        raise NotTextError(f"no text on its {count} (scanned?): `ocrmypdf` adds the text that it shows")
-    problems = [
-        f"{found[problem]} of {count} {problem}" for problem in (SCANNED, GARBLED, BROKEN, CUT) if found[problem]
-    ]
+        why = NO_TEXT_SHOWN if pictures else f"no text on its {count} {SCANNED_MARK}: {HELP}"
+        raise NotTextError(why)
+    known = (SCANNED, SHOWN, GARBLED, BROKEN, CUT)
+    problems = [f"{found[problem]} of {count} {problem}" for problem in known if found[problem]]
     if not found["read"]:
         raise NotTextError("; ".join(problems))
     yield Document(problem="; ".join(problems) or None)
     if pages > MOST_PAGES:
         yield Document(problem=f"only the first {MOST_PAGES:,} pages are read")
+
+
+def _shown(page: Any) -> tuple[str, str]:
+    """The text that a page shows, and what is wrong with it."""
+    from co_cli.sources.documents.pictures import text_of  # Pillow
+
+    text = text_of(page.render(scale=DOTS / 72).to_pil())
+    return text, "" if text else SHOWN
 
 
 def _text(page: Any, raw: Any) -> tuple[str, str]:
