@@ -49,11 +49,11 @@ def text_of(picture: Any) -> str:
     numpy: Any = import_module("numpy")
     picture = picture.convert("RGB")
     picture.thumbnail((LONGEST_SIDE, LONGEST_SIDE))
-    found: Any = _reader()(numpy.asarray(picture)[:, :, ::-1])
+    found: Any = _ocr()(numpy.asarray(picture)[:, :, ::-1])
     return plain("\n".join(found.txts or ())).strip()
 
 
 @cache
-def _reader() -> Any:
+def _ocr() -> Any:
     logging.disable(logging.CRITICAL)
     return import_module("rapidocr").RapidOCR(params=OPTIONS)
