@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import random
+import signal
 import threading
 import time
 from multiprocessing.connection import Connection
@@ -20,11 +22,13 @@ from tests import postgres
 from tests.soak.runner import PATIENCE, Process, Trial
 from tests.vault.team.servers import git
 
-FAULTS = ("database", "keeper", "writer")
+FAULTS = ("database", "keeper", "writer", "frozen")
 SHARED = "memory:list"
 NAMES = ("one", "two")
 LIFE = 40
 """Rounds with one database and one repository."""
+FROZEN_SECONDS = 15.0
+"""In which the other server has to save while one is frozen: its transaction ends after five."""
 
 
 def faults(trial: Trial, kinds: tuple[str, ...] = FAULTS) -> None:
@@ -85,6 +89,9 @@ class Crew:
             postgres.kill_server(folder)
             postgres.start_server(folder, "")
             return
+        if kind == "frozen":
+            self._freeze(random.choice(NAMES))
+            return
         keeper = self._keeper()
         for name in NAMES:
             if kind == "writer" or self.servers[name].pid == keeper or keeper is None:
@@ -95,6 +102,20 @@ class Crew:
                 self.servers[name].close()
                 self.servers[name] = self._start(name)
                 return
+
+    def _freeze(self, name: str) -> None:
+        """Stop a server at any point, let it go on once the other has saved, and hear that both save."""
+        (other,) = (one for one in NAMES if one != name)
+        pid = self.servers[name].pid
+        assert pid
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            while self.servers[other].pipe.poll():  # what it saved before
+                self._hear(self.servers[other].pipe.recv())
+            assert self.servers[other].pipe.poll(FROZEN_SECONDS), f"{other} cannot save while {name} is frozen"
+        finally:
+            os.kill(pid, signal.SIGCONT)
+        self.work(0)
 
     def check(self) -> list[str]:
         """What was acknowledged and is not there, on a server that is up to date."""

@@ -67,6 +67,8 @@ EMBEDDING_LOCK = 1_668_246_389
 """The first half of the key of whoever makes vectors of a vault; the vault is the other."""
 POLL = 0.1
 """Seconds between two tries to get it."""
+STALLED_SECONDS = 5
+"""A process that is silent for this long inside a transaction loses it: one that is frozen must not stop all others."""
 
 NOT_ALLOWED = (psycopg.errors.InsufficientPrivilege, psycopg.errors.FeatureNotSupported, psycopg.errors.UndefinedFile)
 
@@ -77,7 +79,11 @@ SHARES_SESSIONS = (
 READ_ONLY = "isolation level repeatable read read only"
 CONFIGURE = f"""
 set lock_timeout = '{WAIT_SECONDS}s'; set jit = off; set hnsw.ef_search = 600; set hnsw.iterative_scan = relaxed_order;
-set client_min_messages = warning
+set client_min_messages = warning; set idle_in_transaction_session_timeout = '60s'
+"""
+"""What only reads makes nobody wait, so that it may be silent for longer: a model may read between two statements."""
+WRITE = f"""
+set local idle_in_transaction_session_timeout = '{STALLED_SECONDS}s'; select pg_advisory_xact_lock_shared({STORE_LOCK})
 """
 PREPARED = f"""
 select 1 from information_schema.role_table_grants where table_schema = 'co_cli' and grantee = '{ROLE}'
@@ -190,7 +196,7 @@ class PostgresEngine:
                 raise
             return
         with self._connection() as connection:
-            self._begin(connection, "", f"select pg_advisory_xact_lock_shared({STORE_LOCK})")
+            self._begin(connection, "", WRITE)
             yield PostgresTransaction(connection, self.visible)
         if self.replica:
             self.replica.expect()
@@ -436,7 +442,7 @@ class PostgresEngine:
         """Begin a transaction in the store that answers, in one round trip if that is the one that answered last."""
         while True:
             store = self._fixed or self._last or self._store(connection)
-            lock = "select 1" if self._fixed and not how else lock
+            lock = "select 1" if self._fixed and not how else lock  # nobody else writes to a store that is being filled
             seen = f"set local co_cli.roots = {_literal(self.visible.setting)}"
             begin = f"begin {how}; set local search_path = {store}, public; {seen}; {lock}; "
             begin += STORE % {"version": VERSION}
@@ -466,6 +472,8 @@ def explain(address: str, error: Exception) -> IndexUnavailableError:
     cure = "is the server running, and is the setting `engine` right?"
     if isinstance(error, psycopg.errors.LockNotAvailable):
         cure = "another process is writing: try again"
+    elif isinstance(error, psycopg.errors.IdleInTransactionSessionTimeout):
+        cure = "this process was stopped or too slow, and others went on: try again"
     elif isinstance(error, NOT_ALLOWED):
         cure = f"an administrator has to run `create extension vector; create role {ROLE}; grant {ROLE} to YOU`"
     elif isinstance(error, DAMAGE):

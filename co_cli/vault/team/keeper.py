@@ -26,15 +26,18 @@ from co_cli.index.postgres.postgres_statements import ROLE, Connection, fetch
 from co_cli.notes.git import Group
 from co_cli.notes.logbook import logger
 from co_cli.vault.team.schema import CHANNEL
-from co_cli.vault.team.takeover import Takeover, advance
+from co_cli.vault.team.takeover import Takeover, advance, new_roots
 from co_cli.vault.team.team_vault import TeamVault, in_parts
 
 LEASE_LOCK = 716_506_475
 """Advisory locks with this number and the vault's."""
 EVERY, RETRY = 5.0, 2.0
 """Seconds between two looks at the remote, and after a failure."""
-LEASE_SECONDS = 150
-"""A keeper that is silent for this long loses its lease. Longer than git may take."""
+LEASE_SECONDS = 10
+"""A keeper whose process is silent for this long, such as a frozen one, loses its lease."""
+RENEW_SECONDS = 2.0
+STEP_SECONDS = 150
+"""How long the lease is renewed for one step of a keeper. Longer than git may take."""
 MOST_TRIES = 5
 """How often a push that was refused is repeated at once."""
 log = logger("team")
@@ -73,11 +76,36 @@ class LeaseLostError(BrokenError):
     """Another server keeps the vault now."""
 
 
-class Lease(NamedTuple):
-    """The right to write as the keeper."""
+class Lease:
+    """The right to write as the keeper, as long as its process renews it and the keeper gets on with its work."""
 
-    connection: Connection
-    epoch: int
+    def __init__(self, connection: Connection, epoch: int) -> None:
+        self.connection, self.epoch = connection, epoch
+        self._end = threading.Event()
+        self._step = time.monotonic()
+
+    def renew(self) -> None:
+        """Raises psycopg.Error if it is lost."""
+        self._step = time.monotonic()
+        fetch(self.connection, "select 1")
+
+    @contextlib.contextmanager
+    def renewed(self) -> Generator[Lease]:
+        """Renew it while a step takes longer, such as when git pushes."""
+        renewing = threading.Thread(target=self._renew, name="co-lease", daemon=True)
+        renewing.start()
+        try:
+            yield self
+        finally:
+            self._end.set()
+            renewing.join()
+
+    def _renew(self) -> None:
+        while not self._end.wait(RENEW_SECONDS) and time.monotonic() - self._step < STEP_SECONDS:
+            try:
+                fetch(self.connection, "select 1")
+            except psycopg.Error:
+                return  # the keeper's next step says so
 
 
 class Unpushed(NamedTuple):
@@ -141,7 +169,8 @@ class Keeper:
                 return
             with self.team.engine.transaction() as writing:
                 ((epoch,),) = fetch(writing, TAKE_OVER, {"vault": vault, "name": server_name()})
-            yield Lease(connection, epoch)
+            with Lease(connection, epoch).renewed() as lease:
+                yield lease
 
     def round(self, lease: Lease, stop: threading.Event | None = None) -> None:
         """Take over, commit and push once, or until told to stop.
@@ -171,7 +200,7 @@ class Keeper:
         """Bring what others pushed into the vault. False if there was no time for all of it."""
 
         def go_on() -> bool:
-            fetch(lease.connection, "select 1")  # else the lease ends
+            lease.renew()
             return not stop.is_set()
 
         takeover = Takeover(self.team, partial(self._fence, lease=lease), go_on)
@@ -180,21 +209,25 @@ class Keeper:
             return True
         if before:
             self.repository.get(before)
-        with self.team.engine.transaction() as connection:
-            before = self._fence(connection, lease)
-            arrived = self._arrived(connection, before, theirs)
-            if arrived:
-                advance(self.team, connection, before, arrived)
-        return takeover.run(arrived or before, theirs)
+        return takeover.run(self._arrived(lease, before, theirs) or before, theirs)
 
-    def _arrived(self, connection: Connection, before: str | None, theirs: str) -> str | None:
+    def _arrived(self, lease: Lease, before: str | None, theirs: str) -> str | None:
         """The newest of our commits that the remote has although nobody wrote it down, such as after a kill."""
-        last = {row.commit: row.seq for row in self._outbox(connection) if row.commit}
+        with self.team.engine.asking() as connection:
+            last = {row.commit: row.seq for row in self._outbox(connection) if row.commit}
         arrived = last.keys() & self.repository.commits(before, theirs) if last else ()
         commit = max(arrived, key=lambda found: last[found], default=None)
         if commit:
-            fetch(connection, PUSHED, {"vault": self.team.id(), "last": last[commit]})
+            self._advance(lease, before, commit, last[commit])
         return commit
+
+    def _advance(self, lease: Lease, before: str | None, commit: str | None, last: int) -> None:
+        """Write down that the remote has a commit with the changes up to this one."""
+        roots = new_roots(self.repository, before, commit)
+        with self.team.engine.transaction() as connection:
+            self._fence(connection, lease)
+            advance(self.team, connection, commit, roots)
+            fetch(connection, PUSHED, {"vault": self.team.id(), "last": last})
 
     def _send(self, lease: Lease) -> bool:
         """Commit the outbox and push it. False if others pushed, or committed, meanwhile."""
@@ -207,10 +240,7 @@ class Keeper:
                 self.repository.push(tip) if self.repository.remote() else self.repository.move_branch(tip, before)
             ):
                 return False
-        with self.team.engine.transaction() as connection:
-            self._fence(connection, lease)
-            advance(self.team, connection, before, tip)
-            fetch(connection, PUSHED, {"vault": self.team.id(), "last": last})
+        self._advance(lease, before, tip, last)
         self.repository.follow(tip)
         return True
 
@@ -262,11 +292,11 @@ class Keeper:
         return [Unpushed(*row) for row in fetch(connection, OUTBOX, {"vault": self.team.id()})]
 
     def _report(self, lease: Lease, problem: str | None) -> None:
-        theirs = self.repository.tip()
+        theirs, commit = self.repository.tip(), self._fenced(lease)
+        known = commit is None or self.repository.has(commit)
+        behind = self.repository.count(commit, theirs) if theirs and known else 0
         with self.team.engine.transaction() as connection:
-            commit = self._fence(connection, lease)
-            known = commit is None or self.repository.has(commit)
-            behind = self.repository.count(commit, theirs) if theirs and known else 0
+            self._fence(connection, lease)
             now = time.time()
             fetch(connection, REPORT, {"vault": self.team.id(), "now": now, "problem": problem, "behind": behind})
             fetch(connection, TRIM, {"vault": self.team.id(), "before": now - DAY})
@@ -290,7 +320,7 @@ class Keeper:
 
     def _wait(self, lease: Lease, stop: threading.Event) -> None:
         """Until somebody has saved or asks for it, or for some seconds. Raises if the lease is lost."""
-        fetch(lease.connection, "select 1")
+        lease.renew()
         end = time.monotonic() + EVERY
         while not stop.is_set() and (left := end - time.monotonic()) > 0:
             for heard in lease.connection.notifies(timeout=min(left, 0.5), stop_after=1):

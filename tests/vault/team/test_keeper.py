@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
+import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from multiprocessing.connection import Connection
@@ -21,13 +24,13 @@ from co_cli.server.metrics import gauges
 from co_cli.upkeep.doctor import examine
 from co_cli.upkeep.review import review
 from co_cli.upkeep.verification import verify
-from co_cli.vault.team.keeper import Keeper, LeaseLostError
+from co_cli.vault.team.keeper import Keeper, LeaseLostError, server_name
 from co_cli.vault.team.takeover import IN_LFS
 from tests.command import write_script
 from tests.postgres import copy_schema, new_database
 from tests.server.browser import PATIENCE, wait_for
 from tests.soak.runner import Process
-from tests.soak.team import open_server
+from tests.soak.team import open_server, save_until_killed
 from tests.vault.team.servers import Team, commit, git, keep, kept_texts, team_of
 
 pytestmark = pytest.mark.postgres
@@ -302,6 +305,45 @@ def test_a_keeper_that_lost_its_lease_while_it_paused_writes_nothing(
             keeper._wait(old, threading.Event())
     keep(two)
     assert team.pushed("memories/beeches-give-shade.md").endswith("Beeches give shade.")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="processes cannot be frozen")
+def test_a_frozen_keeper_is_replaced_within_seconds_and_writes_nothing_when_it_goes_on(team: Team) -> None:
+    team.server("one").close()
+    two, stop = team.server("two"), threading.Event()
+    frozen = Process(save_until_killed, str(team.place / "one"), team.address, "one")
+    wait_for(lambda: (team_of(two).state().keeper or "").endswith(f":{frozen.pid}"))
+    os.kill(frozen.pid or 0, signal.SIGSTOP)
+    keeper = threading.Thread(target=Keeper(team_of(two)).run, args=(stop,))
+    keeper.start()
+    try:
+        began = time.monotonic()
+        wait_for(lambda: team_of(two).state().keeper == server_name())
+        assert time.monotonic() - began < 20
+        ref = two.remember("Elms like water.").ref
+        wait_for(lambda: team_of(two).state().outbox == 0)
+        os.kill(frozen.pid or 0, signal.SIGCONT)
+        while frozen.pipe.poll():
+            frozen.says()
+        assert frozen.says(), "it saves again"
+        assert team_of(two).state().keeper == server_name()
+    finally:
+        stop.set()
+        keeper.join()
+        frozen.close()
+    assert verify(two.index).agrees
+    assert ref in {note.ref for note in two.notes()}
+
+
+def test_a_lease_is_renewed_while_a_step_takes_longer(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = team.server("one")
+    monkeypatch.setattr("co_cli.vault.team.keeper.LEASE_SECONDS", 1)
+    monkeypatch.setattr("co_cli.vault.team.keeper.RENEW_SECONDS", 0.1)
+    with Keeper(team_of(one)).lease() as lease:
+        assert lease
+        time.sleep(1.5)
+        lease.renew()
 
 
 def test_the_keeper_runs_until_it_is_stopped_and_wakes_for_every_save(team: Team) -> None:

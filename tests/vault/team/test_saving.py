@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import json
 import os
+import signal
+import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -175,6 +179,46 @@ def test_a_server_killed_between_the_file_and_the_commit_leaves_the_folder_as_it
     assert verify(kb.index).agrees
     kb.update("memory:oak", "Oaks live very long.")
     assert team.server("two").note("memory:oak").body.strip() == "Oaks live very long."
+
+
+def save_and_freeze(pipe: Connection, folder: str, address: str, where: str) -> None:
+    """Stop in the middle of a save, as a machine does that is suspended; then go on, and save again."""
+    kb = open_server(Path(folder), address)
+    team = team_of(kb)
+    with (
+        contextlib.suppress(IndexUnavailableError, psycopg.Error),
+        team.lock() as save,
+        save.connection.pipeline() if where == "pipeline" else contextlib.nullcontext(),
+    ):
+        team.touch("memories/oak.md")
+        (Path(folder) / "memories" / "oak.md").write_text("Oaks are gone.\n")
+        save.connection.execute("select 1")
+        pipe.send("inside")
+        os.kill(os.getpid(), signal.SIGSTOP)
+        save.connection.execute("select 1")
+    pipe.send(kb.note("memory:oak").body)
+    kb.remember("Ashes burn well.")
+    pipe.send("saved")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="processes cannot be frozen")
+@pytest.mark.parametrize("where", ["pipeline", "transaction"])
+def test_a_server_frozen_in_the_middle_of_a_save_stops_others_for_seconds_only(team: Team, where: str) -> None:
+    team.server("one").close()
+    two = team.server("two")
+    frozen = Process(save_and_freeze, str(team.place / "one"), team.address, where)
+    assert frozen.says() == "inside"
+    began = time.monotonic()
+    two.remember("Elms like water.")
+    assert time.monotonic() - began < 12
+
+    os.kill(frozen.pid or 0, signal.SIGCONT)
+    assert frozen.says() == "Oaks live long.\n", "it takes back what it did not save"
+    assert frozen.says() == "saved"
+    assert frozen.end() == 0
+    assert {note.ref for note in two.notes()} == {"memory:oak", "memory:elms-like-water", "memory:ashes-burn-well"}
+    assert verify(two.index).agrees
 
 
 def test_a_server_killed_while_it_indexes_what_another_version_saved_indexes_it_later(team: Team) -> None:
