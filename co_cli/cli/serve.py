@@ -6,12 +6,12 @@ import argparse
 import os
 import sys
 import time
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from co_cli.cli.opening import at_least_1, open_knowledge_base, print_result, settings_of, sync_first
+from co_cli.cli.opening import at_least_1, open_knowledge_base, print_result, settings_of
 from co_cli.cli.terminal import age, printable
 from co_cli.ground.access import PER_SECOND, ROLES, Token
 from co_cli.ground.errors import InvalidInputError
@@ -61,29 +61,41 @@ def run_serve(options: argparse.Namespace) -> int:
     many = read_vaults(options.vaults) if options.vaults else []
     with ExitStack() as stack, listen(options.host, options.port) as listening:
         at = address_of(listening, options.host, [*options.allow_host, *(vault.host for vault in many)])
-        sites = {
-            vault.host: _open_site(stack, options, vault.settings, at, [vault.host, f"{vault.host}:*"])
-            for vault in many
-        }
-        alone = None if many else _open_site(stack, options, settings_of(options), at, at.hosts)
-        is_terminal = log_to_stderr()
-        for host, site in {at.url: alone}.items() if alone else sites.items():
-            name = at.url if alone else f"{host}, at {at.url}"
+        is_terminal = False
+
+        def announce(site: TeamSite, name: str) -> None:
             log.info("%s is at %s", site.kb.root, name, extra={"fields": {"url": at.url}})
-        if alone and at.is_local and is_terminal:  # a log is no place for a code that lets somebody in
-            code = f"{at.url}/#code={alone.access.code}"
-            print(f"co serve: you may open {code} once, as admin", file=sys.stderr, flush=True)
-        if not at.is_local:
-            log.warning("this is plain HTTP: put a proxy with TLS in front of it")
+            if not many and at.is_local and is_terminal:  # a log is no place for a code that lets somebody in
+                code = f"{at.url}/#code={site.access.code}"
+                print(f"co serve: you may open {code} once, as admin", file=sys.stderr, flush=True)
+            if not at.is_local:
+                log.warning("this is plain HTTP: put a proxy with TLS in front of it")
+
+        sites = {
+            vault.host: _open_site(
+                stack, options, vault.settings, at, [vault.host, f"{vault.host}:*"],
+                lambda site, host=vault.host: announce(site, f"{host}, at {at.url}"),
+            )
+            for vault in many
+        }  # fmt: skip
+        alone = None
+        if not many:
+            alone = _open_site(stack, options, settings_of(options), at, at.hosts, lambda site: announce(site, at.url))
+        is_terminal = log_to_stderr()
         served = VaultsSite(sites)
         serve(alone or served, listening, alone.events.stop_streams if alone else served.stop_streams)
     return 0
 
 
 def _open_site(
-    stack: ExitStack, options: argparse.Namespace, settings: Settings, at: Address, hosts: Collection[str]
+    stack: ExitStack,
+    options: argparse.Namespace,
+    settings: Settings,
+    at: Address,
+    hosts: Collection[str],
+    announce: Callable[[TeamSite], object],
 ) -> TeamSite:
-    """The app of one vault, with everything that is in it indexed: the first to ask should find it."""
+    """The app of one vault. It answers when everything is indexed, and `announce` is called then."""
     from co_cli.server.team_site import TeamAccess, TeamSite
 
     settings = replace(settings, tiers="off", skill_folders=())  # nothing that is yours alone
@@ -95,8 +107,7 @@ def _open_site(
         raise InvalidInputError(
             f"--host {options.host} opens {printable(kb.root)} to the network: `co token create --role write` first"
         )
-    sync_first(kb)
-    return TeamSite(kb, TeamAccess(tokens, open_id), hosts)
+    return TeamSite(kb, TeamAccess(tokens, open_id), hosts, announce)
 
 
 def _open_id(settings: Settings, vault: str) -> OpenId | None:

@@ -17,10 +17,12 @@ from co_cli.activity.feed import read_latest
 from co_cli.entrance.local import LocalKnowledgeBase
 from co_cli.ground.errors import IndexUnavailableError, KnowledgeError
 from co_cli.notes.files import stamp_of
+from co_cli.notes.logbook import logger
 from co_cli.notes.refs import source_ref
 from co_cli.searching.freshness import Batch, Notice, Watcher
 from co_cli.sources.origin import Origin
 
+log = logger("server")
 MOST_REFS = 200
 """Changes named in one event; of more, pages only hear that there are many."""
 QUIET_SECONDS = 15.0
@@ -42,7 +44,9 @@ class Events:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._following: asyncio.Task[None] | None = None
         self.listening: set[asyncio.Queue[str | None]] = set()
-        self._watcher = Watcher(kb, self._tell, files=True)
+        self._watcher = Watcher(kb, self._tell, files=True, progress=self._note_progress)
+        self.synced, self.progress = self._watcher.synced, (0, 0)
+        """Whether everything was indexed since the start; until then, how many files are, and of how many."""
 
     def start(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -116,8 +120,13 @@ class Events:
             if queue.qsize() <= LONGEST_QUEUE:
                 queue.put_nowait(line if queue.qsize() < LONGEST_QUEUE else None)
 
+    def _note_progress(self, done: int, total: int) -> None:
+        self.progress = (done, total)
+
     def _tell(self, news: Batch | Notice) -> None:
         if isinstance(news, Notice):
+            if news.event == "failed":
+                log.warning("%s", news.text)
             self.publish("notice", {"kind": news.event, "text": news.text})
         elif self.listening:
             places = self._places(news)

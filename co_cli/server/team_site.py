@@ -11,7 +11,8 @@ import contextlib
 import hashlib
 import hmac
 import threading
-from collections.abc import AsyncGenerator, Collection, Mapping
+import time
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING
 
@@ -46,7 +47,7 @@ from co_cli.server.metrics import Metrics, gauges
 from co_cli.server.readiness import not_ready
 from co_cli.server.server_log import LoggedRequest
 from co_cli.server.sign_in import RESOURCE, SIGN_IN, SignInRoutes
-from co_cli.server.web_app import Access, Site
+from co_cli.server.web_app import ABOUT_NOTES, Access, Site
 from co_cli.tools.guidance import vault_name
 from co_cli.tools.toolbox import Toolbox
 
@@ -65,6 +66,8 @@ INDEX_SECONDS = 600.0
 log = logger("server")
 READY_SECONDS = 3.0
 """After which a database that does not answer counts as away."""
+PROGRESS_SECONDS = 10.0
+"""Between two lines about the first sync."""
 
 
 class TeamAccess(Access):
@@ -94,8 +97,16 @@ class TeamSite(Site):
 
     largest, unread, strict = LARGEST, (WEBHOOK,), (PATH,)
 
-    def __init__(self, kb: LocalKnowledgeBase, access: TeamAccess, hosts: Collection[str]) -> None:
+    def __init__(
+        self,
+        kb: LocalKnowledgeBase,
+        access: TeamAccess,
+        hosts: Collection[str],
+        on_ready: Callable[[TeamSite], object] | None = None,
+    ) -> None:
+        """`on_ready` is called when the vault is indexed; before that, requests about notes are refused."""
         super().__init__(kb, access, hosts)
+        self._on_ready = on_ready
         self._team = team_of(kb.vault)
         self.inner.state.team = vault_name(kb)
         self.metrics = Metrics()
@@ -137,6 +148,11 @@ class TeamSite(Site):
             answer = too_many(f"this token may send {most} requests a second: wait a second")
             await answer(scope, receive, send)
             return
+        if scope["type"] == "http" and scope["path"].startswith(ABOUT_NOTES) and (starting := self._starting()):
+            answer = refusal(503, "unavailable", f"the server has just started and is {starting}: try again")
+            answer.headers["Retry-After"] = "2"
+            await answer(scope, receive, send)
+            return
         await super().admit(scope, receive, send)
 
     async def sign_in(self, request: Request) -> Response:
@@ -160,18 +176,37 @@ class TeamSite(Site):
             for tools in (self._reading, self._writing):
                 await stack.enter_async_context(tools.router.lifespan_context(tools))
             async with super()._lifespan(app):
+                stop = threading.Event()
+                keeper = threading.Thread(target=self._keep, args=(stop,), name="co-keeper")
+                stack.push_async_callback(to_thread.run_sync, keeper.join)
+                stack.callback(stop.set)
+                keeper.start()
                 if self._team:
-                    from co_cli.vault.team.keeper import Keeper  # PostgreSQL's packages are an extra
-
-                    stop = threading.Event()
-                    keeper = threading.Thread(
-                        target=Keeper(self._team, self.kb.settings.audit_days).run, args=(stop,), name="co-keeper"
-                    )
-                    stack.push_async_callback(to_thread.run_sync, keeper.join)
-                    stack.callback(stop.set)
-                    keeper.start()
                     threading.Thread(target=self._index_vectors, args=(stop,), name="co-vectors", daemon=True).start()
                 yield
+
+    def _keep(self, stop: threading.Event) -> None:
+        """Wait until the vault is indexed, say so, and keep it if it is a team's."""
+        said = time.monotonic()
+        while self._on_ready and not self.events.synced.wait(0.1):
+            if stop.is_set():
+                return
+            if time.monotonic() - said > PROGRESS_SECONDS:
+                said = time.monotonic()
+                log.info("%s: %s", self.kb.root, self._starting())
+        if self._on_ready:
+            self._on_ready(self)
+        if self._team:
+            from co_cli.vault.team.keeper import Keeper  # PostgreSQL's packages are an extra
+
+            Keeper(self._team, self.kb.settings.audit_days).run(stop)
+
+    def _starting(self) -> str:
+        """Why requests about notes are refused; empty once the vault is indexed."""
+        if not self._on_ready or self.events.synced.is_set():
+            return ""
+        done, total = self.events.progress
+        return f"indexing {done:,} of {total:,} files" if total else "looking for changed files"
 
     def _index_vectors(self, stop: threading.Event) -> None:
         """Build the index of vectors where nobody has, or where a build failed. It may take minutes."""
@@ -191,6 +226,8 @@ class TeamSite(Site):
     async def show_ready(self, request: Request) -> Response:
         """Whether it should get requests, and if not, why."""
         problems = ["database: it does not answer"]
+        if starting := self._starting():
+            return PlainTextResponse(f"index: {starting}\n", 503)
         with anyio.move_on_after(READY_SECONDS):
             problems = await to_thread.run_sync(not_ready, self.kb, abandon_on_cancel=True)
         problems += self.busy()

@@ -39,8 +39,12 @@ class Server:
         self.host = f"127.0.0.1:{self.listening.getsockname()[1]}"
         self.url = f"http://{self.host}"
         make = TeamSite if team else Site
-        self.site: Site = make(kb, cast("Any", self.access), [self.host])
-        self._server = make_server(self.site, self.site.events.stop_streams)
+        self.serve(make(kb, cast("Any", self.access), [self.host]))
+
+    def serve(self, site: Site) -> None:
+        """Serve this app, before it is started."""
+        self.site = site
+        self._server = make_server(site, site.events.stop_streams)
         self._thread = threading.Thread(target=anyio.run, args=(self._server.serve, [self.listening]))
 
     @property

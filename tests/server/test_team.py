@@ -9,16 +9,18 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from co_cli.entrance.knowledge_base import KnowledgeBase
+from co_cli.entrance.local import LocalKnowledgeBase
 from co_cli.ground.access import ROLES
 from co_cli.ground.errors import KnowledgeError, ServerUnavailableError
 from co_cli.http import http_server
@@ -26,7 +28,7 @@ from co_cli.server import event_stream as events
 from co_cli.server import readiness
 from co_cli.server.access_tokens import AccessTokens, FileTokens
 from co_cli.server.routes import API, ROUTES
-from co_cli.server.team_site import LARGEST, SIGN_INS
+from co_cli.server.team_site import LARGEST, SIGN_INS, TeamSite
 from co_cli.vault.vault import Opening
 from tests.command import Co
 from tests.folder import Vault
@@ -372,6 +374,32 @@ def test_a_server_whose_vault_was_never_indexed_is_not_ready(vault: Vault, kb: K
         assert (answer.status_code, answer.text) == (503, "index: the vault was never indexed\n")
         kb.sync()
         assert stranger.get("/readyz").text == "ok\n"
+
+
+def test_a_server_that_starts_says_so_and_refuses_requests_until_everything_is_indexed(
+    vault: Vault, kb: LocalKnowledgeBase
+) -> None:
+    vault.write("memories/oak.md", "Oaks live long.")
+    secret, ready = token(kb), threading.Event()
+    server = Server(kb, AccessTokens.of(kb.vault))
+    server.serve(TeamSite(kb, cast("Any", server.access), [server.host], lambda _: ready.set()))
+    try:
+        with kb.index.engine.writing():  # nothing can be indexed
+            server.start()
+            with client(server, secret) as asking:
+                assert asking.get("/livez").text == "ok\n"
+                answer = asking.get("/readyz")
+                assert (answer.status_code, answer.text.partition(":")[0]) == (503, "index")
+                refused = asking.get(f"{API}/search", params={"q": "oaks"})
+                assert (refused.status_code, refused.headers["retry-after"]) == (503, "2")
+                assert "the server has just started" in refused.json()["error"]["message"]
+        assert ready.wait(PATIENCE)
+        with client(server, secret) as asking:
+            assert asking.get("/readyz").text == "ok\n"
+            found = asking.get(f"{API}/search", params={"q": "oaks"}).json()
+            assert [hit["ref"] for hit in found["hits"]] == ["memory:oak"]
+    finally:
+        server.close()
 
 
 def test_tokens_are_created_listed_and_revoked_by_command(co: Co, vault: Vault) -> None:

@@ -16,6 +16,7 @@ from co_cli.ground.errors import InvalidInputError
 from co_cli.server.vaults_site import read_vaults
 from tests.command import Co
 from tests.postgres import FOLDER, new_database
+from tests.server.browser import wait_for
 from tests.server.processes import serving
 from tests.server.test_deploy import DEPLOY
 from tests.vault.team.servers import commit, git
@@ -72,6 +73,7 @@ def test_each_vault_has_its_own_host_tokens_and_notes(vaults: Vaults, co: Co, mo
         secrets[name] = co("token", "create", "--role", "write", "--vault", str(vaults.place / name)).out.strip()
     monkeypatch.delenv("CO_ENGINE")
     with serving({}, arguments=("--vaults", str(vaults.file))) as server, ExitStack() as stack:
+        wait_for(lambda: sum("url" in line for line in server.lines) == len(vaults.engines))
 
         def ask(name: str, token: str, method: str, path: str, **sent: Any) -> Any:
             client = stack.enter_context(server.client(secrets[token], Host=f"{name}.notes.example"))
