@@ -6,7 +6,6 @@ By hand: its library would be one more dependency.
 from __future__ import annotations
 
 import shutil
-import time
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
@@ -107,9 +106,8 @@ def _team(kb: LocalKnowledgeBase) -> list[Gauge]:
         return []
     from co_cli.vault.team.keeper import server_name  # PostgreSQL's packages are an extra
 
-    state, now = team.state(), time.time()
-    age = 0.0 if state.oldest is None else max(0.0, now - state.oldest)
-    quiet = now - state.checked_at if state.checked_at else float("inf")
+    state = team.state()
+    quiet = float("inf") if state.silence is None else state.silence
     lag: list[Gauge] = []
     if replica := team.engine.replica:
         replica.keeps_up()  # nobody else may have asked
@@ -118,7 +116,7 @@ def _team(kb: LocalKnowledgeBase) -> list[Gauge]:
     return [
         *lag,
         Gauge("co_outbox_changes", "Saved changes that are not pushed yet.", state.outbox),
-        Gauge("co_outbox_age_seconds", "Time since the first of them was saved.", age),
+        Gauge("co_outbox_age_seconds", "Time since the first of them was saved.", state.waits),
         Gauge("co_commits_behind", "Commits of the remote that were not taken over yet.", state.behind),
         Gauge("co_files_behind", "Files of these commits that are not in the vault yet.", state.files_behind),
         Gauge("co_keeper", "Whether this server is the keeper.", state.keeper == server_name()),

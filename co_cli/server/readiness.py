@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import time
 
 from co_cli.entrance.local import LocalKnowledgeBase
 from co_cli.ground.errors import IndexUnavailableError
@@ -46,10 +45,9 @@ def _team(kb: LocalKnowledgeBase) -> list[str]:
         return ["git: the clone cannot be read"]
     lacks = team.lag()
     problems = [f"index: this server lacks what was saved {lacks:.0f} seconds ago"] if lacks > MOST_LAG else []
-    checked = team.state().checked_at
-    if checked is None:
+    late = team.state().silence
+    if late is None:
         return [*problems, "keeper: no server has looked at the remote yet"]
-    late = time.time() - checked
     if late > KEEPER_SECONDS:
         problems.append(f"keeper: no server has finished a round for {late:.0f} seconds")
     return problems

@@ -33,9 +33,10 @@ from tests.mcp.talking import over_http
 from tests.postgres import own_server, replica_of
 from tests.server.browser import PATIENCE, wait_for
 from tests.server.conftest import Server, client, serving, token
+from tests.server.processes import serving as process_of
 from tests.server.test_note_page import DOT
 from tests.vault.team.conftest import team as team
-from tests.vault.team.servers import Team, git, team_of
+from tests.vault.team.servers import Team, git, keep, team_of
 
 pytestmark = pytest.mark.postgres
 SECRET = "a secret of sixteen letters".replace(" ", "-")
@@ -289,6 +290,32 @@ def test_a_full_disk_of_the_clone_a_late_keeper_and_a_folder_that_lags_make_a_se
             other.remember("Elms like water.")
             assert stranger.get("/readyz").text.startswith("index: this server lacks what was saved")
         wait_for(lambda: stranger.get("/readyz").status_code == 200)
+
+
+CLOCK = "import time; real = time.time; time.time = lambda: real() {seconds:+}\n"
+
+
+@pytest.mark.parametrize("seconds", [300, -300])
+def test_a_server_whose_clock_is_wrong_is_ready_and_so_are_the_others(team: Team, seconds: int) -> None:
+    one = team.server("one")
+    keep(one)
+    secret = token(one)
+    two = team.place / "two"
+    git(team.place, "clone", "--quiet", str(team.remote), str(two))
+    environment = {"CO_ENGINE": team.address, "CO_VAULT": str(two), "CO_DATA_DIR": f"{two}-data", "HOME": str(two)}
+    with (
+        process_of(environment, CLOCK.format(seconds=seconds)) as wrong,
+        wrong.client(secret) as there,
+        serving(one, AccessTokens.of(one.vault)) as right,
+        client(right, secret) as here,
+    ):
+        for asking in (here, there):
+            assert asking.post(f"{API}/notes", json={"content": f"Elms like {asking.base_url}."}).status_code == 200
+            assert [asked.get("/readyz").text for asked in (here, there)] == ["ok\n", "ok\n"]
+        wait_for(lambda: team_of(one).state().outbox == 0)
+        keeper = re.findall(r"^co_keeper_age_seconds (\S+)$", there.get("/metrics").text, re.M)
+        assert float(keeper[0]) < PATIENCE
+        assert [asked.get("/readyz").text for asked in (here, there)] == ["ok\n", "ok\n"]
 
 
 def test_a_clone_without_git_makes_a_server_not_ready(team: Team, servers: tuple[Server, Server]) -> None:

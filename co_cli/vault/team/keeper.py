@@ -12,7 +12,7 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from functools import partial
 from itertools import groupby, takewhile
 from typing import NamedTuple
@@ -57,7 +57,8 @@ PUSHED = """
 update team.changes set pushed = true where vault_id = %(vault)s and seq <= %(last)s and not pushed
 """
 REPORT = """
-update team.vaults set checked_at = %(now)s, problem = %(problem)s, behind = %(behind)s where id = %(vault)s
+update team.vaults set checked_at = extract(epoch from clock_timestamp()), problem = %(problem)s, behind = %(behind)s
+where id = %(vault)s
 """
 TRIM = """
 with old as (
@@ -214,11 +215,13 @@ class Keeper:
     def _arrived(self, lease: Lease, before: str | None, theirs: str) -> str | None:
         """The newest of our commits that the remote has although nobody wrote it down, such as after a kill."""
         with self.team.engine.asking() as connection:
-            last = {row.commit: row.seq for row in self._outbox(connection) if row.commit}
-        arrived = last.keys() & self.repository.commits(before, theirs) if last else ()
+            rows = self._outbox(connection)
+        last = {row.commit: row.seq for row in rows if row.commit}
+        arrived = last.keys() & self.repository.commits(before, theirs) if last else set[str]()
         commit = max(arrived, key=lambda found: last[found], default=None)
         if commit:
-            self._advance(lease, before, commit, last[commit])
+            there = [row.seq for row in takewhile(lambda row: row.commit in arrived, rows)]
+            self._advance(lease, before, commit, there[-1] if there else 0)
         return commit
 
     def _advance(self, lease: Lease, before: str | None, commit: str | None, last: int) -> None:
@@ -245,7 +248,7 @@ class Keeper:
         return True
 
     def _commit(self, lease: Lease) -> tuple[str | None, str | None, int]:
-        """Make commits of the outbox, one for each run of changes of one author, on top of those that it has already.
+        """Make commits of the outbox, as few as its authors allow, on top of those that it has already.
 
         Returns the vault's commit, the newest of the outbox, and the number of the last change in it.
         """
@@ -298,7 +301,7 @@ class Keeper:
         with self.team.engine.transaction() as connection:
             self._fence(connection, lease)
             now = time.time()
-            fetch(connection, REPORT, {"vault": self.team.id(), "now": now, "problem": problem, "behind": behind})
+            fetch(connection, REPORT, {"vault": self.team.id(), "problem": problem, "behind": behind})
             fetch(connection, TRIM, {"vault": self.team.id(), "before": now - DAY})
             if self._audit_days and now - self._audit_trimmed > DAY:
                 before = {"vault": self.team.id(), "before": now - self._audit_days * DAY}

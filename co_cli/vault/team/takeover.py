@@ -44,7 +44,9 @@ on conflict (vault_id, path) do update set blob = excluded.blob
 """
 FORGET_TAKEN = "delete from team.taken where vault_id = %(vault)s"
 PROGRESS = """
-update team.vaults set checked_at = %(now)s, behind = %(commits)s, files_behind = %(files)s where id = %(vault)s
+update team.vaults set
+    checked_at = extract(epoch from clock_timestamp()), behind = %(commits)s, files_behind = %(files)s
+where id = %(vault)s
 """
 OURS = """
 select distinct on (changes.path) changes.path, data, author, pushed
@@ -296,7 +298,7 @@ class Takeover:
     def _report(self, connection: Connection, plan: Plan, left: int) -> None:
         """Report progress, which also shows that the keeper is working."""
         commits = plan.commits if left else 0
-        fetch(connection, PROGRESS, {"vault": self.team.id(), "now": time.time(), "commits": commits, "files": left})
+        fetch(connection, PROGRESS, {"vault": self.team.id(), "commits": commits, "files": left})
 
 
 def in_order(files: Mapping[str, tuple[str | None, str | None]]) -> list[list[str]]:

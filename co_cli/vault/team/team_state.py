@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from typing import Any, NamedTuple
 
 from co_cli.index.authority import AuthorityHealth
@@ -18,7 +17,8 @@ SHOWN, LONGEST_SHOWN = 3, 100
 STATE = """
 select commit, epoch, keeper, behind, checked_at, problem,
     (select count(*) from team.changes where vault_id = vaults.id and not pushed),
-    (select min(saved_at) from team.changes where vault_id = vaults.id and not pushed), skipped, files_behind
+    (select min(saved_at) from team.changes where vault_id = vaults.id and not pushed), skipped, files_behind,
+    extract(epoch from clock_timestamp())::float8
 from team.vaults where id = %(vault)s
 """
 
@@ -43,6 +43,18 @@ class TeamState(NamedTuple):
     """Files of the commit that no server has, with the reasons."""
     files_behind: int
     """Files of a push that is being taken over which are not in the vault yet."""
+    now: float
+    """The time of the database, as all of the others: clocks of servers differ."""
+
+    @property
+    def silence(self) -> float | None:
+        """For how many seconds no keeper has finished a round; None if none ever did."""
+        return None if self.checked_at is None else max(0.0, self.now - self.checked_at)
+
+    @property
+    def waits(self) -> float:
+        """For how many seconds the first change that is not pushed has waited; 0.0 if none does."""
+        return 0.0 if self.oldest is None else max(0.0, self.now - self.oldest)
 
     @classmethod
     def read(cls, row: tuple[Any, ...]) -> TeamState:
@@ -55,7 +67,7 @@ def health_of(state: TeamState) -> list[AuthorityHealth]:
     """Whether a server brings what is saved to git, and which files no server can have."""
     waits, fix = f"saved changes that are not pushed: {state.outbox:,}", ""
     waits += f"; files of a push that are not here yet: {state.files_behind:,}" if state.files_behind else ""
-    if state.checked_at is None or time.time() - state.checked_at > KEEPER_SECONDS:
+    if state.silence is None or state.silence > KEEPER_SECONDS:
         text, fix = f"no server commits what is saved; {waits}", "co serve"
     elif state.problem:
         remote = re.match("git (fetch|push)", state.problem)

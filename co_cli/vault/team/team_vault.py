@@ -52,9 +52,9 @@ T = TypeVar("T")
 
 LOCK_SECONDS = 60
 """Others may take that long to index all of a vault."""
-LOCK = f"""
-set local lock_timeout = '{STALLED_SECONDS}s'; select pg_advisory_xact_lock({VAULT_LOCK}, {{vault}});
-set local lock_timeout = '{LOCK_SECONDS}s'
+LOCK = f"set local lock_timeout = '{STALLED_SECONDS}s'; select pg_advisory_xact_lock({VAULT_LOCK}, {{vault}})"
+LOCKED = f"""
+select extract(epoch from clock_timestamp())::float8, set_config('lock_timeout', '{LOCK_SECONDS}s', true)
 """
 END_STALLED = f"""
 select pg_terminate_backend(pid) from pg_locks join pg_stat_activity using (pid)
@@ -85,7 +85,10 @@ select seq, path, replaced, unindexed, saved_at, trimmed from (
 ) newest join team.changes using (seq) join team.vaults on vaults.id = vault_id order by data is not null
 """
 TEXTS = "select seq, data from team.changes where vault_id = %(vault)s and seq = any(%(seqs)s)"
-FIRST_NEWER = "select min(saved_at) from team.changes where vault_id = %(vault)s and seq > %(after)s"
+LAG = """
+select extract(epoch from clock_timestamp())::float8 - min(saved_at) from team.changes
+where vault_id = %(vault)s and seq > %(after)s
+"""
 ADD_CHANGE = """
 insert into team.changes (vault_id, path, data, before, author, saved_at, version, commit, pushed)
 values (%(vault)s, %(path)s, %(data)s, %(before)s, %(author)s, %(now)s, %(version)s, %(commit)s, %(final)s)
@@ -122,6 +125,8 @@ class Save:
     connection: Connection
     start: Position | None
     """Where the folder was when it began."""
+    now: float
+    """When it began, by the clock of the database: those of servers differ."""
     before: dict[str, bytes | None] = field(default_factory=dict[str, bytes | None])
     """The texts of the files that it changes; None for new ones."""
     received: dict[str, Received] = field(default_factory=dict[str, Received])
@@ -229,8 +234,8 @@ class TeamVault:
     def lag(self) -> float:
         """How many seconds ago the first change was saved that this server's folder lacks; 0.0 if it lacks none."""
         applied, *_ = self._positions()
-        ((first,),) = self._ask(FIRST_NEWER, after=applied.seq if applied else 0)
-        return 0.0 if first is None else max(0.0, time.time() - first)
+        ((seconds,),) = self._ask(LAG, after=applied.seq if applied else 0)
+        return 0.0 if seconds is None else max(0.0, seconds)
 
     def wake(self) -> None:
         """Let the keeper look at the outbox and at the remote now, wherever it runs."""
@@ -298,10 +303,10 @@ class TeamVault:
                     self.repository.fetch()  # not inside the transaction: nobody should wait for it
             try:
                 with self.engine.transaction() as connection:
-                    self._wait_for_lock(connection, vault)
+                    now = self._wait_for_lock(connection, vault)
                     with self.copy.held(), reporting("write", self.root):
-                        unindexed = self._apply()
-                    save = self._local.save = Save(connection, start)
+                        unindexed = self._apply(now)
+                    save = self._local.save = Save(connection, start, now)
                     self._index({path: self.copy.read(path) for path in unindexed})
                     yield save
                     self._record(save)
@@ -317,14 +322,17 @@ class TeamVault:
         for call in save.afterwards:
             call()
 
-    def _wait_for_lock(self, connection: Connection, vault: int) -> None:
-        """Wait until nobody else saves, and end the session of a process that holds the lock and does nothing."""
+    def _wait_for_lock(self, connection: Connection, vault: int) -> float:
+        """Wait until nobody else saves, and end the session of a process that holds the lock and does nothing.
+
+        Returns the time of the database.
+        """
         end = time.monotonic() + LOCK_SECONDS
         while True:
             try:
                 with connection.transaction():
                     fetch(connection, LOCK.format(vault=vault))
-                return
+                return fetch(connection, LOCKED)[0][0]
             except psycopg.errors.LockNotAvailable:
                 if time.monotonic() > end:
                     raise
@@ -377,15 +385,21 @@ class TeamVault:
         with save.connection.pipeline():
             for path, data in changed.items():
                 author = save.authors.get(path, person)
-                save.last = self._add(path, data, save.before[path], author, save.received.get(path))
+                save.last = self._add(save.now, path, data, save.before[path], author, save.received.get(path))
             run(save.connection, NOTIFY, {"channel": CHANNEL, "vault": self.id()})
 
     def _add(
-        self, path: str, data: bytes | None, before: bytes | None, person: str, received: Received | None = None
+        self,
+        now: float,
+        path: str,
+        data: bytes | None,
+        before: bytes | None,
+        person: str,
+        received: Received | None = None,
     ) -> Position:
         is_new = before is None and not (received and received.after_others)
         action = "create" if is_new else "remove" if data is None else "change"
-        now, commit = time.time(), received and received.commit
+        commit = received and received.commit
         about = {"path": path, "author": received.author if received else person, "now": now}
         old, new = (None if text is None else content_hash(text) for text in (before, data))
         with self.engine.asking() as connection:
@@ -432,13 +446,13 @@ class TeamVault:
         with self.engine.asking() as connection:
             return fetch(connection, statement, {"vault": vault, **values})
 
-    def _apply(self) -> list[str]:
+    def _apply(self, now: float) -> list[str]:
         """Make the folder the truth, while the vault is locked. Returns what this version must index."""
         applied, newest, first = self._positions()
         if first is None or applied is None:
             self._ask(COMPARE)
         if first is None:
-            self._adopt()
+            self._adopt(now)
         elif applied is None:
             self._require_same_repository(first)
             self._put_right(self._differing())
@@ -478,7 +492,7 @@ class TeamVault:
             self.copy.set_position(max(Position(row[0], row[4]) for row in rows))
         return unindexed
 
-    def _adopt(self) -> None:
+    def _adopt(self, now: float) -> None:
         """Make this folder the first copy of a new team vault. What is not committed or pushed is the first change."""
         head, tip = self.repository.head(), self.repository.tip()
         newest = tip or head
@@ -488,7 +502,7 @@ class TeamVault:
         self._ask(ADOPT, commit=commit, first=roots[-1] if roots else "", skipped=skipped)
         for few in in_parts(self._differing(everything=True).items()):
             for path, text in self._read(few).items():
-                self._add(path, self.copy.read(path), text, self.person())
+                self._add(now, path, self.copy.read(path), text, self.person())
 
     def _require_same_repository(self, first: str) -> None:
         head = self.repository.head()
