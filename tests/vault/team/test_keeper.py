@@ -237,6 +237,23 @@ def test_a_keeper_that_was_killed_after_its_push_has_pushed_once(team: Team) -> 
     assert team.pushed("memories/elms-like-water.md").endswith("Elms like a lot of water.")
 
 
+def test_waiting_saves_of_alternating_authors_are_few_commits_in_the_order_of_each_note(
+    team: Team,
+) -> None:
+    one = team.server("one")
+    for number in range(6):
+        acting.set(f"web:{('mara', 'jon')[number % 2]}")
+        one.remember(f"Elm {number} likes water.", title=f"elm-{number}", on_related="keep")
+    acting.set("web:jon")
+    one.update("memory:elm-0", "Elm 0 likes wet feet.")
+    keep(one)
+
+    assert git(team.remote, "log", "--format=%an").splitlines() == ["jon", "mara", "jon", "Nils"]
+    assert git(team.remote, "log", "--format=%an", "--", "memories/elm-0.md").splitlines() == ["jon", "mara"]
+    assert git(team.remote, "log", "--format=%an", "--", "memories/elm-2.md") == "mara"
+    assert team_of(one).state().outbox == 0
+
+
 def save_and_push(pipe: Connection, folder: str, address: str) -> None:
     kb = open_server(Path(folder), address)
     pipe.send(kb.remember("Elms like water.").ref)
