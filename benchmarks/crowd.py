@@ -25,8 +25,7 @@ from co_cli.vault.vault import open_vault
 ROOT = Path(__file__).parents[1]
 VAULTS = ("knowledge", "benchmarks/quality/short_notes", "benchmarks/quality/unseen")
 SIZES = (0, 1_000, 5_000, 20_000)
-CONFIGURATIONS = {"static": ("static", "small"), "encoder": ("encoder", "small")}
-"""Provider and reader."""
+PROVIDERS = ("static", "encoder")
 MOST_WORDS = 300
 """Longer texts are cut: a crowd of books would be another question."""
 
@@ -40,16 +39,16 @@ def bench_crowd(folders: Sequence[str], bar: Bar | None = None) -> list[BenchRow
             for size, before in zip(sizes[1:], sizes, strict=False):
                 write_notes(Path(work, str(size)), texts[before:size])
             for vault in VAULTS:
-                for name, (provider, reader) in CONFIGURATIONS.items():
-                    for size, kind, ndcg, recall in ask(Path(work), ROOT / vault, provider, reader, sizes, bar):
-                        label = f"{Path(vault).name} among {size:,} of {Path(folder).name}, {name}, {kind}"
+                for provider in PROVIDERS:
+                    for size, kind, ndcg, recall in ask(Path(work), ROOT / vault, provider, sizes, bar):
+                        label = f"{Path(vault).name} among {size:,} of {Path(folder).name}, {provider}, {kind}"
                         rows.append(BenchRow(f"{label}: nDCG@10", ndcg, ""))
                         rows.append(BenchRow(f"{label}: recall@10", recall, ""))
     return rows
 
 
 def ask(
-    work: Path, source: Path, provider: str, reader: str, sizes: Sequence[int], bar: Bar | None
+    work: Path, source: Path, provider: str, sizes: Sequence[int], bar: Bar | None
 ) -> Iterator[tuple[int, str, float, float]]:
     """A copy of the vault, which grows: of each size and kind of question, nDCG@10 and recall@10."""
     home = Path(tempfile.mkdtemp(dir=work))
@@ -57,8 +56,7 @@ def ask(
     found = read_vault(str(root))
     found = found._replace(questions=[question for question in found.questions if question.kind != ABSENT])
     settings = load_settings(
-        {"vault": str(root), "data_dir": str(home / "data")}
-        | {"knowledge_embedding_provider": provider, "knowledge_reader": reader},
+        {"vault": str(root), "data_dir": str(home / "data")} | {"knowledge_embedding_provider": provider},
         environ={"HOME": str(home)},
         start=str(home),
     )

@@ -2,7 +2,7 @@
 
 `python -m benchmarks precision [FOLDER...]`: each folder has vaults as `benchmarks/quality/precision/README.md`
 describes them. Questions are asked with recall_memory, and the turns of a session are given to the hook of a coding
-agent. `tune` was fitted on; `kept` was not looked at while anything was chosen.
+agent. `tune` was trained on; `chosen` chose the model; `kept` was not looked at while anything was chosen.
 """
 
 from __future__ import annotations

@@ -112,7 +112,7 @@ def bench_team_search(notes: int, bar: Bar | None = None) -> list[BenchRow]:
     rows: list[BenchRow] = []
     with _team(notes, bar) as (team, folders):
         tokens = _tokens(team, folders[0], ONLY_SEARCHING)
-        for number, reader in enumerate(("off", "small")):
+        for number, reader in enumerate(("off", "on")):
             with _serving(team, folders[0], reader) as url:
                 asking = partial(press, [url], tokens, ONLY_SEARCHING, different=DIFFERENT)
                 asyncio.run(asking(seconds=3.0, seed=10 + number))  # models are loaded and plans made
@@ -180,7 +180,7 @@ def _lost(team: Team, saved: Sequence[str]) -> int:
 
 def _environment(team: Team, folder: Path) -> dict[str, str]:
     found = {"PATH": os.environ.get("PATH", ""), "HOME": str(team.place), "CO_ENGINE": team.address}
-    found["CO_KNOWLEDGE_READER"] = os.environ.get("CO_KNOWLEDGE_READER", "small")
+    found["CO_KNOWLEDGE_READER"] = os.environ.get("CO_KNOWLEDGE_READER", "on")
     found["CO_KNOWLEDGE_EMBEDDING_PROVIDER"] = os.environ.get("CO_KNOWLEDGE_EMBEDDING_PROVIDER", "static")
     return {**found, "CO_VAULT": str(folder), "CO_DATA_DIR": f"{folder}-data"}
 

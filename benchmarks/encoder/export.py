@@ -72,7 +72,7 @@ def main(arguments: list[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     trained = torch.load(options.trained, "cpu", weights_only=True)
     digest = write_model(options.file, smoothed({name: value.float() for name, value in trained.items()}), packed=True)
-    print(f"sha256 {digest}, graph {Graph(options.file).write()}")
+    print(f"checksum {digest}, graph {Graph(options.file).write()}")
 
 
 if __name__ == "__main__":

@@ -45,6 +45,8 @@ LIVES, SOURCES, PASSAGES = (1, 6), (1, 4), (60, 3_000)
 FROZEN = ("w.weight", "p.weight", "t.weight")
 NOTHING = -1e4
 LEVEL_BATCHES = 20
+LEAST, NEAR = -1.386, 4.0
+"""The scores that notes need to be given to an agent, as in `co_cli.retrieval.results`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,8 @@ class Run:
     rate: float = 5e-5
     dropout: float = 0.0
     small: str = ""  # a file of small vaults, whose questions name every note that answers
+    guided: float = 0.0  # how much what the guide says of their notes counts, beside these answers
+    strangers: float = 0.0  # share of the questions about them that are about another vault: only the guide knows
     asked: int = 96  # questions about them in a step
     steps: int = 800
     seconds: float = math.inf
@@ -234,27 +238,61 @@ class SmallVaults:
             torch.from_numpy(arrays[name].astype("int64")).to(DEVICE)
             for name in ("vaults", "asked", "right", "doubtful")
         )
+        self.kinds = [str(kind) for kind in arrays["kinds"]]
 
-    def draw(self, count: int) -> tuple[Tensor, Tensor, Tensor]:
-        """Questions, all notes of their vaults (-1: none), and whether these answer: 1, 0, or -1 for doubtful."""
-        questions = torch.randperm(len(self.asked), device=DEVICE)[:count]
+    def draw(self, questions: Tensor) -> tuple[Tensor, Tensor]:
+        """All notes of these questions' vaults (-1: none), and whether they answer: 1, 0, or -1 for doubtful."""
         notes = [torch.nonzero(self.vaults == vault)[:, 0] for vault in self.asked[questions]]
         candidates = torch.nn.utils.rnn.pad_sequence(notes, batch_first=True, padding_value=-1)
         is_right, is_doubtful = (
             (candidates[:, :, None] == table[questions][:, None]).any(2) for table in (self.right, self.doubtful)
         )
         wanted = torch.where(is_doubtful | (candidates < 0), -1, is_right.long())
-        return questions, candidates, wanted
+        return candidates, wanted
 
-    def loss(self, model: Reader, count: int) -> Tensor:
+    def loss(self, model: Reader, run: Run, guide: Reader) -> Tensor:
         """How wrong the odds of each note are, summed over the notes of a vault."""
-        questions, candidates, wanted = self.draw(count)
-        answered = torch.zeros(len(questions), dtype=torch.bool, device=DEVICE)
-        batch = Batch(questions, candidates, answered, answered.float())
-        scores = score(model, self, batch)[:, :-1]
+        questions = torch.randperm(len(self.asked), device=DEVICE)[: run.asked]
+        candidates, wanted = self.draw(questions)
+        away = int(run.strangers * run.asked)
+        candidates[:away], wanted[:away] = candidates[:away].roll(1, 0), -1
+        scores = self.scores(model, questions, candidates)
         known = wanted >= 0
         found = functional.binary_cross_entropy_with_logits(scores[known], wanted[known].float(), reduction="sum")
-        return found / count
+        if run.guided:
+            with torch.no_grad():
+                odds = self.scores(guide, questions, candidates)[candidates >= 0].sigmoid()
+            taught = functional.binary_cross_entropy_with_logits(scores[candidates >= 0], odds, reduction="sum")
+            found = found + run.guided * taught
+        return found / run.asked
+
+    def scores(self, model: Reader, questions: Tensor, candidates: Tensor) -> Tensor:
+        unknown = torch.zeros(len(questions), dtype=torch.bool, device=DEVICE)
+        return score(model, self, Batch(questions, candidates, unknown, unknown.float()))[:, :-1]
+
+    @torch.no_grad()
+    def measure(self, model: Reader) -> dict[str, tuple[float, ...]]:
+        """By kind of question: precision, recall and exactly right where notes answer; nothing given where none does.
+
+        As an agent would be given them, if a search had found all notes of a vault.
+        """
+        found: dict[str, list[tuple[float, ...]]] = {}
+        for questions in torch.arange(len(self.asked), device=DEVICE).split(96):
+            candidates, wanted = self.draw(questions)
+            scores = self.scores(model, questions, candidates)
+            given = scores >= (scores.amax(1, keepdim=True) - NEAR).clamp(min=LEAST)
+            right, wrong = (given & (wanted == 1)).sum(1), (given & (wanted == 0)).sum(1)
+            rows = torch.stack([right, wrong, (wanted == 1).sum(1)], 1).tolist()
+            for question, (hits, misses, answers) in zip(questions.tolist(), rows, strict=True):
+                exact = hits == answers and not misses
+                row = (hits / max(hits + misses, 1), hits / answers, exact) if answers else (exact,)
+                kind = self.kinds[question]
+                for name in ("all", kind) if kind != "turn" else (kind,):
+                    found.setdefault(name if answers else f"{name}, nothing", []).append(row)
+        return {
+            name: tuple(round(sum(column) / len(rows), 3) for column in zip(*rows, strict=False))
+            for name, rows in found.items()
+        }
 
 
 def score(model: Reader, data: Library | SmallVaults, batch: Batch) -> Tensor:
@@ -317,7 +355,7 @@ def train(run: Run, data: Library, small: SmallVaults | None, start: dict[str, T
             wanted = score(guide, data, batch)
         loss = losses(run, batch, score(model, data, batch), wanted)
         if small:
-            loss = loss + small.loss(model, run.asked)
+            loss = loss + small.loss(model, run, guide)
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(learned, 1.0)
@@ -338,6 +376,7 @@ def main(arguments: list[str] | None = None) -> None:
     torch.set_float32_matmul_precision("high")
     data = Library(options.work)
     print(f"{len(data.questions):,} questions, {len(data.passages):,} passages", flush=True)
+    kept = SmallVaults(options.work / "kept.npz.xz") if (options.work / "kept.npz.xz").exists() else None
     for run in (Run(**settings) for settings in json.loads(options.config.read_text("utf-8"))):
         print(json.dumps(asdict(run)), flush=True)
         small = SmallVaults(options.work / f"{run.small}.npz.xz") if run.small else None
@@ -345,6 +384,8 @@ def main(arguments: list[str] | None = None) -> None:
         model = train(run, data, small, read_state(options.work / f"{run.start}.bin"), guide)
         arrays = {name: value.float().cpu().numpy() for name, value in model.state_dict().items()}
         print(write_model(options.work / f"{run.name}.bin", arrays, packed=True), flush=True)
+        if kept:
+            print(json.dumps({"run": run.name, **kept.measure(model)}), flush=True)
 
 
 if __name__ == "__main__":

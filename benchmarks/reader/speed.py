@@ -8,7 +8,6 @@ from __future__ import annotations
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from itertools import count
 from random import Random
 
@@ -16,7 +15,7 @@ from benchmarks.cold import child_output
 from benchmarks.corpus import real_words
 from benchmarks.measuring import BenchRow, interleaved
 from benchmarks.vaults import Bar, bench_vault, questions
-from co_cli.embedding.reader import LARGE, SMALL, CrossEncoder
+from co_cli.embedding.reader import CrossEncoder
 
 QUERIES, READ = 20, 20
 CLIENTS, AT_ONCE = 8, 5.0
@@ -26,19 +25,19 @@ GOALS = {
     "short notes": 0.12,
     "passages of 135 words": 0.35,
 }
-"""Seconds that the small reader may take for 20 texts on two idle cores; its ratio is to this."""
+"""Seconds that 20 texts may take on two idle cores; the ratio is to this."""
 LOADING, MEMORY = 0.15, 120_000
 """Seconds, and kilobytes as Linux counts them."""
 CHILD = """
 import time
 import numpy
-from co_cli.embedding.reader import SMALL, CrossEncoder
+from co_cli.embedding.reader import CrossEncoder
 
 def held():
     return int(dict(line.split(":", 1) for line in open("/proc/self/status"))["VmRSS"].split()[0])
 
 before, started = held(), time.perf_counter()
-reader = CrossEncoder(SMALL)
+reader = CrossEncoder()
 reader.scores("", [])
 loaded = time.perf_counter() - started
 reader.scores("how long does it take?", ["It takes a while. " * 40] * 20)
@@ -65,8 +64,8 @@ def bench_reader(notes: int, bar: Bar | None = None) -> list[BenchRow]:
         for name in turns
     ]
     rows += [row for texts in WORDS for row in _readings(texts)]
-    rows.append(BenchRow("loading the small reader", round(loaded * 1000, 1), "ms", loaded / LOADING, 1))
-    rows.append(BenchRow("memory of the small reader", round(kilobytes / 1000, 1), "MB", kilobytes / MEMORY, 1))
+    rows.append(BenchRow("loading the reader", round(loaded * 1000, 1), "ms", loaded / LOADING, 1))
+    rows.append(BenchRow("memory of the reader", round(kilobytes / 1000, 1), "MB", kilobytes / MEMORY, 1))
     return rows
 
 
@@ -74,26 +73,24 @@ def _readings(name: str) -> list[BenchRow]:
     """What it takes to read 20 texts: each model, and questions of several clients at once."""
     chance, numbers, words = Random(1), count(), real_words()[:5_000]
     texts = [" ".join(chance.choices(words, k=WORDS[name])) for _ in range(READ)]
-    readers = {"small": CrossEncoder(SMALL), "large": CrossEncoder(LARGE)}
+    reader = CrossEncoder()
 
-    def read(reader: CrossEncoder, _: int = 0) -> None:
+    def read(_: int = 0) -> None:
         reader.scores(f"who has the number {next(numbers)} and where is it?", texts)  # new, so that none is known
 
-    def read_at_once(reader: CrossEncoder) -> None:
+    def read_at_once() -> None:
         with ThreadPoolExecutor(CLIENTS) as clients:
-            list(clients.map(partial(read, reader), range(CLIENTS)))
+            list(clients.map(read, range(CLIENTS)))
 
-    tasks = {kind: partial(read, reader) for kind, reader in readers.items()}
-    at_once = f"{CLIENTS} clients"
-    tasks[at_once] = partial(read_at_once, readers["small"])
+    alone, at_once = "one client", f"{CLIENTS} clients"
+    tasks = {alone: read, at_once: read_at_once}
     interleaved(tasks, 1)  # loads the models
     medians, busy = interleaved(tasks, 7), interleaved(tasks, 3, clock=time.process_time)
     rows: list[BenchRow] = []
     for kind, seconds in medians.items():
-        goal = GOALS[name] if kind == "small" else None
-        ratio, most = (seconds / goal, 1.0) if goal else (None, None)
+        ratio, most = seconds / GOALS[name], 1.0
         if kind == at_once:
-            ratio, most = seconds / medians["small"], AT_ONCE
+            ratio, most = seconds / medians[alone], AT_ONCE
         rows.append(BenchRow(f"{READ} {name}: {kind}", round(seconds * 1000, 1), "ms", ratio, most))
         rows.append(BenchRow(f"{READ} {name}: {kind} (CPU)", round(busy[kind] * 1000, 1), "ms"))
     return rows

@@ -14,7 +14,6 @@ from co_cli.embedding.encoder import EncoderEmbedder
 from co_cli.embedding.languages_weights import is_converted, is_installed
 from co_cli.embedding.model_file import can_run
 from co_cli.embedding.multilingual import MultilingualEmbedder
-from co_cli.embedding.reader import MODELS, CrossEncoder
 from co_cli.embedding.remote_embedders import Outage, RemoteEmbedder, remote_space
 from co_cli.embedding.space import ENCODER, LANGUAGES, Embedder, VectorSpace
 from co_cli.ground.errors import EmbeddingError, SettingsError
@@ -49,13 +48,6 @@ def can_use(space: VectorSpace) -> bool:
     """Whether this environment has what the space needs. Only asked of those that are chosen by themselves."""
     needs = {LANGUAGES.provider: is_installed, ENCODER.provider: can_run}
     return needs[space.provider]() if space.provider in needs else True
-
-
-def reader_named(name: str) -> CrossEncoder | None:
-    """The reader of this name; None for `off`."""
-    if name == "off":
-        return None
-    return CrossEncoder(MODELS[name])
 
 
 class Embedders:

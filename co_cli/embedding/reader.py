@@ -18,39 +18,14 @@ PAIR_TOKENS = 128
 """Tokens of a question and a window together. A longer passage is read in the window that matches best."""
 MOST_KEPT = 20_000
 """Scores that are kept for the next time that somebody asks, about 400 bytes each."""
-
-
-class Model(NamedTuple):
-    """One of the readers that can be chosen."""
-
-    name: str
-    sha256: str
-    graph_sha256: str
-    scale: float
-    """What a score is divided by before it becomes a signal of 0 to 1: plain odds hardly tell good passages apart."""
-
-
-SMALL = Model(
-    "small",
-    "ccbd6eda6b6e068d50c0cefe87029d8516f383f2267c06b38c2807eb310efc55",
-    "cda26346f330bf7927e6caab702fbd7b661a876dbb045fe6ca548872e03e9404",
-    4.0,
-)
-LARGE = Model(
-    "large",
-    "f0d67d3dcc6e3bdb8ee8608a863eadfd9ebb7bf322882a18f4c4c631813be65f",
-    "254d229ded9a70f145491f0531f6802ade2f472aeb7fdd6160bb1bac659f6f84",
-    4.0,
-)
-MODELS = {model.name: model for model in (SMALL, LARGE)}
+SUMS = "4a7b1f50", "f22f2b22"
 
 
 class CrossEncoder:
     """Loaded by the first call; after that it can be used from several threads."""
 
-    def __init__(self, model: Model = SMALL, folder: str = FOLDER) -> None:
-        self.model = model
-        self._file = ModelFile(f"reader-{model.name}", model.sha256, model.graph_sha256, folder)
+    def __init__(self, folder: str = FOLDER) -> None:
+        self._file = ModelFile("reader", SUMS, folder)
         self._kept: dict[bytes, float] = {}
         self._keeping = Lock()
         self.pairs_read, self.pairs_kept, self.seconds_read = 0, 0, 0.0

@@ -122,9 +122,7 @@ class Settings:
     knowledge_embedding_host: str | None = _own(
         "text", None, "address of the embedding server, if not the provider's own (ollama: OLLAMA_HOST)"
     )
-    knowledge_reader: Literal["small", "large", "off"] = _choice(
-        "small large off", "small", "the model that reads the first results and orders them: small, large or off"
-    )
+    knowledge_reader: Literal["on", "off"] = _switch("let a model read the first results and order them")
     knowledge_reader_ms: int = _setting(
         "bytes", 5_000, "milliseconds of processor time after which a search gives up reading", project_most=5_000
     )

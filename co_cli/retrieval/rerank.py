@@ -25,6 +25,8 @@ IN_OTHER_LANGUAGES = 0.75
 """What a passage that the reader cannot read counts as: so far from the mean of those that were read to the best one.
 Measured in vaults half in English, half in German or French, with English questions: at the mean such notes are far
 behind, at the best one English notes are."""
+SCALE = 4.0
+"""What a score is divided by before it becomes a signal of 0 to 1: plain odds hardly tell good passages apart."""
 SECONDS = 10.0
 """What any other model may take."""
 
@@ -77,7 +79,7 @@ def read(
     late = f"read {len(scores)} of {len(english)}: there was no time for more (`knowledge_reader_ms`)"
     problem = late if len(scores) < len(english) else None
     unreadable = frozenset(first.keys() - english.keys())
-    parts = {passage: 1 / (1 + exp(-score / reader.model.scale)) for passage, score in scores.items()}
+    parts = {passage: 1 / (1 + exp(-score / SCALE)) for passage, score in scores.items()}
     if not parts:
         return Reading(list(ranked), unreadable=unreadable, problem=problem)
     best, mean = max(parts.values()), fmean(parts.values())

@@ -116,7 +116,6 @@ def make_result(index: IndexedNotes, trace: Trace) -> SearchResult:
             "weights": {name: round(weight, 4) for name, weight in trace.scores.weights.items() if weight},
             "candidates": len(candidates.notes) or len(ranking.ranked),
             "trust": round(trust(candidates), 4) if candidates.cosines else None,
-            "reader": request.reader.model.name if request.reader and not request.reranker else None,
             "read": len(read),
         },
     )

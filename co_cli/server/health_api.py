@@ -9,7 +9,6 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel
 
-from co_cli.embedding.embedders import reader_named
 from co_cli.embedding.reader import CrossEncoder
 from co_cli.entrance.local import LocalKnowledgeBase
 from co_cli.ground.errors import InvalidInputError, SettingsError, VaultError
@@ -97,7 +96,7 @@ class RankingChoice(BaseModel):
     backend: Backend | None = None
     profile: str | None = None
     weights: dict[str, float] | None = None
-    reader: Literal["small", "large", "off"] | None = None
+    reader: Literal["on", "off"] | None = None
 
 
 class Compare(BaseModel):
@@ -127,7 +126,8 @@ CHANGEABLE = (
 )
 """What people change, in the order of the page. `co config set` changes all settings."""
 _doctors: Jobs[list[Finding]] = Jobs()
-_reader_named = cache(reader_named)
+_reader = cache(CrossEncoder)
+"""Of those who compare, where the vault has none."""
 
 
 @route("GET", "/health")
@@ -248,8 +248,7 @@ def compare_rankings(kb: LocalKnowledgeBase, asked: Compare) -> Compared:
 def _search(kb: LocalKnowledgeBase, asked: Compare, ranking: RankingChoice) -> SearchResult:
     options = Options(asked.limit, **ranking.model_dump(exclude={"reader"}), read=False)
     request = build_request(kb.vault, asked.q, options)
-    reader: CrossEncoder | None = kb.vault.reader if ranking.reader is None else _reader_named(ranking.reader)
-    request = replace(
-        request, reader=reader if request.backend == "hybrid" else None, read_always=True, read_seconds=None
-    )
+    reads = request.backend == "hybrid" and (ranking.reader or kb.settings.knowledge_reader) == "on"
+    reader = kb.vault.reader or _reader() if reads else None
+    request = replace(request, reader=reader, read_always=True, read_seconds=None)
     return find(kb.index, request)

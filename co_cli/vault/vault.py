@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from co_cli.activity import Activity
 from co_cli.activity.use_counts import use_counts
-from co_cli.embedding.embedders import PASSAGES_A_SECOND, Embedders, reader_named
+from co_cli.embedding.embedders import PASSAGES_A_SECOND, Embedders
+from co_cli.embedding.reader import CrossEncoder
 from co_cli.ground.errors import IndexUnavailableError, SettingsError, VaultError
 from co_cli.ground.reports import Progress, SyncReport, Waiting, counting_passages
 from co_cli.ground.settings import Settings, load_settings, this_process
@@ -34,7 +35,6 @@ from co_cli.vault.ranking import RankingSettings, configured
 from co_cli.vault.tiers import other_tiers
 
 if TYPE_CHECKING:
-    from co_cli.embedding.reader import CrossEncoder
     from co_cli.sources.passages import Boundaries
 
 PATIENCE = 5.0
@@ -177,7 +177,7 @@ def open_vault(settings: Settings, opening: Opening | None = None) -> Vault:
         index, store = index.within(replace(setup, authority=team)), team.store(*limits)
     else:
         store = NoteStore(root, partial(_count_indexed, index), *limits)
-    reader = reader_named(settings.knowledge_reader)
+    reader = CrossEncoder() if settings.knowledge_reader == "on" else None
     return Vault(root, settings, opening, index, store, activity, reader, sources, settings_of)
 
 

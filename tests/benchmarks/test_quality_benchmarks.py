@@ -79,7 +79,7 @@ def write_vault(folder: Path) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("reader", ["off", "small"])
+@pytest.mark.parametrize("reader", ["off", "on"])
 def test_confidence_is_fitted_and_judged_from_sets_and_vaults(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reader: str
 ) -> None:
@@ -97,7 +97,7 @@ def test_confidence_is_fitted_and_judged_from_sets_and_vaults(
     rows = absence.bench_absence([write_set(tmp_path / name, name) for name in ("trees", "houses")])
 
     figures = {row.name: row.value for row in rows}
-    fitted = ["reader", "constant"] if reader == "small" else ["cosine", "coverage", "constant"]
+    fitted = ["reader", "constant"] if reader == "on" else ["cosine", "coverage", "constant"]
     assert [name for name in figures if not name.startswith(("unseen", "..."))] == [
         *(f"{family}: AUROC" for family in ("trees", "houses", "short notes")),
         *fitted,
@@ -116,7 +116,7 @@ def test_a_crowd_makes_answers_harder_to_find(tmp_path: Path) -> None:
     assert sorted(texts) == sorted({line["text"] for line in lines})
     write_notes(tmp_path / "40", texts[:40])
 
-    rows = list(ask(tmp_path, ROOT / "benchmarks/quality/short_notes", "static", "off", [0, 40], None))
+    rows = list(ask(tmp_path, ROOT / "benchmarks/quality/short_notes", "static", [0, 40], None))
 
     assert [(size, kind) for size, kind, *_ in rows] == [
         (size, kind) for size in (0, 40) for kind in ("all", "paraphrase")

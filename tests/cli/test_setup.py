@@ -195,7 +195,7 @@ def test_completion_offers_values_of_settings_and_options(co: Co) -> None:
 
     co("remember", "Blue first.", "--category", "decision")
     assert words("config", "set", "knowledge_re") == ["knowledge_reader", "knowledge_reader_ms"]
-    assert words("config", "set", "knowledge_reader", "") == ["small", "large", "off"]
+    assert words("config", "set", "knowledge_reader", "") == ["on", "off"]
     assert "ollama" in words("config", "set", "knowledge_embedding_provider", "o")
     assert words("config", "set", "knowledge_reader", "off", "") == []
     assert words("config", "show", "knowledge_reader", "") == []

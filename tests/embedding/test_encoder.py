@@ -81,7 +81,7 @@ def test_another_file_than_the_released_one_is_refused_with_the_fix(tmp_path: Pa
         weights = bytearray(Path(FOLDER, "encoder.bin").read_bytes())
         weights[-1_000] ^= damage == "one byte changed"
         (tmp_path / "encoder.bin").write_bytes(weights)
-        shutil.copy(Path(FOLDER, "reader-small.onnx"), tmp_path / "encoder.onnx")
+        shutil.copy(Path(FOLDER, "reader.onnx"), tmp_path / "encoder.onnx")
 
     with pytest.raises(ModelMissingError, match=r"pip install --force-reinstall co-cli"):
         EncoderEmbedder(str(tmp_path)).embed(["blue"], "query")

@@ -69,7 +69,7 @@ VALUES = {
     "tier_team": ("0.5", 0.5),
     "knowledge_search_backend": ("fts5", "fts5"),
     "knowledge_profile": ("agent", "agent"),
-    "knowledge_reader": ("large", "large"),
+    "knowledge_reader": ("off", "off"),
     "knowledge_reader_ms": ("250", 250),
     "knowledge_agent_weights": ("recency=0.5,words=0.2", "recency=0.5,words=0.2"),
     "half_life_days": ("90", 90.0),

@@ -61,7 +61,7 @@ def required_by(name: str) -> list[Requirement]:
 def test_a_plain_install_searches_adds_pages_and_serves_the_page(
     co: Co, plain: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, value in {"PYTHONPATH": plain, "CO_KNOWLEDGE_READER": "small", "CO_WEB_ALLOW": "127.0.0.1"}.items():
+    for name, value in {"PYTHONPATH": plain, "CO_KNOWLEDGE_READER": "on", "CO_WEB_ALLOW": "127.0.0.1"}.items():
         monkeypatch.setenv(name, value)
     with closing(WebServer()) as server:
         page = server.page("/oaks", article("Oaks", "Oaks live for centuries and feed hundreds of kinds of insects."))
@@ -70,7 +70,7 @@ def test_a_plain_install_searches_adds_pages_and_serves_the_page(
 
     assert (added.code, added.err) == (0, "")
     assert [hit["ref"].partition("#")[0] for hit in found.json["hits"]] == ["article:oaks"]
-    assert found.json["meta"]["reader"] == "small"
+    assert found.json["meta"]["read"]
     with web_process() as (api, code), httpx2.Client(base_url=api, verify=False, timeout=PATIENCE) as client:
         client.headers["Authorization"] = f"Bearer {client.post('/session', json={'code': code}).json()['token']}"
         assert "<!doctype html>" in client.get(api.removesuffix("/api/v1")).text

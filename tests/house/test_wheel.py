@@ -14,8 +14,7 @@ from zipfile import ZipFile
 
 import pytest
 
-from co_cli.embedding.model_file import FOLDER, read_arrays
-from co_cli.embedding.reader import MODELS
+from co_cli.embedding.model_file import FOLDER
 from tests.house.package import REPOSITORY
 
 
@@ -35,7 +34,8 @@ def test_the_wheel_has_the_sample_vault_and_the_models() -> None:
         "co_cli/embedding/model/co-static-256.bin",
         "co_cli/embedding/model/encoder.bin",
         "co_cli/embedding/model/encoder.onnx",
-        *(f"co_cli/embedding/model/reader-{name}.{kind}" for name in MODELS for kind in ("bin", "onnx")),
+        "co_cli/embedding/model/reader.bin",
+        "co_cli/embedding/model/reader.onnx",
         "co_cli/embedding/model/NOTICE.txt",
         "co_cli/index/sqlite/schema.sql",
         "co_cli/activity/migrations/009_first_release.sql",
@@ -44,8 +44,7 @@ def test_the_wheel_has_the_sample_vault_and_the_models() -> None:
         "co_cli/py.typed",
     } <= names
     assert not [name for name in names if name.startswith(("benchmarks/", "tests/", "docs/", ".co-cli/"))]
-    assert sizes["co_cli/embedding/model/reader-small.bin"] <= 13_000_000
-    assert sizes["co_cli/embedding/model/reader-large.bin"] <= 24_000_000
+    assert sizes["co_cli/embedding/model/reader.bin"] <= 18_000_000
     assert sizes["co_cli/embedding/model/encoder.bin"] <= 18_000_000
     assert sum(sizes.values()) < 64_000_000  # 55 MB as a wheel
 
@@ -106,9 +105,3 @@ def test_the_notice_names_every_data_file_of_the_models() -> None:
     headings = {name for line in notice.splitlines() if not line.startswith(" ") for name in line.split(", ")}
 
     assert {file.name for file in Path(FOLDER).iterdir()} - headings == {"NOTICE.txt"}
-
-
-def test_the_small_reader_has_three_layers_and_the_large_one_six() -> None:
-    headers = {name: read_arrays(Path(FOLDER, f"reader-{name}.bin").read_bytes(), ())[0] for name in MODELS}
-
-    assert {name: header["layers"] for name, header in headers.items()} == {"small": 3, "large": 6}

@@ -93,7 +93,7 @@ def test_confidence_is_higher_where_something_answers(sample: KnowledgeBase, que
 
 @pytest.mark.slow
 def test_questions_about_another_life_are_called_absent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CO_KNOWLEDGE_READER", "small")
+    monkeypatch.setenv("CO_KNOWLEDGE_READER", "on")
     life, *others = read_lives()
     (tmp_path / "memories").mkdir()
     for document in life.documents:
@@ -123,7 +123,7 @@ def test_short_notes_are_found_by_other_words(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_reader_finds_more_short_notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CO_KNOWLEDGE_READER", "small")
+    monkeypatch.setenv("CO_KNOWLEDGE_READER", "on")
     with KnowledgeBase.open(SHORT_NOTES, tmp_path / "data") as kb:
         found = scores(kb, read_vault(str(SHORT_NOTES)), "co")
 

@@ -65,9 +65,8 @@ def test_python_and_agents_get_the_properties_that_matched(kb: KnowledgeBase) ->
     assert kb.search("blade runner").hits[0].snippet == "A hunter of androids doubts.", "the title has it"
 
 
-@pytest.mark.parametrize("name", ["small", "large"])
-def test_the_reader_reads_what_matched(co: Co, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CO_KNOWLEDGE_READER", name)
+def test_the_reader_reads_what_matched(co: Co, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CO_KNOWLEDGE_READER")
 
     out = co("search", "who directed it: Ridley Scott?", "--read").out
 

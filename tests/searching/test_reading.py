@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 from co_cli.embedding.model_file import FOLDER
-from co_cli.embedding.reader import SMALL, CrossEncoder, best_window
+from co_cli.embedding.reader import CrossEncoder, best_window
 from co_cli.entrance.knowledge_base import KnowledgeBase
 from co_cli.ground.hits import SearchResult
 from co_cli.ground.paths import sample_vault
@@ -64,8 +64,8 @@ def test_the_reader_lifts_an_answer_that_words_and_vectors_put_low(reading: Know
     assert refs(unread).index(ANSWER) > 0
     assert refs(read).index(ANSWER) == 0
     assert max(read.hits, key=lambda hit: hit.signals.get("reader", 0.0)).ref == ANSWER
-    assert (read.meta["reader"], read.meta["read"]) == ("small", len(NOTES))
-    assert (unread.meta["reader"], unread.meta["read"]) == (None, 0)
+    assert read.meta["read"] == len(NOTES)
+    assert unread.meta["read"] == 0
     assert "reader 0." in reading.why(QUESTION, ANSWER).steps[-1].text
 
 
@@ -85,7 +85,7 @@ def test_what_was_not_read_in_time_keeps_its_place(
 
     late = [f"read {read} of {len(NOTES)}: there was no time for more (`knowledge_reader_ms`)"]
     order = [hit["ref"] for hit in found["hits"]]
-    assert (found["meta"]["reader"], found["meta"]["read"]) == ("small", read)
+    assert found["meta"]["read"] == read
     assert found["degraded"] == (late if read < len(NOTES) else [])
     assert sorted(order[:read]) == sorted(unread[:read])
     assert order[read:] == unread[read:]
@@ -114,7 +114,7 @@ def test_a_note_that_is_called_exactly_so_is_not_read(reading: KnowledgeBase) ->
 def test_agents_and_the_server_read_by_default(reading: KnowledgeBase) -> None:
     asked = signed_in(Site(reading, Access(), [])).get("/api/v1/search", params={"q": QUESTION}).json()
 
-    assert (asked["meta"]["reader"], asked["hits"][0]["ref"]) == ("small", ANSWER)
+    assert (asked["meta"]["read"] > 0, asked["hits"][0]["ref"]) == (True, ANSWER)
     for tool in ("recall_memory", "search_knowledge"):
         assert Toolbox(reading).call(tool, {"query": QUESTION}).data["hits"][0]["ref"] == ANSWER
 
@@ -150,13 +150,13 @@ def test_without_its_file_the_search_answers_in_the_order_without_it(
     folder = tmp_path / "model"
     folder.mkdir()
     if damage == "another graph":
-        shutil.copy(Path(FOLDER, "reader-small.bin"), folder)
-        shutil.copy(Path(FOLDER, "reader-large.onnx"), folder / "reader-small.onnx")
+        shutil.copy(Path(FOLDER, "reader.bin"), folder)
+        shutil.copy(Path(FOLDER, "encoder.onnx"), folder / "reader.onnx")
     elif damage != "missing":
-        weights = bytearray(Path(FOLDER, "reader-small.bin").read_bytes())
+        weights = bytearray(Path(FOLDER, "reader.bin").read_bytes())
         weights[-1_000] ^= 1
-        (folder / "reader-small.bin").write_bytes(weights[:1_000_000] if damage == "cut short" else weights)
-    reading.vault = replace(reading.vault, reader=CrossEncoder(SMALL, str(folder)))
+        (folder / "reader.bin").write_bytes(weights[:1_000_000] if damage == "cut short" else weights)
+    reading.vault = replace(reading.vault, reader=CrossEncoder(str(folder)))
 
     found = reading.search(QUESTION)
 
@@ -171,19 +171,14 @@ def test_the_command_line_reads_when_it_is_not_sure_or_asked_to(
     flags = (("--no-read",), (), ("--read",))
     plain, read, everything = (co("search", QUESTION, *given, "--json").json for given in flags)
 
-    assert plain["meta"]["reader"] is None
+    assert plain["meta"]["read"] == 0
     assert read["hits"] == everything["hits"]
     sure = [co("search", "paint shed", *given, "--json").json["meta"]["read"] > 0 for given in flags]
     assert sure == [False, False, True]
-    assert (read["meta"]["reader"], read["meta"]["read"]) == ("small", len(NOTES))
+    assert read["meta"]["read"] == len(NOTES)
     assert read["hits"][0]["ref"] == ANSWER
-    monkeypatch.setenv("CO_KNOWLEDGE_READER", "large")
-    large = co("search", QUESTION, "--read", "--json").json
-    assert (large["meta"]["reader"], large["meta"]["read"]) == ("large", len(NOTES))
-    assert large["hits"][0]["ref"] == ANSWER
-    assert large["hits"][0]["signals"]["reader"] != read["hits"][0]["signals"]["reader"]
     monkeypatch.setenv("CO_KNOWLEDGE_READER", "off")
-    assert co("search", QUESTION, "--read", "--json").json["meta"]["reader"] is None
+    assert co("search", QUESTION, "--read", "--json").json["meta"]["read"] == 0
 
 
 @pytest.mark.medium
@@ -212,9 +207,9 @@ def test_a_long_passage_is_read_where_it_matches() -> None:
 @pytest.mark.medium
 def test_a_score_depends_on_nothing_but_question_and_text() -> None:
     texts = [text * times for text in NOTES.values() for times in (1, 9)]
-    together = CrossEncoder(SMALL)
-    alone = CrossEncoder(SMALL)
-    some_known = CrossEncoder(SMALL)
+    together = CrossEncoder()
+    alone = CrossEncoder()
+    some_known = CrossEncoder()
     some_known.scores(QUESTION, texts[::3])
 
     found = together.scores(QUESTION, texts)

@@ -163,7 +163,7 @@ def test_two_rankings_of_one_query_are_compared(api: TestClient) -> None:
         "/compare",
         q="what went wrong with the bells",
         left={"backend": "fts5"},
-        right={"profile": "agent", "weights": {"meaning": 1, "words": 0}, "reader": "small"},
+        right={"profile": "agent", "weights": {"meaning": 1, "words": 0}, "reader": "on"},
         limit=5,
     )
 

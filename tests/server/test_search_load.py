@@ -77,7 +77,7 @@ def test_sixteen_clients_get_the_same_hits_and_scores_as_one(tmp_path: Path, ind
     with KnowledgeBase.open(vault, data) as kb:
         secrets = tokens(kb)
 
-    environment = {"CO_VAULT": str(vault), "CO_DATA_DIR": str(data), "CO_KNOWLEDGE_READER": "small"}
+    environment = {"CO_VAULT": str(vault), "CO_DATA_DIR": str(data), "CO_KNOWLEDGE_READER": "on"}
     assert differing(environment, secrets) == []
 
 
@@ -91,7 +91,7 @@ def test_sixteen_clients_of_a_team_get_the_same_hits_and_scores_as_one(team: Tea
     team.close()
     places = {"CO_VAULT": str(team.place / "one"), "CO_DATA_DIR": str(team.place / "one-data")}
 
-    assert differing({**places, "CO_ENGINE": team.address, "CO_KNOWLEDGE_READER": "small"}, secrets) == []
+    assert differing({**places, "CO_ENGINE": team.address, "CO_KNOWLEDGE_READER": "on"}, secrets) == []
 
 
 @contextmanager

@@ -78,7 +78,7 @@ def test_without_a_convincing_hit_an_answer_is_absent_with_three_notes_in_a_line
         assert any(hit["text"].startswith(text) for text in HOUSEHOLD)
         assert len(hit["text"]) == 200
         assert line.startswith(f'<note ref="{hit["ref"]}" title="')
-        assert line.endswith(f'"> {hit["text"]} </note>')
+        assert line.endswith(f'"> {hit["text"].rstrip()} </note>')
 
 
 EIGHT_MEMORIES = {
@@ -109,7 +109,7 @@ def test_notes_about_a_topic_are_found_with_their_texts(
     assert "to be efficient." in result.text
 
 
-@pytest.mark.parametrize("topic", ["Find notes about sailing", "chemistry", "notes about the wedding"])
+@pytest.mark.parametrize("topic", ["Find notes about gardening", "chemistry", "notes about the wedding"])
 def test_a_topic_that_no_note_is_about_is_absent(reader: None, kb: KnowledgeBase, vault: Vault, topic: str) -> None:
     for title, text in EIGHT_MEMORIES.items():
         vault.write(f"memories/{title}.md", text)

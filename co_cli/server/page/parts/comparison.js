@@ -3,7 +3,7 @@
 import { post } from "./api.js";
 import { badge, bare, html, noteLink, nothing, problem } from "./pieces.js";
 
-const CHOICES = { backend: ["hybrid", "fts5", "grep"], profile: [], reader: ["small", "large", "off"] };
+const CHOICES = { backend: ["hybrid", "fts5", "grep"], profile: [], reader: ["on", "off"] };
 const SIDES = ["left", "right"];
 const weighed = (weights) =>
   Object.entries(weights ?? {}).map(([name, value]) => `${name} ${+value.toFixed(2)}`).join(", ");
