@@ -474,3 +474,28 @@ def test_on_a_phone_one_bar_and_a_strip_leave_twelve_lines_of_text(page: Any, se
     page.click("button:has-text('Tags and kind')")
     page.wait_for_selector("#tags:focus")
     inspect(page, "editor-phone")
+
+
+def test_back_leads_from_a_note_that_was_edited_to_the_page_before_it(page: Any, server: Server) -> None:
+    page.click("nav a:has-text('Context')")
+    page.wait_for_selector(".context textarea")
+    page.keyboard.press("Escape")
+    visit_note = f"history.pushState(null, '', '/note/{REF}'); dispatchEvent(new PopStateEvent('popstate'))"
+    page.evaluate(visit_note)
+    page.click("button:has-text('Edit')")
+    page.wait_for_selector(f"{TEXT}:focus")
+    page.keyboard.type("Well: ")
+    page.click("button:has-text('Done')")
+    page.wait_for_selector(".prose :text('Well:')")
+    page.go_back()
+    page.wait_for_selector(".context textarea")
+
+    page.click("a.new")
+    page.wait_for_selector("#title:focus")
+    page.keyboard.type("Knots")
+    page.keyboard.press("Enter")
+    page.keyboard.type("A bowline holds.")
+    page.click("button:has-text('Done')")
+    page.wait_for_selector("h1:has-text('Knots')")
+    page.go_back()
+    assert page.wait_for_selector(".context textarea")

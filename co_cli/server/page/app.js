@@ -123,9 +123,9 @@ async function load(module, room = "views") {
   }
 }
 
-function go(path) {
+function go(path, { state = null, replace = false } = {}) {
   places[here()] = scrollY;
-  history.pushState(null, "", path);
+  history[replace ? "replaceState" : "pushState"](state, "", path);
   scrollTo(0, 0);
   return open();
 }

@@ -164,7 +164,8 @@ export async function edit(main, { signal, go, toast, setKeys, onChange }, { ref
     if (unsaved() && !conflict && now.text.trim()) await save();
     if (unsaved() && now.text.trim()) return draw();
     dropDraft(ref);
-    go(ref ? notePath(ref) : "/");
+    if (ref && history.state?.from === ref) history.back(); // to the note: an editing session is no entry of its own
+    else go(ref ? notePath(ref) : "/", { replace: true });
   }
 
   // What was typed before and not saved is not wanted.

@@ -130,7 +130,7 @@ export async function open(main, context) {
   }
 
   const mayEdit = () => shown?.writable && !sample.on;
-  const startEdit = () => { if (mayEdit()) go(`${notePath(ref)}?edit=1`); };
+  const startEdit = () => { if (mayEdit()) go(`${notePath(ref)}?edit=1`, { state: { from: ref } }); };
 
   const forget = () => once(`forget ${ref}`, async () => {
     if (!mayEdit()) return;
