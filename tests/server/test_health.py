@@ -15,6 +15,7 @@ from co_cli.entrance.knowledge_base import KnowledgeBase
 from co_cli.ground.settings import load_settings
 from co_cli.index.embed import SLOW_BATCH
 from co_cli.server.access_tokens import AccessTokens
+from co_cli.server.health_api import CHANGEABLE
 from co_cli.vault.vault import Opening
 from tests.embedding.loopback import SLOW_SECONDS
 from tests.embedding.meaning.servers import TurnedOllama
@@ -210,6 +211,8 @@ def test_a_user_changes_a_setting_and_takes_it_back(
     page.goto(f"{server.url}/settings")
     page.wait_for_selector("text=Keep conversations")
     file = Path(page.inner_text(".settings code >> nth=0"))
+    shown = page.evaluate("[...document.querySelectorAll('.setting label')].map((one) => one.htmlFor)")
+    assert {*shown} == {*CHANGEABLE, "theme"}
     assert page.is_disabled("#query_log")
     assert "Fixed by CO_QUERY_LOG: a variable comes before" in page.inner_text(".setting:has(#query_log)")
 

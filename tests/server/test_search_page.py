@@ -49,6 +49,8 @@ def test_results_appear_while_typing_and_the_verdict_after_a_pause(page: Any, se
     assert (kept["q"], kept["refs"][0]) == (QUESTION, "memory:odalys-has-the-last-word")
     page.wait_for_selector(".preview .lit")
     assert not page.query_selector(".hit .bars, .hit .stack"), "reasons are behind Why"
+    assert page.inner_text(".verdict .badge").startswith("Best answer")
+    assert page.inner_text(".hit.far .near >> nth=0") == "Also related"
     inspect(page, "search", lambda: page.wait_for_timeout(50))
 
     for place, key in enumerate(("ArrowDown", "ArrowDown", "ArrowDown", "ArrowUp", "ArrowUp")):
@@ -194,7 +196,7 @@ def test_the_older_of_two_contradicting_notes_names_the_newer(page: Any, server:
 def test_what_nothing_answers_can_be_written(page: Any, server: Server) -> None:
     page.wait_for_selector("note-card")
     page.keyboard.type("how do I breed llamas")
-    page.wait_for_selector(".verdict .badge.warn")
+    page.wait_for_selector(".verdict:has-text('Nothing here answers that. Nearest:')")
     page.keyboard.press("Escape")
     assert page.input_value("[type=search]") == "how do I breed llamas"
     page.click("text=Write it")

@@ -16,7 +16,7 @@ from tests.server.conftest import client, serving
 def test_an_admin_creates_rotates_and_revokes_a_token(sample: KnowledgeBase, open_page: Callable[[str], Any]) -> None:
     tokens = AccessTokens.of(sample.vault)
     with serving(sample, tokens) as server:
-        page = open_page(f"{server.url}/health#{server.address.partition('#')[2]}")
+        page = open_page(f"{server.url}/settings#{server.address.partition('#')[2]}")
         page.click("a[href='/tokens']")
         page.wait_for_selector("text=Nobody has a token yet.")
         page.fill("input[name=name]", "mara")
@@ -49,10 +49,10 @@ def test_others_do_not_see_it(sample: KnowledgeBase, open_page: Callable[[str], 
     tokens = AccessTokens.of(sample.vault)
     secret, _ = tokens.create("write", "mara")
     with serving(sample, tokens) as server:
-        page = open_page(f"{server.url}/health")
+        page = open_page(f"{server.url}/settings")
         page.fill("#token", secret)
         page.press("#token", "Enter")
-        page.wait_for_selector("#settings")
+        page.wait_for_selector("#theme")
         page.problems.clear()  # Chromium logs the 401
         assert page.locator("a[href='/tokens']").count() == 0
         page.close()
@@ -72,13 +72,13 @@ def test_the_page_asks_before_an_address_signs_in_as_somebody_else(
         page.wait_for_selector("#top nav a")
         page.problems.clear()  # Chromium logs the 401
 
-        for button, kept in (("Close", secret), ("Sign in as the admin", server.access.token)):
+        for button, kept in (("[aria-label=Close]", secret), (":has-text('Sign in as the admin')", server.access.token)):
             page.goto("about:blank")
             page.goto(server.address)
             page.wait_for_selector("dialog")
             assert "You are signed in as mara" in page.inner_text("dialog")
             assert axe(page) == []
-            page.click(f"dialog button:has-text('{button}')")
+            page.click(f"dialog button{button}")
             page.wait_for_selector("#top nav a")
             assert page.evaluate("localStorage.getItem('co-token')") == kept
         page.goto("about:blank")

@@ -138,8 +138,8 @@ export function dialog(title, content) {
   closeDialog();
   const element = document.createElement("dialog");
   element.setAttribute("aria-label", title);
-  render(html`<h2>${title}</h2>${content}<div class="row end">
-    <button autofocus @click=${() => element.close()}>Close</button></div>`, element);
+  render(html`<h2>${title}</h2>${content}<button class="quiet close" aria-label="Close" title="Esc"
+    @click=${() => element.close()}>✕</button>`, element);
   element.addEventListener("close", () => element.remove());
   document.body.append(element);
   element.showModal();

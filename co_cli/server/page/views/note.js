@@ -19,7 +19,7 @@ const diffLine = (line) => html`<span class=${{ "+": "added", "-": "removed", "@
 export async function open(main, context) {
   const { rest, query, session, signal, go, toast, setKeys, onChange } = context;
   let ref = rest, opened = !sample.on, note, shown, past, backlinks = [], titles = new Map(), most = 10;
-  let current, observer, titled, ticks = 0, ticking;
+  let moving = false, current, observer, titled, ticks = 0, ticking;
 
   // -- reading
 
@@ -186,7 +186,10 @@ export async function open(main, context) {
   const move = () => {
     const [home, ...folders] = note.path.split("/").slice(0, -1), file = note.path.split("/").pop();
     askFor("Move", `Folder in ${home}`, folders.join("/"), "Move", () => nothing, async (folder) => {
-      const moved = await put(`/notes/${part(ref)}`, { path: folder ? `${folder.replace(/\/+$/, "")}/` : file });
+      moving = true; // what is said of its old place no longer matters here
+      const path = folder ? `${folder.replace(/\/+$/, "")}/` : file;
+      const failed = (error) => { moving = false; throw error; };
+      const moved = await put(`/notes/${part(ref)}`, { path }).catch(failed);
       forgetNote(ref);
       toast(`Moved to ${home}/${folder}`);
       go(notePath(moved.ref));
@@ -328,6 +331,6 @@ export async function open(main, context) {
   if (!rest || query.get("edit") && mayWrite()) return startEditor();
   setKeys({ e: ["Edit", startEdit], f: ["Forget", forget], "[": ["Back", () => history.back()] });
   hoverCards(main, signal);
-  onChange((refs, many) => { if (many || refs.includes(ref)) load(); });
+  onChange((refs, many) => { if (!moving && (many || refs.includes(ref))) load(); });
   await load();
 }

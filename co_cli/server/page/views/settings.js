@@ -111,7 +111,7 @@ export async function open(main, { signal, toast }) {
       <p class="small soft">${settings.may_change ? html`Changes are written to
         <code class="path">${settings.file}</code>, and used from then on.`
         : html`They are changed where the server runs, with <code>co config set</code>.`}
-        ${rights.role === "admin" && !settings.may_change
+        ${rights.role === "admin"
           ? html`<a href="/tokens">Tokens: who may use this vault</a>` : nothing}</p>
       ${SUBJECTS.map(([title, names]) => html`<section><h2>${title}</h2>${names.map(field)}</section>`)}
       ${appearance()}
