@@ -17,7 +17,9 @@ from tests.server.conftest import signed_in
 
 TREES = {
     "memories/ash.md": "---\ntitle: ash\ntags: [tree]\ncreated: 2026-01-03\n---\nAshes are tall.",
-    "memories/wood/elm.md": "---\ntitle: Elm\ntags: [tree, wood]\ncreated: 2026-01-01\n---\n# Elm\n\n**Elms** ~~bend~~.^[In wind.]",
+    "memories/wood/elm.md": (
+        "---\ntitle: Elm\ntags: [tree, wood]\ncreated: 2026-01-01\n---\n# Elm\n\n**Elms** ~~bend~~.^[In wind.]"
+    ),
     "articles/wood/oak.md": (
         "---\ntitle: Oak\ntags: [wood]\ncreated: 2026-01-02\ndecay_protected: true\n---\n"
         "![far](https://example.org/x.png)\n\nOaks ![[oak.png]] live ![old](<old oak.jpg>) long."
