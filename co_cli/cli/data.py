@@ -59,6 +59,7 @@ def run_import(options: argparse.Namespace) -> int:
                      ~/.gemini/tmp and ~/.qwen/projects
     opencode         sessions, from `opencode export ID > session.json`
     jsonl            turns, one a line: speaker or role, text, time, session
+    okf              a bundle of the Open Knowledge Format 0.2: every field stays
     mem0             memories: JSON, JSON Lines, or the zip of OpenMemory
     claude-mem       observations and summaries, from ~/.claude-mem
     obsidian, basic-memory
@@ -164,18 +165,20 @@ def add_export(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--to", metavar="DIR|FILE", help="a new or empty folder, a new .zip or .jsonl; - is standard output"
     )
-    parser.add_argument("--format", choices=("markdown", "jsonl"), help="default: from the name of --to")
+    parser.add_argument("--format", choices=("markdown", "jsonl", "okf"), help="default: from the name of --to")
     add_filters(parser)
 
 
 def run_export(options: argparse.Namespace) -> int:
     """
     Markdown is a byte-for-byte copy in the same folders. JSONL has one object per
-    note, for scripts. `co data import co` reads both. Nothing is overwritten.
+    note, for scripts. `co data import co` reads both. okf is a bundle of the Open
+    Knowledge Format 0.2. Nothing is overwritten.
 
     examples:
       co data export --to notes-2026
       co data export --to backup.zip
+      co data export --format okf --to bundle
       co data export memory --tag deploy --to - | jq .title
     """
     if not options.to:

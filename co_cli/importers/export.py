@@ -22,6 +22,7 @@ from co_cli.ground.reports import Progress
 from co_cli.ground.summaries import NoteSummary
 from co_cli.ground.values import moment_text
 from co_cli.importers.archive import OWN_ZIP, reason
+from co_cli.importers.okf import bundle_of
 from co_cli.notes.encoding import NotTextError, decode
 from co_cli.notes.files import TEMPORARY
 from co_cli.notes.note import read_note
@@ -63,13 +64,18 @@ def export_notes(
     layout = layout or ("jsonl" if to == STANDARD_OUTPUT or to.lower().endswith(".jsonl") else "markdown")
     failures: list[str] = []
     files = _files(vault, notes, failures, progress)
+    if layout == "okf":
+        if to == STANDARD_OUTPUT or to.lower().endswith(".jsonl"):
+            raise InvalidInputError("an OKF bundle is a folder or a .zip: name one")
+        files = bundle_of(files)
     if to != STANDARD_OUTPUT:
         sizes = _write(files, to, layout, vault.root)
     elif layout == "jsonl":
         sizes = _write_lines(files, sys.stdout.buffer)
     else:
         raise InvalidInputError("only --format jsonl can go to standard output; give markdown a folder or a .zip")
-    return ExportReport(to, layout, len(sizes), sum(sizes), failures, [])
+    written = len(notes) - len(failures) if layout == "okf" else len(sizes)  # a bundle has listings, too
+    return ExportReport(to, layout, written, sum(sizes), failures, [])
 
 
 def skipped_files(vault: Vault) -> list[str]:
@@ -97,7 +103,7 @@ def _files(
 
 def _write(files: Iterator[NoteFile], to: str, layout: str, root: str) -> list[int]:
     """Write a new folder or file, and return the sizes of its notes."""
-    folder, target = layout == "markdown" and not to.lower().endswith(".zip"), os.path.realpath(to)
+    folder, target = layout != "jsonl" and not to.lower().endswith(".zip"), os.path.realpath(to)
     if is_inside(target, root):
         raise InvalidInputError(f"{to} is in the vault, where an export would become notes again; export elsewhere")
     if not os.path.isdir(os.path.dirname(target)):

@@ -20,6 +20,7 @@ from co_cli.importers.assistants import read_chatgpt, read_claude, read_mem0
 from co_cli.importers.claude_mem import read_claude_mem
 from co_cli.importers.folders import read_basic_memory, read_obsidian, read_own
 from co_cli.importers.items import Entry, ImportReceipt, Item, failed
+from co_cli.importers.okf import read_okf
 from co_cli.importers.sessions import CLIENTS, read_jsonl, read_sessions
 from co_cli.sources.documents import SMALL
 from co_cli.sources.worker import ParserLimits, stream_parser
@@ -27,6 +28,7 @@ from co_cli.sources.worker import ParserLimits, stream_parser
 IMPORTERS: dict[str, Callable[[Export], Iterator[Entry]]] = {
     "obsidian": read_obsidian,
     "basic-memory": read_basic_memory,
+    "okf": read_okf,
     "mem0": read_mem0,
     "claude-mem": read_claude_mem,
     "claude": read_claude,

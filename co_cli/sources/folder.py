@@ -24,6 +24,9 @@ APP_SETTINGS, TEMPLATE_SETTINGS = ".obsidian/app.json", ".obsidian/templates.jso
 TEMPLATES = "templates"
 """Why they are left out."""
 LARGEST_SETTINGS = 1_000_000
+BUNDLE_LISTINGS = ("index.md", "log.md")
+"""Names that the Open Knowledge Format keeps for listings: the concepts that they list are searched."""
+BUNDLE_VERSION = re.compile(rb"\A---\r?\n(?:.*\n)*?okf_version:")
 FILE = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,9}\Z")
 """The ending of a file that is not a note, and not of `v1.2` or `Mr. Lind`."""
 
@@ -43,7 +46,11 @@ class FolderAdapter(SourceAdapter):
         return largest_size(name)
 
     def exclusions(self, origin: Origin) -> tuple[dict[str, Sequence[str]], Sequence[str]]:
-        return {"left by a tool, or unfinished": HEAVY}, (GIT_FILE, IGNORE_FILE)
+        listings = BUNDLE_LISTINGS if BUNDLE_VERSION.search(_setting(origin.root, BUNDLE_LISTINGS[0])) else ()
+        return {"left by a tool, or unfinished": HEAVY, "a listing of an OKF bundle": listings}, (
+            GIT_FILE,
+            IGNORE_FILE,
+        )
 
     def read(self, origin: Origin, path: str, data: bytes) -> Note:
         ref = f"{origin.label}/{path}"

@@ -1,0 +1,116 @@
+"""Bundles of the Open Knowledge Format 0.2: written, read, read in place, and nothing is lost on the way."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from co_cli.notes.frontmatter import read_frontmatter
+from tests.command import Co, refs
+from tests.folder import Vault
+
+NOTE = """---
+title: Releases
+kind: article
+tags: [ops]
+created: 2026-03-01T09:00:00Z
+valid_until: 2999-12-31
+source_url: https://example.org/release
+importance: 0.8
+owner: {team: [web, api]}
+---
+See [[Mara]]. Blue takes traffic first.
+"""
+CONCEPT = """---
+type: Attested Computation
+title: Revenue for fiscal year
+description: Recognized revenue, per Finance's definition.
+tags: [finance]
+status: stable
+runtime: bigquery
+parameters:
+  - { name: year, type: integer, required: true }
+executor: { resource: references/run.md, receipt: [job_id, result] }
+attester: { resource: references/revenue.py }
+generated: { by: reference_agent/gemini-2.5-pro, at: 2026-06-20T22:53:05Z }
+verified: { by: human:ahormati, at: 2026-06-25T09:00:00Z }
+stale_after: 2026-09-23T00:00:00Z
+sources:
+  - { id: policy, resource: https://wiki.acme/revenue, author: team:fpa, usage_count: 5000 }
+usage_window: { from: 2026-06-01T00:00:00Z, to: 2026-06-30T00:00:00Z }
+---
+
+# Computation
+
+Revenue sums what was recognized.[^policy]
+"""
+
+
+def fields(text: str) -> dict[str, object]:
+    return read_frontmatter(text).metadata
+
+
+@pytest.fixture
+def bundle(tmp_path: Path) -> Path:
+    folder = tmp_path / "finance"
+    (folder / "computations").mkdir(parents=True)
+    (folder / "index.md").write_text(
+        '---\nokf_version: "0.2"\n---\n\n# Finance\n\n* [Revenue](computations/revenue.md)\n'
+    )
+    (folder / "log.md").write_text("# Log\n\n## 2026-06-20\n* **Creation**: Revenue.\n")
+    (folder / "computations" / "revenue.md").write_text(CONCEPT)
+    return folder
+
+
+def test_a_vault_becomes_a_conformant_bundle_and_comes_back_with_every_field(
+    co: Co, vault: Vault, tmp_path: Path
+) -> None:
+    vault.write("articles/release.md", NOTE)
+    vault.write("memories/mara.md", "Mara has the keys.\n")
+    vault.write("articles/index.md", "A note with a name that is reserved.\n")
+    out, back = tmp_path / "bundle", Vault(tmp_path / "back")
+
+    assert co("data", "export", "--format", "okf", "--to", str(out)).out.startswith("3 notes exported")
+
+    concepts = {str(path.relative_to(out)): path.read_text() for path in out.rglob("*.md")}
+    listings = {name for name in concepts if name.endswith(("index.md", "log.md"))}
+    assert listings == {"index.md", "log.md", "articles/index.md", "memories/index.md"}
+    assert [name for name in {*concepts} - listings if not fields(concepts[name]).get("type")] == []
+    assert fields(concepts["index.md"]) == {"okf_version": "0.2"}
+    assert "* [Releases](<release.md>)" in concepts["articles/index.md"]
+    assert "## 2026-03-01\n* **Creation**: [Releases](</articles/release.md>)" in concepts["log.md"]
+    release = fields(concepts["articles/release.md"])
+    assert fields(NOTE).items() <= release.items()
+    assert release["generated"] == {"by": "human:owner", "at": "2026-03-01T09:00:00Z"}
+    assert release["sources"] == [{"resource": "https://example.org/release", "title": "Releases"}]
+
+    assert co("data", "import", "okf", str(out), "--yes", "--vault", str(back.root)).code == 0
+    assert back.notes() == ["articles/index-note.md", "articles/release.md", "memories/mara.md"]
+    assert release.items() <= fields(back.read("articles/release.md")).items()
+    assert back.read("articles/release.md").endswith("Blue takes traffic first.\n")
+
+
+def test_a_bundle_is_imported_and_exported_again_with_every_field(
+    co: Co, vault: Vault, bundle: Path, tmp_path: Path
+) -> None:
+    assert co("data", "import", "okf", str(bundle), "--yes").code == 0
+    assert vault.notes() == ["articles/finance/computations/revenue.md"]
+    assert co("data", "export", "--format", "okf", "--to", str(tmp_path / "again")).code == 0
+
+    again = fields((tmp_path / "again/articles/finance/computations/revenue.md").read_text())
+
+    assert fields(CONCEPT).items() <= again.items()
+
+
+def test_a_bundle_is_read_in_place_with_its_fields(co: Co, vault: Vault, bundle: Path) -> None:
+    co("add", str(bundle))
+
+    found = refs(co, "how is revenue recognized", "--outdated")
+    assert [ref.split("#")[0] for ref in found] == ["folder:finance/computations/revenue.md"]
+    assert refs(co, "how is revenue recognized", "--where", "type=Attested Computation", "--outdated") == found
+    assert refs(co, "how is revenue recognized") == []  # it is stale since September 2026
+    shown = co("show", "folder:finance/computations/revenue.md", "--json").json
+    assert shown["created"].startswith("2026-06-20T22:53:05")
+    reasons = {row["path"]: row["reason"] for row in co("source", "skipped", "finance", "--json").json}
+    assert reasons == dict.fromkeys(("index.md", "log.md"), "a listing of an OKF bundle")
