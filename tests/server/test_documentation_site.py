@@ -55,6 +55,10 @@ def test_a_reader_can_choose_a_version_and_search(published: str, open_page: Cal
     page.locator("[role=option] >> nth=0").filter(has_text="claude-mem").wait_for()  # not of the letters so far
     page.keyboard.press("Enter")
     page.wait_for_url(f"{published}0.1/coming-from/**#claude-mem")
+    page.keyboard.press("Control+k")
+    page.keyboard.press("Control+a")
+    page.keyboard.type("co source skipped")
+    page.locator("[role=option]").filter(has_text="Commands").first.wait_for()  # a command is found in the reference
 
 
 def test_no_page_is_wider_than_a_phone(published: str, open_page: Callable[[str], Any]) -> None:
