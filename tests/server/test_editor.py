@@ -214,7 +214,8 @@ def test_the_preview_follows_the_scroll_and_on_a_phone_takes_the_editors_place(p
     page.reload()
     page.wait_for_selector(TEXT)
     assert not page.is_visible(".edit .prose")
-    page.click("button:text-is('Preview')")
+    page.click(".edit .top summary")
+    page.click(".menu button:text-is('Preview')")
     page.wait_for_selector(".edit .prose h2")
     assert not page.is_visible("code-editor")
     assert axe(page) == []
