@@ -40,7 +40,10 @@ SAFETY, RETRY = 30.0, 2.0
 """Seconds between two syncs when nothing is reported, and after one that failed or did not finish."""
 RECURSIVE = sys.platform in ("darwin", "win32")
 """Linux needs a watch for each folder, so only those that are searched get one: not `.git`, nothing behind a link."""
+SAID_SECONDS = 60.0
+"""Between two lines in the log of a server about passages that wait for their vectors."""
 log = logger("watching")
+server_log = logger("server")
 
 Identity = tuple[int, ...]
 
@@ -74,6 +77,7 @@ class VectorThread:
     def __init__(self, embed: Callable[[float, Progress], bool]) -> None:
         self._embed, self._stop, self._starting = embed, threading.Event(), threading.Lock()
         self._thread: threading.Thread | None = None
+        self._said = time.monotonic()
 
     def wake(self) -> None:
         """Begin, unless it is at work."""
@@ -102,6 +106,9 @@ class VectorThread:
     def _go_on(self, done: int, total: int) -> None:
         if self._stop.is_set():
             raise StoppedError
+        if time.monotonic() - self._said > SAID_SECONDS:
+            self._said = time.monotonic()
+            server_log.info("%d passages wait for their vectors", total - done)
 
 
 class Freshener:

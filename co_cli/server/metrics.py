@@ -5,7 +5,10 @@ By hand: its library would be one more dependency.
 
 from __future__ import annotations
 
+import os
 import shutil
+import sys
+import time
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
@@ -16,6 +19,7 @@ from typing import Literal, NamedTuple
 
 from co_cli.entrance.local import LocalKnowledgeBase
 from co_cli.server.access_tokens import team_of
+from co_cli.version import __version__
 
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 """The upper bounds of the histogram."""
@@ -38,6 +42,7 @@ class Metrics:
         self._requests: Counter[tuple[str, str, int]] = Counter()
         self._times: dict[str, list[int]] = {}
         self._sums: defaultdict[str, float] = defaultdict(float)
+        self.failed_sign_ins = 0
 
     def observe(self, method: str, route: str, status: int, seconds: float) -> None:
         self._requests[method, route, status] += 1
@@ -48,6 +53,9 @@ class Metrics:
         lines = ["# HELP co_requests_total Requests that were answered.", "# TYPE co_requests_total counter"]
         for (method, route, status), count in sorted(self._requests.items()):
             lines.append(f'co_requests_total{{method="{method}",route="{route}",status="{status}"}} {count}')
+        lines.append("# HELP co_sign_ins_failed_total Sign-ins with a wrong code or token.")
+        lines.append("# TYPE co_sign_ins_failed_total counter")
+        lines.append(f"co_sign_ins_failed_total {self.failed_sign_ins}")
         lines.append("# HELP co_request_seconds Time until an answer began.")
         lines.append("# TYPE co_request_seconds histogram")
         for route, counts in sorted(self._times.items()):
@@ -71,8 +79,21 @@ def _number(value: float) -> str:
 
 
 def gauges(kb: LocalKnowledgeBase) -> list[Gauge]:
-    """Keeper, git, connections to the database, vectors, reader and disk, as they are now."""
-    return [*_disk(kb), *_waiting(kb), *_reader(kb), *_team(kb)]
+    """This process, notes, keeper, git, connections to the database, vectors, reader and disk, as they are now."""
+    return [*_process(), *_disk(kb), *_notes(kb), *_reader(kb), *_team(kb)]
+
+
+def _process() -> list[Gauge]:
+    """Under the names that Prometheus's own clients give them."""
+    found = [
+        Gauge("co_build_info", "The version of this server.", 1, {"version": __version__}),
+        Gauge("process_cpu_seconds_total", "Processor time that was used.", time.process_time(), kind="counter"),
+    ]
+    if sys.platform == "linux":
+        with open("/proc/self/statm", encoding="ascii") as file:
+            resident = int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        found.append(Gauge("process_resident_memory_bytes", "Memory in use.", resident))
+    return found
 
 
 def _disk(kb: LocalKnowledgeBase) -> list[Gauge]:
@@ -84,8 +105,11 @@ def _disk(kb: LocalKnowledgeBase) -> list[Gauge]:
     ]
 
 
-def _waiting(kb: LocalKnowledgeBase) -> list[Gauge]:
-    return [Gauge("co_passages_waiting", "Passages that wait for a vector.", kb.waiting().passages)]
+def _notes(kb: LocalKnowledgeBase) -> list[Gauge]:
+    return [
+        Gauge("co_notes", "Notes of the vault.", kb.index.notes.state().notes),
+        Gauge("co_passages_waiting", "Passages that wait for a vector.", kb.waiting().passages),
+    ]
 
 
 def _reader(kb: LocalKnowledgeBase) -> list[Gauge]:

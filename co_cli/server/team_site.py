@@ -163,6 +163,8 @@ class TeamSite(Site):
         answer = await super().sign_in(request)
         if answer.status_code == 200:
             self._sign_ins.give_back(address)
+        else:
+            self.metrics.failed_sign_ins += 1
         return answer
 
     def ways_in(self, request: HTTPConnection) -> Mapping[str, str]:
@@ -178,6 +180,7 @@ class TeamSite(Site):
             async with super()._lifespan(app):
                 stop = threading.Event()
                 keeper = threading.Thread(target=self._keep, args=(stop,), name="co-keeper")
+                stack.callback(log.info, "%s is no longer served", self.kb.root)
                 stack.push_async_callback(to_thread.run_sync, keeper.join)
                 stack.callback(stop.set)
                 keeper.start()

@@ -173,15 +173,31 @@ def test_the_dashboard_and_the_alerts_name_metrics_that_a_server_has(team: Team)
     asked = [rule["expr"] for rule in alerts] + [
         target["expr"] for panel in board["panels"] for target in panel["targets"]
     ]
-    named = {name for expression in asked for name in re.findall(r"\bco_\w+", expression)}
+    named = {name for expression in asked for name in re.findall(r"\b(?:co|process)_\w+", expression)}
 
     optional = {"co_replica_behind_bytes", "co_reader_pairs_total", "co_reader_kept_total", "co_reader_seconds_total"}
-    assert named - has <= optional, "with a replica and a reader"
+    assert named - has <= optional | {"co_backup_time_seconds"}, "with a replica, a reader, and from deploy/backup"
     assert has - {"co_requests_total"} <= named, "each is shown somewhere"
     states = {"used": 0, "free": 0, "waiting": 0}
     assert {state for state in states if f'co_database_connections{{state="{state}"}}' in text} == {*states}
     assert "co_keeper 1" in text
     assert re.search(r'^co_disk_free_bytes{folder="vault"} \d{6,}$', text, re.M)
+
+
+@pytest.mark.skipif(not shutil.which("promtool"), reason="promtool is not installed: apt install prometheus")
+def test_promtool_accepts_the_alert_rules_and_the_metrics(team: Team) -> None:
+    rules = str(DEPLOY / "monitoring" / "alerts.yaml")
+    assert subprocess.run(["promtool", "check", "rules", rules], capture_output=True).returncode == 0
+    one = team.server("one")
+    with serving(one, AccessTokens.of(one.vault)) as server, server.client() as asking:
+        assert asking.post("/api/v1/session", json={"code": "wrong"}).status_code == 403
+        text = asking.get("/metrics").text
+    checked = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, text=True)
+    assert checked.returncode != 1, checked.stderr  # 3: only advice on names
+    assert "co_notes 1" in text
+    assert "co_sign_ins_failed_total 1" in text
+    assert re.search(r'^co_build_info{version="[^"]+"} 1$', text, re.M)
+    assert re.search(r"^process_resident_memory_bytes \d{8,}$", text, re.M)
 
 
 def test_the_image_has_what_the_build_needs_and_no_secret_of_the_checkout(tmp_path: Path) -> None:

@@ -133,6 +133,8 @@ class Keeper:
         self.team, self.repository = team, team.repository
         self._audit_days, self._audit_trimmed = audit_days, 0.0
         self._followed: str | None = None
+        self._away = self._stopped = False
+        """Whether the last round could not reach the remote, or ended with an error: one line says so, not each try."""
 
     def run(self, stop: threading.Event) -> None:
         """Work until told to stop. What goes wrong is logged, shown by `TeamVault.state()`, and tried again."""
@@ -143,11 +145,17 @@ class Keeper:
                         self.stand_by()
                     while lease and not stop.is_set():
                         self.round(lease, stop)
+                        if self._stopped:
+                            log.warning("%s is kept again", self.team.root)
+                        self._stopped = False
                         self._wait(lease, stop)
+                    self._stopped = False
             except Exception as error:
                 bug = not isinstance(error, KnowledgeError | psycopg.Error | OSError)
                 text = " ".join(str(error).split())[:300]
-                log.warning("keeping %s stopped: %s", self.team.root, text, exc_info=bug)
+                if bug or not self._stopped:
+                    log.warning("keeping %s stopped: %s", self.team.root, text, exc_info=bug)
+                self._stopped = True
             stop.wait(RETRY)
 
     def stand_by(self) -> None:
@@ -188,13 +196,17 @@ class Keeper:
                     break
         except GitError as error:
             problem = str(error)
-            log.warning("%s", problem)
+            if not self._away:
+                log.warning("saves of %s wait until git works again: %s", self.team.root, problem)
             if self.repository.remote():
                 with contextlib.suppress(GitError):
                     self._commit(lease)  # so that receipts say so
         except Exception as error:
             self._report(lease, " ".join(str(error).split())[:300])
             raise
+        if self._away and problem is None:
+            log.warning("git works again: saves of %s are pushed", self.team.root)
+        self._away = problem is not None
         self._report(lease, problem)
 
     def _take_over(self, lease: Lease, stop: threading.Event) -> bool:

@@ -700,6 +700,26 @@ def test_a_keeper_that_lacks_the_newest_commit_says_that_the_remote_is_away(team
     assert team.pushed("memories/ashes-burn-well.md").endswith("Ashes burn well.")
 
 
+def test_a_remote_that_is_away_is_one_line_in_the_log_and_one_when_it_is_back(
+    team: Team, caplog: pytest.LogCaptureFixture
+) -> None:
+    one = team.server("one")
+    keeper = Keeper(team_of(one))
+    with keeper.lease() as lease:
+        assert lease
+        keeper.round(lease)
+        away = team.remote.rename(team.place / "away.git")
+        one.remember("Elms like water.")
+        for _ in range(3):
+            keeper.round(lease)
+            assert {gauge.name: gauge.value for gauge in gauges(one)}["co_keeper_failing"] == 1
+        away.rename(team.remote)
+        for _ in range(2):
+            keeper.round(lease)
+    said = [record.getMessage().split(" of ")[0] for record in caplog.records if record.name == "co_cli.team"]
+    assert said == ["saves", "git works again: saves"]
+
+
 def test_whatever_stops_the_keeper_is_shown(team: Team) -> None:
     one = team.server("one")
     team.ask("create function team.refuse() returns trigger language plpgsql as 'begin raise exception ''full''; end'")
