@@ -148,6 +148,33 @@ def test_a_backup_is_restored_by_its_drill_and_into_an_empty_database(team: Team
     }
 
 
+def test_the_drill_works_with_the_role_that_the_guide_makes_and_finds_a_note(tmp_path: Path) -> None:
+    admin, name = new_database(), f"drill{os.getpid()}"
+    programs = Path(os.environ[FOLDER], ".pg0", "installation")
+    path = [Path(sys.executable).parent, *programs.glob("*/bin"), os.environ["PATH"]]
+    environment = {
+        **{"HOME": str(tmp_path), "PATH": ":".join(map(str, path)), "CO_KNOWLEDGE_READER": "off"},
+        **{"ADMIN": admin, "CO_KNOWLEDGE_EMBEDDING_PROVIDER": "static"},
+    }
+
+    def run(*command: str, **given: str) -> str:
+        done = subprocess.run(
+            [DEPLOY / command[0], *command[1:]], env={**environment, **given}, capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip()
+
+    team = Team(tmp_path, run("new-vault", name))
+    try:
+        team.server("one").remember("Elms like water.")
+        given = {"CO_ENGINE": team.address, "VAULT_REMOTE": str(team.remote)}
+        said = run("restore-drill", run("backup", str(tmp_path / "backups"), **given), **given)
+    finally:
+        team.close()
+    assert "memory:oak" in said or "Oak" in said, "it searches"
+    assert said.endswith("can be restored")
+
+
 @pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="systemd-analyze is not installed")
 @pytest.mark.parametrize("name", ["co-serve.service", "co-backup.service", "co-backup.timer"])
 def test_units_of_systemd_are_valid(name: str, tmp_path: Path) -> None:
