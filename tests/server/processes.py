@@ -34,8 +34,8 @@ class Serving:
         self.lines: list[dict[str, Any]] = []
         self._raw: list[str] = []
         threading.Thread(target=self._read, daemon=True).start()
-        wait_for(lambda: self.lines or self.process.poll() is not None)
-        self.url: str = self.lines[0]["url"]
+        wait_for(lambda: any("url" in line for line in self.lines) or self.process.poll() is not None)
+        self.url: str = next(line["url"] for line in self.lines if "url" in line)
 
     def _read(self) -> None:
         assert self.process.stderr
