@@ -47,6 +47,7 @@ BRANCHES = {
     "ground/paths.py permission_cure": "there is no chmod",
     "ground/paths.py shell_line": "quotes of shells",
     "searching/freshness.py": "how folders are watched",
+    "server/metrics.py _process": "the memory in use is in /proc; Windows and macOS have no such metric",
     "server/server_log.py _is_full": "there is no poll",
     "sources/walk.py _is_junction": "links to folders",
     "sources/worker.py": "how a process ends that took too long",
