@@ -153,6 +153,20 @@ def first_hit(asking: httpx2.Client, query: str) -> str:
     return asking.get(f"{API}/search", params={"q": query}).json()["hits"][0]["ref"]
 
 
+def test_the_secret_of_the_webhook_may_be_in_a_file(
+    team: Team, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kb = team.server("one")
+    (tmp_path / "secret").write_text(f"{SECRET}\n")
+    monkeypatch.setenv("CO_WEBHOOK_SECRET_FILE", str(tmp_path / "secret"))
+    with serving(kb, AccessTokens.of(kb.vault)) as server, client(server, "") as host:
+        answers = [host.post("/webhook", headers={"X-Gitlab-Token": given}).status_code for given in (SECRET, "wrong")]
+    assert answers == [200, 403]
+    monkeypatch.setenv("CO_WEBHOOK_SECRET_FILE", str(tmp_path / "none"))
+    with pytest.raises(InvalidInputError, match=r"CO_WEBHOOK_SECRET_FILE: .* cannot be read"):
+        Server(kb, AccessTokens.of(kb.vault))
+
+
 def test_a_push_that_nobody_announces_comes_in_soon(team: Team, servers: tuple[Server, Server]) -> None:
     secret = token(servers[0].kb)
     with client(servers[0], secret) as saving:  # the keeper has looked at the remote before
