@@ -19,7 +19,7 @@ def test_typing_completes_the_last_word_and_logs_nothing(api: TestClient, sample
 
     assert found["state"] == "found"
     assert any("odalys" in hit["snippet"].lower() + hit["title"].lower() for hit in found["hits"])
-    assert found["meta"]["reader"] is None
+    assert found["meta"]["read"] == 0
     assert logged(sample) == []
 
 
