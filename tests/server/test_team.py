@@ -351,7 +351,7 @@ def test_health_is_public_and_metrics_count_requests_by_route_and_status(team: S
     assert 'co_requests_total{method="any",route="none",status="401"} 2\n' in text
     assert 'co_request_seconds_bucket{route="/api/v1/notes/{ref:any}",le="+Inf"} 2\n' in text
     assert 'co_request_seconds_count{route="/livez"} 1\n' in text
-    assert "memory" not in text, "no names of notes"
+    assert "memory:" not in text, "no names of notes"
 
 
 def test_a_server_that_is_not_ready_says_why(team: Server, kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -524,7 +524,8 @@ def test_a_project_s_vault_is_served_until_ctrl_c_without_what_is_yours_alone(
                         remote.note(ref)
             process.send_signal(signal.SIGINT)
             assert process.wait(PATIENCE) == 0
-            assert {json.loads(line)["status"] for line in process.stderr} == {200, 400, 404}
+            rows = [json.loads(line) for line in process.stderr]
+            assert {row["status"] for row in rows if "status" in row} - {503} == {200, 400, 404}
         finally:
             process.kill()
 
