@@ -25,6 +25,8 @@ from co_cli.vault.vault import open_vault
 ROOT = Path(__file__).parents[1]
 VAULTS = ("knowledge", "benchmarks/quality/short_notes", "benchmarks/quality/unseen")
 SIZES = (0, 1_000, 5_000, 20_000)
+USUAL = 5_000
+"""A smaller crowd is asked with all of its texts, too."""
 PROVIDERS = ("static", "encoder")
 MOST_WORDS = 300
 """Longer texts are cut: a crowd of books would be another question."""
@@ -35,7 +37,7 @@ def bench_crowd(folders: Sequence[str], bar: Bar | None = None) -> list[BenchRow
     for folder in folders:
         with tempfile.TemporaryDirectory(prefix="co-crowd-") as work:
             texts = read_texts(Path(folder))
-            sizes = [size for size in SIZES if size <= len(texts)]
+            sizes = sorted({*(size for size in SIZES if size <= len(texts)), min(len(texts), USUAL)})
             for size, before in zip(sizes[1:], sizes, strict=False):
                 write_notes(Path(work, str(size)), texts[before:size])
             for vault in VAULTS:
@@ -50,13 +52,16 @@ def bench_crowd(folders: Sequence[str], bar: Bar | None = None) -> list[BenchRow
 def ask(
     work: Path, source: Path, provider: str, sizes: Sequence[int], bar: Bar | None
 ) -> Iterator[tuple[int, str, float, float]]:
-    """A copy of the vault, which grows: of each size and kind of question, nDCG@10 and recall@10."""
+    """A copy of the vault, which grows: of each size and kind of question, nDCG@10 and recall@10.
+
+    All vaults share one data folder, and so the vectors of the others' notes.
+    """
     home = Path(tempfile.mkdtemp(dir=work))
     root = shutil.copytree(source, home / source.name)
     found = read_vault(str(root))
     found = found._replace(questions=[question for question in found.questions if question.kind != ABSENT])
     settings = load_settings(
-        {"vault": str(root), "data_dir": str(home / "data")} | {"knowledge_embedding_provider": provider},
+        {"vault": str(root), "data_dir": str(work / "data")} | {"knowledge_embedding_provider": provider},
         environ={"HOME": str(home)},
         start=str(home),
     )
