@@ -1,8 +1,8 @@
 """Fit how sure a search is that something answers, and count how often that is right.
 
-With the reader, the confidence is a logistic in its best score. What is fitted becomes part of the model file
-(`export --level`), so that about 1 and 0 are printed for the one that ships. With CO_KNOWLEDGE_READER=off, it is a
-logistic in the best cosine, the share of the question's words that one passage has, and the size of the vault.
+With the reader, the confidence is a logistic in its best score and in the odds without it. With
+CO_KNOWLEDGE_READER=off, it is a logistic in the best cosine, the share of the question's words that one passage has,
+and the size of the vault.
 
 Each vault is asked its own questions, which it can answer, and others, which it cannot. Public sets get those of other
 families and groups. Short notes get those of other lives: quality/short_notes, and five lives each of the part of
@@ -35,6 +35,7 @@ from co_cli.ground.hits import Filters, SearchResult
 from co_cli.ground.settings import Settings, load_settings
 from co_cli.retrieval.pipeline import search
 from co_cli.retrieval.request import SearchRequest
+from co_cli.retrieval.results import Fit, odds_unread
 from co_cli.searching import answers
 from co_cli.searching.requests import Options
 from co_cli.vault.vault import Vault, open_vault, sync_vault
@@ -68,7 +69,7 @@ class Asked(NamedTuple):
     coverage: float
     passages: int
     read: tuple[float, ...]
-    """The reader's best score, if it reads."""
+    """The reader's best score, and the odds without it, if it reads."""
 
 
 class Life(NamedTuple):
@@ -101,7 +102,7 @@ def bench_absence(folders: Sequence[str], bar: Bar | None = None) -> list[BenchR
         mine = [question for question in asked if families[question.set] == family]
         sure = [[_odds(weights, one) for one in mine if one.answerable is kind] for kind in (True, False)]
         rows.append(BenchRow(f"{family}: AUROC", auroc(*sure), ""))
-    names = ["reader"] if asked[0].read else ["cosine", "coverage"]
+    names = ["reader", "without reading"] if asked[0].read else ["cosine", "coverage"]
     rows += [
         BenchRow(name, float(value), "") for name, value in zip([*names, "constant"], fit(asked, families), strict=True)
     ]
@@ -236,8 +237,12 @@ def _one(vault: Vault, name: str, text: str, answerable: bool) -> Asked:
     request = SearchRequest(text, filters=Filters(outdated=True), reader=vault.reader, read_always=True)
     result, trace = search(vault.index.notes, request)
     nearest = max(trace.candidates.cosines.values(), default=0.0)
-    read = (max(trace.read_scores.values(), default=0.0),) if vault.reader else ()
-    return Asked(name, answerable, nearest, trace.candidates.best_coverage, result.searched.passages, read)
+    coverage, passages, space = trace.candidates.best_coverage, result.searched.passages, trace.prepared.space
+    read: tuple[float, ...] = ()
+    if vault.reader and space and space.certainty:
+        unread = odds_unread(Fit(space.certainty, passages), nearest, coverage)
+        read = (max(trace.read_scores.values(), default=0.0), unread)
+    return Asked(name, answerable, nearest, coverage, passages, read)
 
 
 @contextmanager

@@ -36,7 +36,11 @@ QUOTE = re.compile(r"^[ \t]*(?:>[ \t]?)+(?:\[![\w-]+\][+-]?)?", re.M)
 LINK = re.compile(rf"(?!!?\[\[\s){WIKI}")
 CELL_END = re.compile(r"(?<!\\)\|")
 ABSENT = 0.2
-"""Below this confidence nothing is there: with a reader, so are 5 % of the questions that short notes answer."""
+"""Below this confidence nothing is there: with a reader, so are 1 to 8 % of the questions that notes answer."""
+JUDGED = (0.6, 0.2, 0.2)
+"""What the odds that something answers are made of where notes were read: the reader's best score, the odds without it,
+and a constant. Fitted on the sample vault, short notes and lives (benchmarks/reader/data/part-05.jsonl), where .5 was
+fitted; with .2 a few more of the questions that notes do not answer are recognized."""
 UNKNOWN = 0.5
 """The same for a single word that no note has, if it may be no word."""
 BEFORE = "Before: "
@@ -47,9 +51,9 @@ below `ABSENT`."""
 WEAK_SHARE = 0.4
 """Of the best score, where nothing was read and nobody measured how near the vectors of answers are: what has less is
 weak. On 418 questions of three vaults that loses no answer."""
-LEAST, NEAR = log(ABSENT / (1 - ABSENT)), 4.0
-"""The reader's score that a note needs to answer, and how far it may be below the best one. `NEAR` was fitted on the
-half `tune` of benchmarks/quality/precision."""
+LEAST, NEAR = -1.39, 4.0
+"""The reader's score that a note needs to answer, and how far it may be below the best one. Fitted on the half `tune`
+of benchmarks/quality/precision."""
 
 
 class Snippet(NamedTuple):
@@ -77,13 +81,20 @@ class Fit(NamedTuple):
 def confidence(fit: Fit, cosine: float, coverage: float, score: float | None) -> float:
     """How sure it is that something answers, 0 to 1.
 
-    What was read is judged by the reader's score alone: with cosine and words it is about as good. Else it is a
-    logistic in the cosine, the share of the question's words, and the size of the vault (among more passages, one is
-    near by chance). Fitted by `python -m benchmarks absence`.
+    A logistic in the cosine, the share of the question's words, and the size of the vault (among more passages, one is
+    near by chance); where notes were read, in these odds and the reader's best score. Fitted by
+    `python -m benchmarks absence`.
     """
+    odds = odds_unread(fit, cosine, coverage)
+    if score is not None:
+        odds = JUDGED[0] * score + JUDGED[1] * odds + JUDGED[2]
+    return 1 / (1 + exp(-odds))
+
+
+def odds_unread(fit: Fit, cosine: float, coverage: float) -> float:
+    """The logarithm of the odds that something answers, before anything is read."""
     figures = (cosine, coverage, log(max(fit.passages, 1)), 1.0)
-    odds = sum(weight * figure for weight, figure in zip(fit.certainty, figures, strict=True))
-    return 1 / (1 + exp(-(odds if score is None else score)))
+    return sum(weight * figure for weight, figure in zip(fit.certainty, figures, strict=True))
 
 
 def make_result(index: IndexedNotes, trace: Trace) -> SearchResult:
@@ -134,14 +145,15 @@ def confidence_of(trace: Trace) -> float | None:
     best = max((read[passage] for passage in valid & read.keys()), default=None)
     # where English notes were read, one in another language may still answer
     unread = valid if best is None or trace.reading is None else valid & trace.reading.unreadable
-    cosine = max((candidates.cosines[passage] for passage in unread & candidates.cosines.keys()), default=0.0)
-    coverage = max((share for passage, share in candidates.coverages.items() if passage in unread), default=0.0)
     least = ABSENT if any(map(candidates.has_every_content_word, valid)) else 0.0
-    without_reading = max(least, confidence(fit, cosine, coverage, None))
-    if best is None:
-        return without_reading
-    sure = max(least, confidence(fit, cosine, coverage, best))
-    return max(sure, without_reading) if unread else sure
+    sure = [least, confidence(fit, *_nearest(candidates, valid), best)]
+    return max(*sure, confidence(fit, *_nearest(candidates, unread), None)) if unread else max(sure)
+
+
+def _nearest(candidates: Candidates, passages: Collection[int]) -> tuple[float, float]:
+    """The best cosine of these passages, and the largest share of the question's words that one of them has."""
+    cosine = max((near for passage, near in candidates.cosines.items() if passage in passages), default=0.0)
+    return cosine, max((share for passage, share in candidates.coverages.items() if passage in passages), default=0.0)
 
 
 def answers(trace: Trace) -> bool:

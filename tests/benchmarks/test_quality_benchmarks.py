@@ -97,7 +97,7 @@ def test_confidence_is_fitted_and_judged_from_sets_and_vaults(
     rows = absence.bench_absence([write_set(tmp_path / name, name) for name in ("trees", "houses")])
 
     figures = {row.name: row.value for row in rows}
-    fitted = ["reader", "constant"] if reader == "on" else ["cosine", "coverage", "constant"]
+    fitted = ["reader", "without reading", "constant"] if reader == "on" else ["cosine", "coverage", "constant"]
     assert [name for name in figures if not name.startswith(("unseen", "..."))] == [
         *(f"{family}: AUROC" for family in ("trees", "houses", "short notes")),
         *fitted,

@@ -27,7 +27,7 @@ BEHIND_VECTORS = 0.06
 """How much words may cost paraphrases, which share no content word with their answers."""
 AUROC, WRONGLY = 0.65, 0.09
 """How well confidence tells questions without an answer, and the share of the others that may be called absent."""
-OTHER_LIVES, OWN_LIFE = 0.55, 0.12
+OTHER_LIVES, OWN_LIFE = 0.4, 0.05
 """The share of questions about other lives that must be called absent, and of its own that a vault of notes may."""
 BETTER_THAN_WORDS = 0.4
 """By how much meaning must lift the recall@5 of paraphrases."""

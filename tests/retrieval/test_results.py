@@ -122,9 +122,11 @@ def test_confidence_grows_with_the_cosine_and_with_the_words_that_are_there() ->
     assert confidence(FIT, 0.3, 1.0, None) == pytest.approx(0.5)
 
 
-def test_the_readers_score_alone_says_how_sure_it_is_of_what_was_read() -> None:
-    assert [confidence(FIT, cosine, 0.0, 0.0) for cosine in (0.1, 0.9)] == [0.5, 0.5]
-    assert confidence(FIT, 0.1, 0.0, 2.0) == pytest.approx(0.88, abs=0.01)
+def test_what_was_read_is_judged_by_the_readers_score_and_a_little_by_meaning_and_words() -> None:
+    unsure, near, read = (
+        confidence(FIT, *figures) for figures in ((0.1, 0.0, -2.0), (0.3, 1.0, -2.0), (0.1, 0.0, 4.0))
+    )
+    assert unsure < near < 0.5 < read
 
 
 def test_a_hit_is_unlike_if_neither_meaning_nor_words_support_it() -> None:
