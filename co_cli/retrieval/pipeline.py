@@ -212,7 +212,7 @@ def _rank_candidates(
     limit = len(candidates.notes) if few else request.limit
     scores = score(prepared, candidates, prepared.weights)
     facts = read_facts(index, snapshot, prepared, candidates, scores)
-    scores = with_successors(snapshot, scores, facts, prepared.reading[0])
+    scores = with_successors(snapshot, prepared, scores, facts)
     ranking = RankedPassages(limit, rank(prepared, scores.weights, scores.scored, facts))
     trace = Trace(prepared, candidates, scores, facts, ranking)
     notes = best_of_each_note(ranking.ranked, facts.conversations)

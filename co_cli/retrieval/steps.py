@@ -191,25 +191,40 @@ def invalid_notes(
     return {note: problem for note, problem in problems.items() if problem}, newer
 
 
-def with_successors(snapshot: ReadTransaction, scores: Scores, facts: NoteFacts, depth: int) -> Scores:
+def successors(snapshot: ReadTransaction, newer: Mapping[int, str], now: float) -> dict[int, int]:
+    """The note that is valid instead of each of these, which a note with that ref superseded; none where it is gone."""
+    origins = {note.id: note.origin_id for note in snapshot.find_notes(None, "id", [*newer])}
+    found: dict[int, int] = {}
+    for old, ref in newer.items():
+        passed, named = {old}, snapshot.find_notes(origins[old], "ref", [ref])
+        while named and named[0].id not in passed:
+            passed.add(named[0].id)
+            validity = snapshot.validities([named[0].id], now)[named[0].id]
+            if validity.problem(now) is None:
+                found[old] = named[0].id
+            named = snapshot.find_notes(origins[old], "ref", [validity.superseded_by]) if validity.superseded_by else []
+    return found
+
+
+def with_successors(snapshot: ReadTransaction, prepared: PreparedQuery, scores: Scores, facts: NoteFacts) -> Scores:
     """Let a note take the score of the one that it superseded: a question may use words that only that one has.
 
-    Of the first `depth` candidates, and if the newer note is a candidate, too.
+    Of the candidates that are read, and if the newer note is a candidate, too.
     """
+    depth = prepared.reading[0]
     gone = [candidate for candidate in scores.scored[:depth] if candidate.note in facts.newer]
     if not gone:
         return scores
-    origins = {note.id: note.origin_id for note in snapshot.find_notes(None, "id", [old.note for old in gone])}
+    newer = successors(snapshot, {old.note: facts.newer[old.note] for old in gone}, prepared.now)
     best = {candidate.note: candidate for candidate in reversed(scores.scored)}
     earlier: dict[int, int] = {}
     for old in gone:
-        for note in snapshot.find_notes(origins[old.note], "ref", [facts.newer[old.note]]):
-            new = best.get(note.id)
-            if new is not None:
-                earlier.setdefault(new.passage, old.passage)
-                passed_on = {name: part for name, part in old.signals.items() if name != "name"}
-                raised = replace(new, signals=passed_on)
-                best[note.id] = raised if raised.score > new.score else new
+        new = best.get(newer.get(old.note, -1))
+        if new is not None:
+            earlier.setdefault(new.passage, old.passage)
+            passed_on = {name: part for name, part in old.signals.items() if name != "name"}
+            raised = replace(new, signals=passed_on)
+            best[new.note] = raised if raised.score > new.score else new
     changed = {candidate.passage: candidate for candidate in best.values() if candidate.passage in earlier}
     scored = [changed.get(candidate.passage, candidate) for candidate in scores.scored]
     return scores._replace(scored=best_first(scored), earlier=earlier)

@@ -12,7 +12,8 @@ fenced here.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+import time
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from math import inf
@@ -26,7 +27,7 @@ from co_cli.ground.priority import answering
 from co_cli.ground.values import OWN_SOURCES
 from co_cli.index.engine import ReadTransaction
 from co_cli.index.names import fold_name
-from co_cli.index.stored import StoredPassage, StoredSpace
+from co_cli.index.stored import StoredPassage, StoredSpace, Validity
 from co_cli.index.tokens import is_stop_word
 from co_cli.index.word_query import Term, WordQuery, needles_of
 from co_cli.notes.excerpts import Excerpt, excerpt, marked_ref
@@ -38,6 +39,7 @@ from co_cli.retrieval.candidates import Ask, gather, terms_having
 from co_cli.retrieval.query import Query, parse
 from co_cli.retrieval.rerank import is_readable
 from co_cli.retrieval.results import NEAR, read_text
+from co_cli.retrieval.steps import successors
 from co_cli.searching.newer_notes import newer_notes
 from co_cli.vault.lookup import open_note, outdated
 from co_cli.vault.tiers import vaults_for_prompts, why_untrusted
@@ -295,6 +297,7 @@ class _Matcher:
         least, most = (RELATED, MAX_CONTEXTUAL) if why == "contextual" else (STRONG, MAX_RECALLED)
         asked = self._evidence(filters)
         stored = self._snapshot.passages(list(asked))
+        earlier = self._replace_superseded(asked, stored) if why == "recalled" else {}
         uses = self._vault.index.notes.uses({passage.note: passage for passage in stored.values()})
         evidence: dict[int, float] = {}
         for number, passage in stored.items():
@@ -308,7 +311,7 @@ class _Matcher:
         read: list[int] | None = None
         if why == "recalled":
             possible = [number for number in order if evidence[number] >= POSSIBLE][:READ]
-            read = self._read([(asked[number][1], stored[number]) for number in possible])
+            read = self._read([(asked[number][1], stored[number], earlier.get(number)) for number in possible])
         chosen: dict[str, ContextNote] = {}
         for number in [number for number in order if evidence[number] >= least] if read is None else read:
             note = None if refs[number] in chosen or len(chosen) == most else _open(self._vault, refs[number])
@@ -324,23 +327,48 @@ class _Matcher:
             chosen[refs[number]] = ContextNote(*_shown(part, note), why, round(evidence[number], 3))
         return list(chosen.values())
 
-    def _read(self, possible: list[tuple[str, StoredPassage]]) -> list[int] | None:
-        """The passages that answer their sentence of the prompt, best first; None if no reader can say."""
+    def _replace_superseded(
+        self, asked: dict[int, tuple[float, str]], stored: dict[int, StoredPassage]
+    ) -> dict[int, StoredPassage]:
+        """Let the successors of superseded notes have their evidence. Returns the earlier passage of each of these.
+
+        What is not valid is removed from both: it would only be read, and compared with what is valid.
+        """
+        now = time.time()
+        validities = self._snapshot.validities([passage.note for passage in stored.values()], now)
+        gone = [stored[number] for number in asked if number in stored and _is_gone(stored[number], validities, now)]
+        gone.sort(key=lambda passage: -asked[passage.id][0])
+        refs = {passage.note: newer for passage in gone if (newer := validities[passage.note].superseded_by)}
+        newer = successors(self._snapshot, refs, now)
+        theirs = self._snapshot.passages(notes=[*newer.values()])
+        earlier: dict[int, StoredPassage] = {}
+        for old in gone:
+            evidence = asked.pop(old.id)
+            del stored[old.id]
+            parts = [passage for passage in theirs.values() if passage.note == newer.get(old.note)]
+            if parts and parts[0].source == "memory":
+                best = max(parts, key=lambda passage: asked.get(passage.id, (0.0, "")))
+                stored[best.id], asked[best.id] = best, max(evidence, asked.get(best.id, (0.0, "")))
+                earlier.setdefault(best.id, old)
+        return earlier
+
+    def _read(self, possible: list[tuple[str, StoredPassage, StoredPassage | None]]) -> list[int] | None:
+        """The passages that answer their sentence of the prompt, best first; None if no reader can say.
+
+        Each is read with the one that it superseded.
+        """
         if self._vault.reader is None or self._comparison.space is None:
             return None
         seconds = self._vault.settings.knowledge_reader_ms / 1000
-        if not all(is_readable(passage.language) and is_readable(guess_language(said)) for said, passage in possible):
+        if not all(is_readable(spoken) for said, new, _ in possible for spoken in (new.language, guess_language(said))):
             return None
         scores: dict[int, float] = {}
         try:
-            for sentence in dict.fromkeys(sentence for sentence, _ in possible):
+            for sentence in dict.fromkeys(sentence for sentence, *_ in possible):
                 words = parse(sentence, operators=False).words
-                passages = [passage for said, passage in possible if said == sentence]
-                texts = [read_text(passage, words) for passage in passages]
-                found = self._vault.reader.scores(sentence, texts, seconds)
-                scores |= {
-                    passage.id: -inf if score is None else score for passage, score in zip(passages, found, strict=True)
-                }
+                texts = {new.id: read_text(new, words, old) for said, new, old in possible if said == sentence}
+                found = self._vault.reader.scores(sentence, list(texts.values()), seconds)
+                scores |= {number: -inf if score is None else score for number, score in zip(texts, found, strict=True)}
         except KnowledgeError:  # its file is damaged, or nothing can run it
             return None
         least = max(ANSWERS, max(scores.values(), default=ANSWERS) - NEAR)
@@ -409,6 +437,11 @@ def _open(vault: Vault, ref: str) -> Note | None:
 
 def _is_own_and_unmarked(note: Note) -> bool:
     return note.provenance.casefold() in OWN_WORDS and note.metadata.get("loading") not in MARKS
+
+
+def _is_gone(passage: StoredPassage, validities: Mapping[int, Validity], now: float) -> bool:
+    validity = validities.get(passage.note)
+    return validity is not None and validity.problem(now) is not None
 
 
 def _importance(note: Note) -> float:

@@ -482,3 +482,23 @@ def test_an_event_with_nothing_to_do_imports_nothing_that_searches(
     ours = {name.split(".")[1] for name in ran.stdout.decode().split() if name.startswith("co_cli.")}
     assert ours <= {"cli", "ground", "hooks", "index", "notes", "version"}
     assert not {"subprocess", "logging", "sqlite3"} & {*ran.stdout.decode().split()}
+
+
+@pytest.mark.parametrize("reader", ["on", "off"])
+@pytest.mark.parametrize(
+    "prompt", ["where does the Jenkins machine stand?", "is the machine in the cellar still the one that runs builds?"]
+)
+def test_a_prompt_with_the_words_of_a_superseded_note_is_given_its_successor(
+    co: Co, vault: Vault, monkeypatch: pytest.MonkeyPatch, reader: str, prompt: str
+) -> None:
+    if reader == "on":
+        monkeypatch.delenv("CO_KNOWLEDGE_READER")
+    vault.write("memories/jenkins.md", "Builds run on Jenkins, on the machine in the cellar.")
+    vault.write("memories/buildkite.md", "---\nsupersedes: jenkins\n---\nCI was moved to Buildkite in March.")
+    vault.write("memories/woodpecker.md", "---\nsupersedes: buildkite\n---\nCI moved to Woodpecker in May.")
+    vault.write("memories/cents.md", "Money is an integer number of cents, never a float: then it does add up.")
+    co("index", "sync")
+
+    text = given(co, "claude-code", PROMPT, prompt=prompt)
+
+    assert re.findall(r"^\| (memory:\S+)", text, re.MULTILINE) == ["memory:woodpecker"]
