@@ -23,6 +23,7 @@ from co_cli.ground.errors import (
 from co_cli.ground.hits import Filters, Hit
 from co_cli.ground.values import OWN_SOURCES, fields_of, moment_text
 from co_cli.index.links import Backlink, Link, aliases_of
+from co_cli.index.names import fold_name
 from co_cli.index.stored import StoredNote
 from co_cli.index.tokens import tokens
 from co_cli.notes.encoding import decode
@@ -167,14 +168,26 @@ def view_note(vault: Vault, ref: str, note: Note) -> NoteView:
 
 
 def mentions_of(vault: Vault, note: Note, sources: Sequence[str] = OWN_SOURCES) -> list[Hit]:
-    """Other notes that have the title or an alias of an entity, best first; none if it is not an entity."""
+    """Other notes that have the title or an alias of an entity, best first; none if it is not an entity.
+
+    By a name that another entity has, too, notes about that one would be found.
+    """
     names = [name.replace('"', " ") for name in (note.title, *note.aliases)] if note.source == "entity" else []
     found: dict[str, Hit] = {}
     for name in names:
+        if _other_entities(vault, name, note.ref):
+            continue
         named = search(vault, f'"{name}"', Options(MOST_MENTIONS, sources, backend="fts5"))
         for hit in named.hits:
             found.setdefault(without_lines(hit.ref), hit)
     return [hit for ref, hit in found.items() if ref != note.ref]
+
+
+def _other_entities(vault: Vault, name: str, ref: str) -> list[StoredNote]:
+    with vault.engine.reading() as snapshot:
+        scope = vault.index.notes.view(snapshot, Filters(sources=("entity",))).scope
+        named = {found.note for found in snapshot.named(scope, fold_name(name)) if found.share == 1.0}
+        return [entity for entity in snapshot.find_notes(None, "id", [*named]) if entity.ref != ref]
 
 
 def notes_around(vault: Vault, ref: str, note: Note) -> Surroundings:

@@ -191,7 +191,7 @@ def recall(call: ToolCall, query: str, limit: int, sources: Sequence[str], given
     found, dropped = search(call, query, limit, {"sources": sources, **narrowing})
     asked = ASKS_ABOUT.search(query) if "entity" in sources else None
     name = asked[1] if asked else query if any(map(_is_named_entity, found.hits)) else ""
-    known = _about_an_entity(call, name, limit) if name and not narrowing else []
+    known = _about_an_entity(call, name, found, limit) if name and not narrowing else []
     if known:
         found = replace(found, state="found", confidence=1.0, hits=known)
     elif "memory" in sources and WHO_AM_I.search(query):
@@ -212,11 +212,14 @@ def _time_advice(found: SearchResult, narrowing: FilterOptions) -> str:
     return f" Only notes with {' and '.join(given)} count: leave that out to search all."
 
 
-def _about_an_entity(call: ToolCall, name: str, limit: int) -> list[Hit]:
-    """The entities of this name, then what memories and other entities say about them."""
+def _about_an_entity(call: ToolCall, name: str, found: SearchResult, limit: int) -> list[Hit]:
+    """The entities of this name, the notes that answer as the reader says, then all that mention these entities."""
+    read = [hit for hit in found.hits if not hit.weak] if found.state == "found" and found.meta.get("read") else []
     named = list(filter(_is_named_entity, call.kb.search(name, limit=limit, sources=["entity"]).hits))
     said = [hit for entity in named for hit in mentions_of(call.kb.local.vault, call.kb.note(entity.ref), ABOUT)]
-    hits = [*(replace(hit, score=min(hit.score, 1.0)) for hit in named), *said]
+    if not named:
+        return []
+    hits = [*(replace(hit, score=min(hit.score, 1.0)) for hit in named), *read, *said]
     once = list({without_lines(hit.ref): hit for hit in reversed(hits)}.values())[::-1]
     return mark_older(call.kb.local.vault, once[:limit])
 

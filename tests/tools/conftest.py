@@ -11,3 +11,9 @@ from co_cli.tools import Toolbox
 @pytest.fixture
 def toolbox(kb: KnowledgeBase) -> Toolbox:
     return Toolbox(kb)
+
+
+@pytest.fixture
+def reader(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The reader that new installations have. Asked for before `kb` and `toolbox`."""
+    monkeypatch.delenv("CO_KNOWLEDGE_READER")

@@ -71,3 +71,51 @@ def test_agents_save_entities_and_resources(toolbox: Toolbox, vault: Vault) -> N
     )
     with pytest.raises(InvalidInputError, match="kind"):
         toolbox.call("save_memory", {"content": "x", "kind": "conversation"})
+
+
+@pytest.fixture
+def gateways(vault: Vault) -> None:
+    """Two projects, each with a gateway of the same alias."""
+    for project, port in (("heron", 8443), ("otter", 9443)):
+        front = f"---\ntitle: {project.title()} gateway\naliases: [the gateway, GW]\ntags: [{project}]\n---\n"
+        vault.write(f"entities/{project}-gateway.md", f"{front}Listens on port {port}.")
+        vault.write(f"memories/{project}.md", f"The {project} gateway is restarted on Sundays.")
+
+
+@pytest.mark.parametrize(
+    ("query", "entities"),
+    [
+        ("otter gateway", {"otter"}),
+        ("tell me about Heron Gateway", {"heron"}),
+        ("GW", {"heron", "otter"}),
+        ("who is the gateway?", {"heron", "otter"}),
+    ],
+)
+def test_a_title_means_its_entity_and_a_shared_alias_all_that_have_it(
+    gateways: None, toolbox: Toolbox, query: str, entities: set[str]
+) -> None:
+    refs = [hit["ref"].partition("#")[0] for hit in toolbox.call("recall_memory", {"query": query}).data["hits"]]
+
+    assert {*refs[: len(entities)]} == {f"entity:{name}-gateway" for name in entities}
+    assert {*refs[len(entities) :]} == {f"memory:{name}" for name in entities}
+
+
+@pytest.mark.medium
+def test_a_shared_alias_with_its_project_means_one_entity(reader: None, gateways: None, toolbox: Toolbox) -> None:
+    found = toolbox.call("recall_memory", {"query": "which port has the gateway of heron?"})
+
+    assert [hit["ref"].partition("#")[0] for hit in found.data["hits"]] == ["entity:heron-gateway"]
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize("query", ["Mara", "who is Mara?"])
+def test_notes_that_answer_without_the_name_follow_the_entity_that_was_asked_for(
+    reader: None, vault: Vault, toolbox: Toolbox, query: str
+) -> None:
+    vault.write("memories/lead.md", "Mara leads the bridge team since May and calls on Mondays.")
+
+    refs = [hit["ref"].partition("#")[0] for hit in toolbox.call("recall_memory", {"query": query}).data["hits"]]
+
+    assert refs[0] == "entity:mara-lind"
+    assert {"memory:lead", "memory:noon"} <= {*refs}
+    assert "memory:tea" not in refs

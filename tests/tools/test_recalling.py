@@ -54,12 +54,6 @@ HOUSEHOLD = (
 )
 
 
-@pytest.fixture
-def reader(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The reader that new installations have."""
-    monkeypatch.delenv("CO_KNOWLEDGE_READER")
-
-
 @pytest.mark.medium
 @pytest.mark.parametrize("question", ["who won the chess championship of 1972", "where does the blue whale sleep"])
 def test_without_a_convincing_hit_an_answer_is_absent_with_three_notes_in_a_line_each_at_most(
