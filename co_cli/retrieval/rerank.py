@@ -13,7 +13,9 @@ from statistics import fmean
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from co_cli.embedding.space import is_english_word
 from co_cli.ground.errors import KnowledgeError
+from co_cli.notes.language import LOOKED_AT, WORDS, common_words, guess_language
 from co_cli.retrieval.score import Scored, best_first
 
 if TYPE_CHECKING:
@@ -25,6 +27,9 @@ IN_OTHER_LANGUAGES = 0.75
 """What a passage that the reader cannot read counts as: so far from the mean of those that were read to the best one.
 Measured in vaults half in English, half in German or French, with English questions: at the mean such notes are far
 behind, at the best one English notes are."""
+MOST_SHORT, SHORT = 2, 3
+"""Words of another language in a question of English words that do not make it one in that language: how many, and
+their letters."""
 SCALE = 4.0
 """What a score is divided by before it becomes a signal of 0 to 1: plain odds hardly tell good passages apart."""
 SECONDS = 10.0
@@ -52,6 +57,18 @@ class Reading(NamedTuple):
 def is_readable(language: str) -> bool:
     """Whether the reader can read a text in it. Names, commands and a few nouns, which are in no language, it can."""
     return language in ("en", "")
+
+
+def is_readable_question(text: str) -> bool:
+    """Whether the reader can read what is asked. A few short words of another language do not tell that of English
+    words: `hi` is Catalan, too, and nothing else in "hi, good morning" is."""
+    language = guess_language(text)
+    if is_readable(language):
+        return True
+    words = {word.lower() for word in WORDS.findall(text[:LOOKED_AT])}
+    telling = words & common_words(language)
+    short = len(telling) <= MOST_SHORT and all(word.isascii() and len(word) <= SHORT for word in telling)
+    return short and 2 * len(telling) < len(words) and all(map(is_english_word, words - telling))
 
 
 def read(

@@ -15,11 +15,10 @@ from co_cli.index.engine import ReadTransaction
 from co_cli.index.indexed_notes import IndexedNotes, View
 from co_cli.index.links import links_around
 from co_cli.index.stored import StoredNote, StoredPassage
-from co_cli.notes.language import guess_language
 from co_cli.notes.similarity import NO_WORDS
 from co_cli.retrieval.candidates import Candidates
 from co_cli.retrieval.request import Attempt, SearchRequest
-from co_cli.retrieval.rerank import READING, Reading, is_readable
+from co_cli.retrieval.rerank import READING, Reading, is_readable_question
 from co_cli.retrieval.score import Scored, best_first
 from co_cli.retrieval.signals import NEED_LINKS, NEED_USES, VALUES, Material, add_signals
 
@@ -116,7 +115,7 @@ class Trace(NamedTuple):
         if request.reranker is not None or request.reader is None or self.prepared.attempt.listing:
             return request.reranker is not None
         sure = self.candidates.named or any(self.candidates.has_every_word(best.passage) for best in first)
-        return (request.read_always or not sure) and is_readable(guess_language(self.prepared.attempt.query.text))
+        return (request.read_always or not sure) and is_readable_question(self.prepared.attempt.query.text)
 
     @property
     def read_scores(self) -> Mapping[int, float]:

@@ -37,7 +37,7 @@ from co_cli.notes.refs import without_lines
 from co_cli.notes.subjects import VERBS, subject_of
 from co_cli.retrieval.candidates import Ask, gather, terms_having
 from co_cli.retrieval.query import Query, parse
-from co_cli.retrieval.rerank import is_readable
+from co_cli.retrieval.rerank import is_readable, is_readable_question
 from co_cli.retrieval.results import NEAR, read_text
 from co_cli.retrieval.steps import successors
 from co_cli.searching.newer_notes import newer_notes
@@ -67,6 +67,7 @@ MIN_WORDS, MIN_WORDS_OF_LESSER = 2, 3
 MAX_SENTENCES, MAX_SENTENCE_CHARS = 8, 500
 CANDIDATES, NEIGHBOURS, READ = 8, 50, 4
 """Per sentence; with an embedder whose noise was not measured, the median of the neighbours is taken as noise."""
+NO_EVIDENCE = 0.0, ""
 MARKS = ("always", "contextual", "never")
 """Values of `loading`: the user decides, not the evidence."""
 OWN_WORDS = ("user", "agent")
@@ -295,7 +296,8 @@ class _Matcher:
     ) -> list[ContextNote]:
         """The notes with the strongest evidence, or those that a reader chooses of them, read from their files."""
         least, most = (RELATED, MAX_CONTEXTUAL) if why == "contextual" else (STRONG, MAX_RECALLED)
-        asked = self._evidence(filters)
+        own = self._evidence(filters)
+        asked = {**own}
         stored = self._snapshot.passages(list(asked))
         earlier = self._replace_superseded(asked, stored) if why == "recalled" else {}
         uses = self._vault.index.notes.uses({passage.note: passage for passage in stored.values()})
@@ -312,6 +314,10 @@ class _Matcher:
         if why == "recalled":
             possible = [number for number in order if evidence[number] >= POSSIBLE][:READ]
             read = self._read([(asked[number][1], stored[number], earlier.get(number)) for number in possible])
+        if read is None:  # then evidence of a text that is not valid is not enough
+            for number in earlier:
+                evidence[number] += own.get(number, NO_EVIDENCE)[0] - asked[number][0]
+            order.sort(key=lambda number: -evidence[number])
         chosen: dict[str, ContextNote] = {}
         for number in [number for number in order if evidence[number] >= least] if read is None else read:
             note = None if refs[number] in chosen or len(chosen) == most else _open(self._vault, refs[number])
@@ -347,8 +353,8 @@ class _Matcher:
             del stored[old.id]
             parts = [passage for passage in theirs.values() if passage.note == newer.get(old.note)]
             if parts and parts[0].source == "memory":
-                best = max(parts, key=lambda passage: asked.get(passage.id, (0.0, "")))
-                stored[best.id], asked[best.id] = best, max(evidence, asked.get(best.id, (0.0, "")))
+                best = max(parts, key=lambda passage: asked.get(passage.id, NO_EVIDENCE))
+                stored[best.id], asked[best.id] = best, max(evidence, asked.get(best.id, NO_EVIDENCE))
                 earlier.setdefault(best.id, old)
         return earlier
 
@@ -360,7 +366,7 @@ class _Matcher:
         if self._vault.reader is None or self._comparison.space is None:
             return None
         seconds = self._vault.settings.knowledge_reader_ms / 1000
-        if not all(is_readable(spoken) for said, new, _ in possible for spoken in (new.language, guess_language(said))):
+        if not all(is_readable(new.language) and is_readable_question(said) for said, new, _ in possible):
             return None
         scores: dict[int, float] = {}
         try:
@@ -400,7 +406,7 @@ class _Matcher:
             for passage in found.notes:
                 above = max(0.0, found.cosines.get(passage, noise) - noise) / (1 - noise) if noise < 1 else 0.0
                 shared = sum(found.idf.get(term, 0.0) for term in terms.get(passage, ())) / total
-                strongest[passage] = max(strongest.get(passage, (0.0, "")), (above + shared, asked.text))
+                strongest[passage] = max(strongest.get(passage, NO_EVIDENCE), (above + shared, asked.text))
         return strongest
 
 

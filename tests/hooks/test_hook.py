@@ -484,15 +484,13 @@ def test_an_event_with_nothing_to_do_imports_nothing_that_searches(
     assert not {"subprocess", "logging", "sqlite3"} & {*ran.stdout.decode().split()}
 
 
-@pytest.mark.parametrize("reader", ["on", "off"])
 @pytest.mark.parametrize(
     "prompt", ["where does the Jenkins machine stand?", "is the machine in the cellar still the one that runs builds?"]
 )
 def test_a_prompt_with_the_words_of_a_superseded_note_is_given_its_successor(
-    co: Co, vault: Vault, monkeypatch: pytest.MonkeyPatch, reader: str, prompt: str
+    co: Co, vault: Vault, monkeypatch: pytest.MonkeyPatch, prompt: str
 ) -> None:
-    if reader == "on":
-        monkeypatch.delenv("CO_KNOWLEDGE_READER")
+    monkeypatch.delenv("CO_KNOWLEDGE_READER")
     vault.write("memories/jenkins.md", "Builds run on Jenkins, on the machine in the cellar.")
     vault.write("memories/buildkite.md", "---\nsupersedes: jenkins\n---\nCI was moved to Buildkite in March.")
     vault.write("memories/woodpecker.md", "---\nsupersedes: buildkite\n---\nCI moved to Woodpecker in May.")
