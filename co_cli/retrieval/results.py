@@ -54,6 +54,8 @@ weak. On 418 questions of three vaults that loses no answer."""
 LEAST, NEAR = -1.39, 4.0
 """The reader's score that a note needs to answer, and how far it may be below the best one. Fitted on the half `tune`
 of benchmarks/quality/precision."""
+ALMOST = 2.0
+"""How far below `LEAST` a weak hit is still near enough for a count of what was left out. What has less is far."""
 
 
 class Snippet(NamedTuple):
@@ -128,6 +130,7 @@ def make_result(index: IndexedNotes, trace: Trace) -> SearchResult:
             "candidates": len(candidates.notes) or len(ranking.ranked),
             "trust": round(trust(candidates), 4) if candidates.cosines else None,
             "read": len(read),
+            "near": sum(candidate.passage in weak and _is_near(candidate.passage, read) for candidate in chosen),
         },
     )
 
@@ -196,6 +199,10 @@ def _shortcomings(index: IndexedNotes, prepared: PreparedQuery, answered: bool) 
     found += view.outdated
     found += [] if answered else unsearched_text(index.unsearched(view.scope))
     return found
+
+
+def _is_near(passage: int, read: Mapping[int, float]) -> bool:
+    return not read or read.get(passage, LEAST - ALMOST) > LEAST - ALMOST
 
 
 def _hit(trace: Trace, candidate: Scored, weak: Collection[int]) -> Hit:

@@ -16,15 +16,17 @@ from co_cli.ground.hits import NEAREST, Hit, SearchResult, older_remark, worth_s
 from co_cli.ground.values import SOURCES, fields_of, kind_named
 from co_cli.index.filter_table import OPTIONS, FilterOptions, Form
 from co_cli.notes.excerpts import excerpt, marked_ref
+from co_cli.notes.language import guess_language
 from co_cli.notes.note import Note
 from co_cli.notes.refs import without_lines
+from co_cli.retrieval.rerank import is_readable, is_readable_question
 from co_cli.searching.as_of import note_then
 from co_cli.searching.context import ASKS_ABOUT
 from co_cli.searching.newer_notes import mark_older
 from co_cli.searching.note_details import mentions_of
 from co_cli.searching.requests import SearchOptions
 from co_cli.tools.budget import estimate_tokens, within
-from co_cli.tools.fencing import fence_note, one_line
+from co_cli.tools.fencing import LONGEST_LABEL, fence_note, one_line
 from co_cli.tools.tool import ToolCall, ToolResult, tool
 from co_cli.vault.lookup import Lookup
 
@@ -267,7 +269,7 @@ class Rendering(NamedTuple):
 def render(call: ToolCall, found: SearchResult, dropped: dict[str, Any], how: Rendering) -> ToolResult[Found]:
     """The hits that answer, within the budget. If none does, the nearest notes in a line each."""
     answering = [hit for hit in found.hits if how.weak or not hit.weak] if found.state == "found" else []
-    weaker = len(found.hits) - len(answering) if answering else 0
+    weaker = min(len(found.hits) - len(answering), found.meta.get("near", 0)) if answering else 0
     state = "absent" if found.state == "found" and not answering else found.state
     nearest = [] if answering else found.hits[:NEAREST]
     found = replace(found, state=state, hits=answering)
@@ -281,11 +283,13 @@ def render(call: ToolCall, found: SearchResult, dropped: dict[str, Any], how: Re
     notes, lines, cut = fitting(call, worth_showing(replace(found, hits=answering or nearest)), how.whole, left)
     if not answering:
         notes = [replace(note, text=" ".join(note.text.split())[:NEAREST_TEXT], whole=False) for note in notes]
-        lines = [_nearest_line(note) for note in notes]
+        lines = ["<notes>", *map(_nearest_line, notes), "</notes>"] if notes else []
     if cut:
         refs, left_out = within(", ".join(map(one_line, cut)), CUT_TOKENS - PART_TOKENS)
         refs += " …" if left_out else ""
         lines.append(f"Also found, left out to keep this short: {refs} {call.prefix}read_note opens them.")
+    if len(answering) > 1 and (why := _why_not_read(call, found)):
+        lines.append(f"Not read, so some may not answer: {why}.")
     if weaker:
         lines.append(f"{weaker} weaker one{'s' * (weaker != 1)} left out; weak=true gives them.")
     hits, near = (notes, []) if answering else ([], notes)
@@ -307,9 +311,22 @@ def render(call: ToolCall, found: SearchResult, dropped: dict[str, Any], how: Re
     )
 
 
+def _why_not_read(call: ToolCall, found: SearchResult) -> str:
+    """Empty if the hits were read, or if it was not asked for."""
+    if found.meta.get("read") or found.backend == "grep":
+        return ""
+    if call.kb.local.vault.reader is None:
+        return "the reader is off"
+    if not is_readable_question(found.query):
+        return "the question is not in English"
+    return "" if any(is_readable(guess_language(hit.snippet)) for hit in found.hits) else "the notes are not in English"
+
+
 def _nearest_line(note: FoundNote) -> str:
-    labels = {"outdated": note.outdated, "remark": older_remark(note.newer)}
-    return " ".join(fence_note(note.ref, note.title, note.provenance, note.text, **labels).split("\n"))
+    text, title, outdated = one_line(note.text), one_line(note.title, LONGEST_LABEL), note.outdated or ""
+    shown = text if text.casefold().startswith(title.rstrip("….").casefold()) else f"{title}: {text}"
+    remarks = (one_line(remark, LONGEST_LABEL) for remark in (outdated, older_remark(note.newer)))
+    return " · ".join(filter(None, (one_line(note.ref), shown, *remarks)))
 
 
 def fitting(call: ToolCall, found: Sequence[Hit], most: int, left: int) -> tuple[list[FoundNote], list[str], list[str]]:
