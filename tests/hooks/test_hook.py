@@ -180,6 +180,26 @@ def test_no_note_comes_twice_in_a_session_until_the_conversation_was_shortened(d
     assert "memory:deploys" in given(deploys, "claude-code", PROMPT, prompt=QUESTION)
 
 
+def test_a_subject_that_was_left_gives_nothing_and_one_that_comes_back_gives_what_is_new(
+    deploys: Co, vault: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("CO_KNOWLEDGE_READER")
+    vault.write("memories/rollback.md", "A bad deploy is rolled back by sending the traffic to the green pool again.")
+    vault.write("memories/berths.md", "The berth of the Alma in the harbour is number 14, beside the crane.")
+    deploys("index", "sync")
+    session = (
+        QUESTION,
+        "which berth in the harbour does the Alma have?",
+        "thanks, now write a test for the crane's button",
+        "back to the deploys: how is a bad deploy rolled back?",
+    )
+
+    texts = [given(deploys, "claude-code", PROMPT, prompt=prompt) for prompt in session]
+
+    found = [re.findall(r"^\| memory:(\w+)", text, re.MULTILINE) for text in texts]
+    assert found == [["deploys"], ["berths"], [], ["rollback"]]
+
+
 def test_long_notes_are_cut_to_the_budget_of_a_prompt_and_of_a_start(deploys: Co, vault: Vault) -> None:
     for number in range(5):
         text = f"The deploys to the blue pool work in step {number}. " + "Then wait. " * 300
