@@ -68,6 +68,8 @@ class AgentSession(NamedTuple):
     prompts: int
     late: int
     """Prompts that got no notes, because it took too long."""
+    late_seconds: float | None
+    """After which the last of them was not waited for any longer; None if there is none."""
     notes: int
     tokens: int
     asked: int
@@ -82,6 +84,7 @@ class _Group:
     ended: float = 0.0
     prompt: str | None = None
     late: int = 0
+    late_seconds: float | None = None
     notes: int = 0
     tokens: int = 0
     rows: dict[str, list[int]] = field(default_factory=lambda: {"given": [], "asked": [], "saved": []})
@@ -99,6 +102,7 @@ class _Group:
             self.prompt,
             prompts,
             self.late,
+            self.late_seconds,
             self.notes,
             self.tokens,
             asked,
@@ -146,6 +150,7 @@ def _groups(connection: apsw.Connection, root: str) -> list[_Group]:
             latest[front_end if base in OWN_TOOLS else MCP] = group
         group.ended, group.prompt = at, group.prompt or prompt
         group.late += late is not None
+        group.late_seconds = group.late_seconds if late is None else late
         group.notes += notes
         group.tokens += tokens
         group.rows[kind].append(id)

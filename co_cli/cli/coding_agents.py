@@ -127,10 +127,18 @@ def check_client(client: Client) -> Finding | None:
 
 
 def check_clients(settings: Settings, root: str) -> Iterator[Finding]:
-    """What `co doctor` says: each hook, and why a client gets no notes of this vault."""
+    """What `co doctor` says: each hook, or what one would cost, and why a client gets no notes of this vault."""
     found = [finding for client in CLIENTS.values() if (finding := check_client(client))]
     yield from found
-    if found and root not in vaults_for_prompts(settings, root, ())[0]:
+    trusted = root in vaults_for_prompts(settings, root, ())[0]
+    if not found and trusted:
+        places = ("--vault", root, "--data-dir", os.path.abspath(settings.data_dir))
+        trial = try_hook(shell_line(*program(), "hook", "claude-code", *places))
+        costs = trial.problem or f"it would take {trial.seconds:.1f} s here, and may take {SECONDS:.1f} s"
+        slow = trial.problem or trial.seconds > SECONDS
+        text = f"the hook of coding agents, which `co setup` installs: {costs}"
+        yield Finding("hook", "warning" if slow else "ok", text, "close what keeps this machine busy" if slow else "")
+    if found and not trusted:
         text, _, fix = why_untrusted(settings.data_dir, root).rpartition(": ")
         yield Finding("trust", "warning", text, fix)
 

@@ -257,6 +257,13 @@ def test_doctor_runs_each_hook_and_says_why_a_vault_gives_nothing(co: Co, home: 
     assert "the hook in Gemini CLI: it ended with 2" in co("doctor").out
 
 
+def test_doctor_says_what_a_hook_would_cost_where_no_client_is_set_up(co: Co) -> None:
+    findings = co("doctor", "--json").json
+
+    [hook] = [finding for finding in findings if finding["check"] == "hook"]
+    assert re.search(r"it would take \d+\.\d s here, and may take 2\.0 s", hook["text"])
+
+
 @pytest.mark.usefixtures("programs")
 def test_a_client_s_own_memory_is_offered_and_never_changed(co: Co, home: Path) -> None:
     memory = home / ".claude" / "projects" / "-work" / "memory"

@@ -93,8 +93,8 @@ function steps(shown, stop) {
 
 // -- the view -------------------------------------------------------------------------------------------------------
 
-const summary = ({ prompts, late, notes, tokens, asked, saved: changes }) => [
-  late ? `${late} of ${count(prompts, "prompt")}: too slow` : "",
+const summary = ({ prompts, late, late_seconds: seconds, notes, tokens, asked, saved: changes }) => [
+  late ? `${late} of ${count(prompts, "prompt")}: too slow, ${seconds.toFixed(1)} s` : "",
   notes ? `${count(notes, "note")} · ${count(tokens, "token")}` : "no notes given",
   asked ? count(asked, "look-up") : "", changes ? `${changes} saved` : "",
 ].filter(Boolean).join(" · ");
