@@ -5,12 +5,14 @@ A new engine joins by one line in `ENGINES`.
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import apsw
 import numpy as np
 import pytest
 
@@ -19,9 +21,9 @@ from co_cli.ground.hits import Filters, Passage
 from co_cli.ground.values import content_hash
 from co_cli.index.engine import Engine, ReadTransaction, WriteTransaction
 from co_cli.index.postgres.postgres_engine import PostgresEngine
+from co_cli.index.sqlite import resident
 from co_cli.index.sqlite.connection import vector_extension
-from co_cli.index.sqlite.resident import ResidentVectors
-from co_cli.index.sqlite.sqlite_engine import SqliteEngine
+from co_cli.index.sqlite.sqlite_engine import SqliteEngine, SqliteTransaction
 from co_cli.index.stored import (
     IndexedFile,
     ReadyVectors,
@@ -33,6 +35,7 @@ from co_cli.index.stored import (
     SyncState,
     text_hash,
 )
+from co_cli.index.tables.spaces import vectors_table
 from co_cli.index.tokens import tokens
 from co_cli.index.word_query import WordQuery
 from co_cli.notes.note import read_note
@@ -63,12 +66,8 @@ def open_engine(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pyt
     place = new_database() if request.param == "postgres" else str(tmp_path / "search.db")
     if request.param.startswith("sqlite-vec") and vector_extension() is None:
         pytest.skip("sqlite-vec is not installed: pip install sqlite-vec")
-    if request.param == "sqlite-vec":  # as in a process that searches once
-
-        def never(resident: ResidentVectors) -> bool:
-            return False
-
-        monkeypatch.setattr(ResidentVectors, "wanted", never)
+    scans = {"sqlite-vec": sys.maxsize, "sqlite-vec in memory": 0}  # for which vec0 is asked
+    monkeypatch.setattr(resident, "FEW_SCANS", scans.get(request.param, resident.FEW_SCANS))
     opened: list[Engine] = []
 
     def open_it() -> Engine:
@@ -434,6 +433,27 @@ def test_word_statistics_of_a_vault_do_not_depend_on_another(engine: Engine) -> 
 
 
 # -- vectors -----------------------------------------------------------------------------------------------------------
+
+
+def test_only_a_process_that_searches_again_and_again_reads_every_vector_into_memory(tmp_path: Path) -> None:
+    assert np  # which the encoder imports for a single search
+    engine = SqliteEngine.at(str(tmp_path / "search.db"))
+    vault = oaks(engine, "garry", "holm")
+    with engine.writing() as writer:
+        space = active_space(writer, vault, FLOATS)
+        embed_all(writer, vault, space, lambda text: random_unit(np.random.default_rng(3), 8))
+    ran: list[str] = []
+    with engine.reading() as reader:
+        assert isinstance(reader, SqliteTransaction)
+        every = resident.EVERY.format(table=vectors_table(space.id))
+        reader.connection.trace_v2(apsw.SQLITE_TRACE_STMT, lambda event: ran.append(event["sql"]))
+
+        for search in range(resident.FEW_SCANS + 1):
+            assert every not in ran, search
+            reader.nearest(scope_of(vault), space, random_unit(np.random.default_rng(4), 8), 2)
+
+        assert every in ran
+    engine.close()
 
 
 @pytest.mark.parametrize(("space", "off"), [(FLOATS, 1e-5), (BYTES, 5e-3)], ids=["floats", "bytes"])

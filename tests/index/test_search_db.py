@@ -14,6 +14,7 @@ import pytest
 from co_cli.entrance.knowledge_base import KnowledgeBase
 from co_cli.ground.errors import IndexUnavailableError
 from co_cli.ground.settings import load_settings
+from co_cli.index.sqlite import resident
 from co_cli.index.sqlite.connection import APPLICATION, SCHEMA_VERSION
 from co_cli.index.sqlite.database_files import is_ours, set_aside_before
 from co_cli.index.sqlite.sqlite_engine import SqliteEngine
@@ -245,10 +246,12 @@ def test_a_save_is_not_lost_to_a_damaged_index(sound: Path, co: Co, vault: Vault
     assert len(vault.notes()) == len(NOTES) + 4
 
 
+@pytest.mark.parametrize("scans", [0, resident.FEW_SCANS], ids=["in memory", "with vec0"])
 @pytest.mark.parametrize("damage", VECTOR_DAMAGE.values(), ids=VECTOR_DAMAGE)
-def test_damaged_vectors_stop_neither_a_search_nor_a_save(sound: Path, co: Co, data_dir: Path, damage: str) -> None:
-    import numpy as np  # noqa: F401 - a process that has it reads every vector
-
+def test_damaged_vectors_stop_neither_a_search_nor_a_save(
+    sound: Path, co: Co, data_dir: Path, damage: str, scans: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resident, "FEW_SCANS", scans)
     for number, command in enumerate((("search", "oaks"), ("remember", "Oaks grow in the park."))):
         shutil.rmtree(data_dir, ignore_errors=True)
         shutil.copytree(sound, data_dir)

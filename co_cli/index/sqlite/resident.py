@@ -1,11 +1,11 @@
 """Vectors kept in memory by a long-lived process and scanned with numpy: ten times as fast as vec0.
 
 Each partition is read once, and again when the vault's vectors have changed, which its stamp in search.db tells.
+Reading all takes longer than a few scans of vec0, so a process that searches once leaves them where they are.
 """
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+FEW_SCANS = 3
+"""Scans of a process for which vec0 is faster."""
 EVERY = "select rowid, embedding from {table} where part = :part"
 
 
@@ -42,9 +44,9 @@ class ResidentVectors:
         """The stamps with which changed partitions were last asked for."""
 
     def wanted(self) -> bool:
-        """Whether a process keeps vectors in memory: it has numpy anyway, or scans again and again."""
+        """Whether this process scans so often that it keeps vectors in memory."""
         self._scans += 1
-        return "numpy" in sys.modules or self._scans > 3
+        return self._scans > FEW_SCANS
 
     def worth_reading(self, space: StoredSpace, parts: Sequence[tuple[str, int]]) -> bool:
         """Whether these are held, or did not change between two searches: reading all takes longer than a scan."""
@@ -67,7 +69,7 @@ class ResidentVectors:
         allowed: set[int] | None,
     ) -> list[tuple[int, float]]:
         """The nearest passages of these partitions (each with its stamp); only those allowed, if given."""
-        import numpy as np  # 150 ms, which a process that searches once does not pay
+        import numpy as np  # 150 ms, which a single search by words or static vectors does not pay
 
         wanted = np.array(query, "<f4")
         found: list[tuple[int, float]] = []

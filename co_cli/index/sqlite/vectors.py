@@ -1,8 +1,7 @@
 """Vectors: a vec0 table for each space, and the nearest to a query.
 
-Vectors have unit length and are stored as in `index/packing.py`. A process that has numpy loaded, or searches again and
-again, keeps them in memory (`resident.py`); where sqlite-vec cannot be loaded, a plain table holds them and numpy scans
-it.
+Vectors have unit length and are stored as in `index/packing.py`. A process that searches again and again keeps them in
+memory (`resident.py`); where sqlite-vec cannot be loaded, a plain table holds them and numpy scans it.
 """
 
 from __future__ import annotations
