@@ -39,7 +39,9 @@ def lower_priority() -> None:
     """Let this thread give way from now on."""
     _thread.gives_way = True
     if sys.platform == "linux":  # elsewhere the threads of a process have one priority
-        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), LOW)
+        thread = threading.get_native_id()
+        # nobody but root may raise what `nice` lowered further
+        os.setpriority(os.PRIO_PROCESS, thread, max(LOW, os.getpriority(os.PRIO_PROCESS, thread)))
 
 
 def gives_way() -> bool:

@@ -106,10 +106,15 @@ def _disk(kb: LocalKnowledgeBase) -> list[Gauge]:
 
 
 def _notes(kb: LocalKnowledgeBase) -> list[Gauge]:
-    return [
+    waiting = kb.waiting()
+    found = [
         Gauge("co_notes", "Notes of the vault.", kb.index.notes.state().notes),
-        Gauge("co_passages_waiting", "Passages that wait for a vector.", kb.waiting().passages),
+        Gauge("co_passages_waiting", "Passages that wait for a vector.", waiting.passages),
     ]
+    if waiting.seconds is not None:
+        about = "About how long their vectors will take."
+        found.append(Gauge("co_passages_waiting_seconds", about, round(waiting.seconds, 1)))
+    return found
 
 
 def _reader(kb: LocalKnowledgeBase) -> list[Gauge]:

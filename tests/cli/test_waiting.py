@@ -112,7 +112,9 @@ def test_every_front_end_says_how_many_passages_wait_and_what_makes_their_vector
         serving(kb, AccessTokens.of(kb.vault)) as server,
         client(server, token(kb, "metrics")) as asking,
     ):
-        assert f"\nco_passages_waiting {waiting}\n" in asking.get("/metrics").text
+        figures = asking.get("/metrics").text
+    assert f"\nco_passages_waiting {waiting}\n" in figures
+    assert f"\nco_passages_waiting_seconds {state['unembedded_seconds']:.1f}\n" in figures
 
 
 def test_a_search_says_that_vectors_are_not_ready_and_names_the_command_unless_they_are_being_made(
@@ -199,6 +201,17 @@ def test_a_running_process_makes_vectors_at_low_priority_until_none_wait(vault: 
     assert priority == LOW
     assert os.getpriority(os.PRIO_PROCESS, threading.get_native_id()) == 0, "searches are not slowed down"
     assert (kb.status().space, kb.status().unembedded) == (ENCODER.key, 0)
+
+
+@pytest.mark.medium
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has a priority for each thread")
+def test_a_process_with_a_lower_priority_than_that_keeps_it() -> None:
+    """As under `nice -n 15`, whoever runs it: only root may raise a priority again."""
+    code = "from co_cli.ground.priority import lower_priority; lower_priority(); print(os.nice(0) - before)"
+    lines = f"import os; before = os.nice(15); {code}"
+    ran = subprocess.run([sys.executable, "-c", lines], capture_output=True, text=True, check=False)
+
+    assert (ran.stdout, ran.stderr) == ("0\n", "")
 
 
 def test_making_vectors_pauses_while_a_search_runs() -> None:
