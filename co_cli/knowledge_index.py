@@ -377,13 +377,16 @@ class KnowledgeIndex:
 
     # -- vectors -------------------------------------------------------------------------------------------------------
 
-    def embed_waiting(self, progress: Progress | None = None, seconds: float | None = None) -> Embedded | None:
+    def embed_waiting(
+        self, progress: Progress | None = None, seconds: float | None = None, together: Sequence[Origin] = ()
+    ) -> Embedded | None:
         """Give waiting passages their vectors, and build the space that the settings choose.
 
-        None if there is nothing to do. An embedder that does not answer is no error: passages keep waiting.
+        None if there is nothing to do. An embedder that does not answer is no error: passages keep waiting. A new
+        space answers when it is complete here and in the origins of `together`.
         """
         deadline = None if seconds is None else time.monotonic() + seconds
-        return OriginEmbedding(self.engine, self.origin, self.embedders, deadline, progress).run()
+        return OriginEmbedding(self.engine, self.origin, self.embedders, deadline, progress, together).run()
 
     def embed_written(self) -> None:
         """Give what a sync has just written the vectors of the embedded model, which take hardly any time."""
@@ -399,6 +402,8 @@ class KnowledgeIndex:
             if not known.has_space(target) and not is_guest(known, self.embedders):
                 return known.notes > more_than
             usable = [space for space in known.spaces if can_use(space.space)]
+            if known.building in usable and not more_than:
+                return True  # what is complete here may have to take over
             return any(snapshot.is_waiting(known.id, more_than, space) for space in usable)
 
     def unembedded(self) -> int:
@@ -416,7 +421,9 @@ class KnowledgeIndex:
         deadline = time.monotonic() + SAVE_SECONDS
         with suppress(IndexUnavailableError):
             models = "floor" if self.waits(FEW) else "loaded"
-            OriginEmbedding(self.engine, self.origin, self.embedders, deadline, models=models).run()
+            OriginEmbedding(
+                self.engine, self.origin, self.embedders, deadline, together=self.linked, models=models
+            ).run()
 
     def reembed(self, progress: Progress | None = None, fresh: bool = False) -> Embedded | None:
         """Embed every passage again in the space that the settings choose; `fresh` ignores the cache."""

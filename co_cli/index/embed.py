@@ -1,8 +1,8 @@
 """Give passages their vectors, through the cache, and replace one vector space by another without a gap.
 
 Every vault has vectors of the static model, its floor: they are made at once, and answer where others are missing.
-Another space is built while the active one answers, and replaces it in one transaction when it is complete. A call that
-is stopped is continued by the next one.
+Another space is built while the active one answers, and replaces it in one transaction when it is complete, also in
+the folders that are searched together. A call that is stopped is continued by the next one.
 
 Environments share an index. One that lacks what a space needs, such as the extra `languages`, and whose user chose no
 provider, leaves its vectors alone and uses the floor.
@@ -11,6 +11,7 @@ provider, leaves its vectors alone and uses the floor.
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
@@ -59,6 +60,8 @@ class OriginEmbedding:
     deadline: float | None = None
     """A time.monotonic() value; None for no limit."""
     progress: Progress | None = None
+    together: Sequence[Origin] = ()
+    """What is searched with this origin: a new space replaces the active ones when it is complete in all of them."""
     compacts: bool = True
     """Whether the engine is compacted after many passages; a sync does so at its end."""
     models: Literal["all", "loaded", "floor"] = "all"
@@ -88,11 +91,17 @@ class OriginEmbedding:
         """What waits in each space: the floor first, which takes no time, and the active one if it still answers."""
         floor, active, building = known.floor, known.active, known.building
         done = [self._embed(space) for space in (floor, building) if space and can_use(space.space)]
-        is_built = building is not None and not done[-1].waiting
+        is_built = building is not None and not done[-1].waiting and self._finish(building)
         if active and floor and active.id != floor.id and not is_built and can_use(active.space):
             done.append(self._embed(active))
         problem = next((result.problem for result in reversed(done) if result.problem), None)
         return Embedded(sum(result.done for result in done), sum(result.waiting for result in done), problem)
+
+    def _finish(self, building: StoredSpace) -> bool:
+        """Let the space that is built answer, if it is complete."""
+        with self.engine.writing() as writer:
+            found = {stored.id for origin in (self.origin, *self.together) if (stored := writer.origin(origin))}
+            return writer.finish_space(found, building)
 
     def _embed(self, space: StoredSpace) -> Embedded:
         """Embed what waits in one space. A failing embedder stops only its own space."""

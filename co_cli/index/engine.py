@@ -215,8 +215,12 @@ class WriteTransaction(ReadTransaction, Protocol):
         """Make this the origin's space: at once if it has none or no passage, otherwise by building it.
 
         Another space that was being built is dropped. Every passage waits for a vector in the new space, which
-        replaces the active one as soon as none waits any more.
+        replaces the active one when none waits any more and `finish_space` is called.
         """
+        ...
+
+    def finish_space(self, origin_ids: Collection[int], space: StoredSpace) -> bool:
+        """Let a space that was built replace the active ones, if it is complete in all of these origins."""
         ...
 
     def keep_floor(self, origin_id: int, space: VectorSpace) -> StoredOrigin:

@@ -291,10 +291,11 @@ def embed_vault(vault: Vault, seconds: float | None = None, progress: Progress |
     report()
     with ExitStack() as stack:
         works = waits_for_vectors(vault) and _may_embed(vault, stack, seconds is None, report)
-        for origin in (vault.index.origin, *vault.linked) if works else ():
+        origins = (vault.index.origin, *vault.linked)
+        for origin in origins if works else ():
             index = vault.index.of(origin)
             if (left := until - time.monotonic()) > 0 and index.waits():
-                index.embed_waiting(report, None if seconds is None else left)
+                index.embed_waiting(report, None if seconds is None else left, origins)
     if seconds is None and vault.engine.unindexed():  # what failed is tried again
         vault.engine.compact()
     return time.monotonic() >= until

@@ -552,12 +552,34 @@ def test_a_new_space_replaces_the_active_one_when_it_is_complete(engine: Engine)
     oaks(engine, "yew")  # belongs to both
     with engine.writing() as writer:
         assert (writer.waiting(vault, active)[0], writer.waiting(vault, state.building)[0]) == (1, 3)
+        assert not writer.finish_space([vault], state.building)
         embed_all(writer, vault, state.building, lambda text: turned)
+        assert writer.finish_space([vault], state.building)
         stored = writer.origins()[0]
         assert (stored.active, stored.building) == (state.building, None)
         assert writer.waiting(vault)[0] == 0
         assert len(writer.nearest(scope_of(vault), state.building, turned, 10)) == 3
         assert writer.nearest(scope_of(vault), active, query, 10) == []
+
+
+def test_a_new_space_replaces_the_active_ones_of_several_origins_together(engine: Engine) -> None:
+    chance = np.random.default_rng(1)
+    both = [oaks(engine, "ash"), oaks(engine, "elm", origin=OTHER)]
+    empty = put(engine, origin=Origin("vault", "/empty"))
+    with engine.writing() as writer:
+        for vault in both:
+            embed_all(writer, vault, active_space(writer, vault), lambda text: random_unit(chance, 8))
+        built = writer.begin_space(both[0], BYTES).building
+        assert built
+        embed_all(writer, both[0], built, lambda text: random_unit(chance, 256))
+        assert not writer.finish_space([*both, empty], built), "the other one has not begun"
+        writer.begin_space(both[1], BYTES)
+        assert not writer.finish_space([*both, empty], built)
+        embed_all(writer, both[1], built, lambda text: random_unit(chance, 256))
+        assert [stored.building for stored in writer.origins()[:2]] == [built, built]
+
+        assert writer.finish_space([*both, empty], built)
+        assert [(stored.active, stored.building) for stored in writer.origins()[:2]] == [(built, None)] * 2
 
 
 def test_the_vectors_of_the_floor_stay_whatever_space_answers(engine: Engine) -> None:

@@ -149,11 +149,26 @@ class SpaceRows(Tables):
         stored, state = _add_space(self, space), origin_by_id(self, origin_id)
         if state.building and state.building.id != stored.id:
             _abandon(self, origin_id, state.building)
+        if state.building and state.building.id == stored.id:
+            return state
         active = state.active or stored
         _set_spaces(self, origin_id, active.id, None if active.id == stored.id else stored.id)
         self._wait_in(origin_id, stored, state)
-        _finish_space(self, origin_id)
+        self.finish_space([origin_id], stored)
         return origin_by_id(self, origin_id)
+
+    def finish_space(self, origin_ids: Collection[int], space: StoredSpace) -> bool:
+        for origin_id in sorted(origin_ids):  # in one order, or two writers wait for each other
+            self.lock(origin_id)
+        states = [origin_by_id(self, origin_id) for origin_id in origin_ids]
+        others = [state for state in states if state.notes and state.active != space]
+        if any(state.building != space or self.is_waiting(state.id, 0, space) for state in others):
+            return False
+        for state in states:
+            if state.active and state.building == space:
+                _set_spaces(self, state.id, space.id, None)
+                _abandon(self, state.id, state.active)
+        return True
 
     def _wait_in(self, origin_id: int, stored: StoredSpace, before: StoredOrigin) -> None:
         """Let every passage wait for a vector in a space that the origin did not have."""
@@ -183,7 +198,6 @@ class SpaceRows(Tables):
         self.replace_vectors(
             origin_id, space, ids, [(passage, vector) for passage, vector in still if vector is not None]
         )
-        _finish_space(self, origin_id)
         return len(still)
 
     def cache(self, space: VectorSpace, fresh: Mapping[bytes, Vector | None], used: Collection[bytes] = ()) -> None:
@@ -302,14 +316,6 @@ def _add_space(tx: Tables, space: VectorSpace) -> StoredSpace:
     if not tx.has_vectors(stored):
         tx.make_vectors(stored)
     return stored
-
-
-def _finish_space(tx: SpaceRows, origin_id: int) -> None:
-    """Let a space that was built replace the active one, if it is complete."""
-    state = origin_by_id(tx, origin_id)
-    if state.active and state.building and not tx.waiting(origin_id, state.building)[0]:
-        _set_spaces(tx, origin_id, state.building.id, None)
-        _abandon(tx, origin_id, state.active)
 
 
 def _set_spaces(tx: Statements, origin_id: int, active: int, building: int | None) -> None:

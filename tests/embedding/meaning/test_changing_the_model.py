@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -92,6 +93,33 @@ def test_while_many_new_notes_wait_for_a_slow_model_the_static_vectors_answer(
     kb.sync()
     kb.search(QUESTION)
     assert ollama.asked[-1] == QUESTION
+
+
+@pytest.mark.medium
+def test_new_vectors_answer_only_when_those_of_the_added_folders_are_complete_too(
+    open_kb: Open, notes: Vault, ollama: TurnedOllama, inside: Inside, model: str, co: Co, tmp_path: Path
+) -> None:
+    Vault(tmp_path / "more").write("refund.md", "A client who is cross gets the money back.")
+    co("add", str(tmp_path / "more"))
+    old, new = f"{model}-1", f"{model}-2"
+    open_kb("ollama", old, ollama.url).sync()
+    ollama.faults = [None, "404"]  # the vault is done, the folder is not
+
+    kb = open_kb("ollama", new, ollama.url)
+    kb.sync()
+
+    assert inside.spaces() == {"static:co-static-256": 4, f"ollama:{old}": 4, f"ollama:{new}": 3}
+    found = kb.search(QUESTION)
+    assert {hit.source for hit in found.hits} == {"memory", "folder"}
+    assert ollama.requests[-1]["model"] == old
+
+    one = open_kb("ollama", new, ollama.url)
+    one.remember("The gate is painted on Fridays.")  # makes no folder complete
+    assert one.status().space == f"ollama:{old}:256:1"
+    kb.sync()
+    kb.search(QUESTION)
+    assert ollama.requests[-1]["model"] == new
+    assert inside.spaces() == {"static:co-static-256": 5, f"ollama:{old}": 0, f"ollama:{new}": 5}
 
 
 def test_a_search_that_is_overtaken_by_a_swap_asks_again_in_the_new_space(
