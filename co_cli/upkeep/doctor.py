@@ -16,6 +16,7 @@ from typing import Literal
 
 from co_cli.activity.backup import FOLDER as BACKUPS
 from co_cli.activity.statistics import count_turns
+from co_cli.embedding.model_file import can_run
 from co_cli.ground.errors import IndexDamagedError, IndexUnavailableError, KnowledgeError, VaultError
 from co_cli.ground.paths import permission_cure, shell_line
 from co_cli.ground.reports import BINARY, Progress, Waiting
@@ -318,6 +319,9 @@ def unread_text(found: Sequence[tuple[str, str]]) -> str:
 
 def _vectors(vault: Vault) -> Iterator[Finding]:
     """Ask the configured embedder: without it, no command can make the vectors that are missing."""
+    if not can_run():
+        text = "onnxruntime is not installed, which has no wheels for some platforms: search uses static vectors"
+        yield Finding("models", "ok", f"{text} and does not read")
     status, chosen = status_of(vault), vault.embedders.space
     if problem := vault.embedders.problem():
         what, _, advice = problem.rpartition(": ")

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from co_cli.activity import Activity
 from co_cli.activity.use_counts import use_counts
 from co_cli.embedding.embedders import PASSAGES_A_SECOND, Embedders
+from co_cli.embedding.model_file import can_run
 from co_cli.embedding.reader import CrossEncoder
 from co_cli.ground.errors import IndexUnavailableError, SettingsError, VaultError
 from co_cli.ground.reports import Progress, SyncReport, Waiting, counting_passages
@@ -88,7 +89,8 @@ class Vault:
     activity: Activity
     """The log of searches, opened notes and versions (activity.db), created when there is something to write."""
     reader: CrossEncoder | None
-    """The model that reads the first results, loaded when it is first used; None if the settings say so."""
+    """The model that reads the first results, loaded when it is first used; None if the settings say so, or
+    nothing can run it."""
     sources: LinkedSources
     settings_of: Callable[[str], Settings]
     """The settings of a folder that is searched with the vault. This vault's project has no say there. Raises
@@ -177,7 +179,7 @@ def open_vault(settings: Settings, opening: Opening | None = None) -> Vault:
         index, store = index.within(replace(setup, authority=team)), team.store(*limits)
     else:
         store = NoteStore(root, partial(_count_indexed, index), *limits)
-    reader = CrossEncoder() if settings.knowledge_reader == "on" else None
+    reader = CrossEncoder() if settings.knowledge_reader == "on" and can_run() else None
     return Vault(root, settings, opening, index, store, activity, reader, sources, settings_of)
 
 

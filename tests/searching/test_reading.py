@@ -195,6 +195,22 @@ def test_without_an_onnxruntime_that_loads_nothing_is_read_and_the_answer_says_s
     assert [reason for reason in found["degraded"] if "onnxruntime cannot be loaded" in reason]
 
 
+def test_where_onnxruntime_is_not_installed_search_uses_static_vectors_and_only_the_doctor_says_so(
+    reading: KnowledgeBase, co: Co, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("CO_KNOWLEDGE_EMBEDDING_PROVIDER")
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)  # as where no wheel exists
+
+    found = co("search", QUESTION, "--read", "--json").json
+    nothing = co("search", "xylophone", "--backend", "fts5", "--json").json
+
+    assert (found["degraded"], found["meta"]["read"], nothing["state"]) == ([], 0, "absent")
+    assert [hit["ref"] for hit in found["hits"]] == refs(reading.search(QUESTION, read=False))
+    (said,) = [finding for finding in co("doctor", "--json").json if finding["check"] == "models"]
+    assert "onnxruntime is not installed" in said["text"]
+    assert said["level"] == "ok", "nothing can be done about it"
+
+
 def test_a_long_passage_is_read_where_it_matches() -> None:
     asked, filler = [5_000, 6_000, 2_003], [2_054] * 300
 
