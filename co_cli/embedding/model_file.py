@@ -77,8 +77,7 @@ class ModelFile:
         # as fast, and loaded in half of the time
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
         session = onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
-        with open(VOCABULARY, encoding="utf-8") as lines:
-            return RunningModel(WordPieces(lines.read().splitlines()), Table(content), session)
+        return RunningModel(_word_pieces(), Table(content), session)
 
 
 class RunningModel(NamedTuple):
@@ -109,6 +108,13 @@ def _checked(path: str, wanted: str) -> bytes:
     if checksum(content) != wanted:
         raise ModelMissingError(f"{path} is damaged: {fix}")
     return content
+
+
+@cache
+def _word_pieces() -> WordPieces:
+    """One for all models, which have the same words."""
+    with open(VOCABULARY, encoding="utf-8") as lines:
+        return WordPieces(lines.read().splitlines())
 
 
 @cache
