@@ -22,6 +22,7 @@ from co_cli.embedding.reader import CrossEncoder
 from co_cli.ground.errors import IndexUnavailableError, SettingsError, VaultError
 from co_cli.ground.reports import Progress, SyncReport, Waiting, counting_passages
 from co_cli.ground.settings import Settings, load_settings, this_process
+from co_cli.ground.values import content_hash
 from co_cli.index.authority import VaultAuthority
 from co_cli.index.engine import Engine
 from co_cli.index.engines import engine_of
@@ -316,7 +317,7 @@ def _may_embed(vault: Vault, stack: ExitStack, patient: bool, report: Callable[[
     while True:
         try:
             with ExitStack() as both:  # of this machine, and of those that share the store
-                both.enter_context(locked(_embedding_lock(vault.settings), wait=wait or False))
+                both.enter_context(locked(embedding_lock(vault.settings), wait=wait or False))
                 both.enter_context(vault.engine.embedding(vault.index.origin, wait))
                 stack.push(both.pop_all())
             return True
@@ -324,7 +325,7 @@ def _may_embed(vault: Vault, stack: ExitStack, patient: bool, report: Callable[[
             now = waiting_vectors(vault).passages
             if not patient or not now:
                 return False
-            if now >= left:  # it works for another vault
+            if now >= left:  # it does not get on
                 return True
             left = now
             report()
@@ -333,16 +334,18 @@ def _may_embed(vault: Vault, stack: ExitStack, patient: bool, report: Callable[[
 
 
 def makes_vectors(settings: Settings) -> bool:
-    """Whether a process makes vectors of what waits."""
+    """Whether a process makes vectors of what waits in this vault."""
     try:
-        with locked(_embedding_lock(settings), wait=False):
+        with locked(embedding_lock(settings), wait=False):
             return False
     except OSError:
         return True
 
 
-def _embedding_lock(settings: Settings) -> str:
-    return os.path.join(settings.data_dir, "embedding.lock")
+def embedding_lock(settings: Settings) -> str:
+    """Held by the process that makes vectors for this vault; those of other vaults do not wait for it."""
+    place = os.path.realpath(settings.vault).encode(errors="surrogateescape")
+    return os.path.join(settings.data_dir, f"embedding-{content_hash(place)[:8]}.lock")
 
 
 def rebuild_index(vault: Vault, progress: Progress | None = None) -> SyncReport:

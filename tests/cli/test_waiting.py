@@ -19,11 +19,13 @@ from co_cli.embedding.static import SPACE as STATIC
 from co_cli.entrance.knowledge_base import KnowledgeBase
 from co_cli.ground.paths import sample_vault
 from co_cli.ground.priority import LOW, answering, pause
+from co_cli.ground.settings import load_settings
 from co_cli.index.embed import HASTY_BATCH
 from co_cli.index.indexed_notes import FEW
 from co_cli.notes.files import locked
 from co_cli.searching.freshness import Freshener
 from co_cli.server.access_tokens import AccessTokens
+from co_cli.vault.vault import embedding_lock
 from tests.cli.screen import terminal
 from tests.command import Co
 from tests.folder import Vault
@@ -45,9 +47,9 @@ def write_orders(vault: Vault, count: int) -> None:
 
 
 @contextmanager
-def somebody_else_embeds(data_dir: Path) -> Generator[None]:
+def somebody_else_embeds(root: Path | str, data_dir: Path) -> Generator[None]:
     data_dir.mkdir(parents=True, exist_ok=True)
-    with locked(str(data_dir / "embedding.lock")):
+    with locked(embedding_lock(load_settings({"vault": str(root), "data_dir": str(data_dir)}))):
         yield
 
 
@@ -76,13 +78,13 @@ def test_adding_a_folder_shows_what_it_does_and_can_be_stopped_while_it_makes_ve
 
 
 def test_adding_much_says_that_it_is_searchable_and_what_goes_on_in_the_background_and_how_long(
-    co: Co, data_dir: Path, tmp_path: Path
+    vault: Vault, co: Co, data_dir: Path, tmp_path: Path
 ) -> None:
     handbook = Vault(tmp_path / "handbook")
     for number in range(300):
         handbook.write(f"{number}.md", f"Orders of shelf {number * 7} are packed by two people.\n")
 
-    with somebody_else_embeds(data_dir):
+    with somebody_else_embeds(vault.root, data_dir):
         ran = co("add", str(handbook.root))
 
     assert (ran.code, "300 new" in ran.out) == (0, True)
@@ -108,7 +110,7 @@ def test_every_front_end_says_how_many_passages_wait_and_what_makes_their_vector
     assert (finding["level"], finding["fix"]) == ("warning", "co index sync")
     assert figure in finding["text"]
     with (
-        somebody_else_embeds(data_dir),
+        somebody_else_embeds(vault.root, data_dir),
         serving(kb, AccessTokens.of(kb.vault)) as server,
         client(server, token(kb, "metrics")) as asking,
     ):
@@ -127,20 +129,21 @@ def test_a_search_says_that_vectors_are_not_ready_and_names_the_command_unless_t
     kb.sources.add(str(handbook.root))
     remark = f"vectors of encoder are not ready: {2 * FEW} passages, about 2 s to go"
 
-    with somebody_else_embeds(data_dir):
+    with somebody_else_embeds(vault.root, data_dir):
         assert co("search", "who packs them", "--no-sync", "--json").json["degraded"] == [remark]
-    found = co("search", "who packs them", "--no-sync", "--json").json
+    with somebody_else_embeds(handbook.root, data_dir):  # for another vault
+        found = co("search", "who packs them", "--no-sync", "--json").json
     assert found["degraded"] == [f"{remark}; `co index sync` makes them now"]
     assert found["hits"][0]["signals"]["meaning"] > 0, "static vectors answered"
 
     co("index", "sync")
     vault.write("memories/mamma.md", "Mamma takes apixaban.")
-    with somebody_else_embeds(data_dir):
+    with somebody_else_embeds(vault.root, data_dir):
         assert co("search", "who packs them", "--json").json["degraded"] == [], "only one passage waits"
 
 
 def test_the_demo_answers_before_its_vectors_are_made(co: Co, data_dir: Path) -> None:
-    with somebody_else_embeds(data_dir / "demo"):
+    with somebody_else_embeds(sample_vault(), data_dir / "demo"):
         found = co("demo", "who decides what ships", "--json").json
 
     assert (found["hits"][0]["ref"], found["degraded"]) == ("memory:odalys-has-the-last-word", [])

@@ -18,7 +18,7 @@ from co_cli.ground.errors import ModelMissingError
 from co_cli.ground.settings import load_settings
 from co_cli.index.indexed_notes import FEW
 from co_cli.notes.files import locked
-from co_cli.vault.vault import makes_vectors
+from co_cli.vault.vault import embedding_lock, makes_vectors
 from tests.command import Co
 from tests.folder import Vault
 
@@ -110,7 +110,7 @@ def test_a_search_answers_at_once_and_another_process_makes_the_vectors(
     vault.write("memories/mamma.md", "Mamma takes apixaban, five milligrams at eight and at eight.")
     settings = load_settings({"vault": str(vault.root), "data_dir": str(data_dir)})
     data_dir.mkdir()
-    with locked(str(data_dir / "embedding.lock")):  # as if one was at work
+    with locked(embedding_lock(settings)):  # as if one was at work
         assert makes_vectors(settings)
         assert co("search", "what drug is our mother on?", "--json").json["state"] == "found"
         assert co("index", "status", "--json").json["unembedded"] > FEW
