@@ -71,12 +71,12 @@ def method(name: str) -> Method:
 
 
 @contextmanager
-def temporary(vault: Vault) -> Generator[Vault]:
-    """A vault that is closed in the end, and leaves nothing in a database that others use."""
+def temporary(vault: Vault, shared: bool = False) -> Generator[Vault]:
+    """A vault that is closed in the end, and leaves nothing in a database that others use but cached vectors."""
     try:
         yield vault
     finally:
-        if vault.settings.engine != "sqlite":
+        if shared or vault.settings.engine != "sqlite":
             vault.index.drop_all()
         vault.close()
 
@@ -138,12 +138,13 @@ class Evaluation:
             yield vault
 
     def _vault(self) -> AbstractContextManager[Vault]:
-        """With a search.db of its own, so that the words of other groups do not count."""
+        """With a search.db of its own; among the notes of others with one whose cache has the vectors of those."""
         vault = tempfile.mkdtemp(dir=self._work)
         if self._among:
             add_others(vault, self._among)
-        settings = replace(self._settings, vault=vault, data_dir=f"{vault}-data", knowledge_exclude=())
-        return temporary(open_vault(settings))
+        data_dir = os.path.join(self._work, "among") if self._among else f"{vault}-data"
+        settings = replace(self._settings, vault=vault, data_dir=data_dir, knowledge_exclude=())
+        return temporary(open_vault(settings), shared=bool(self._among))
 
     def _fill(self, vault: Vault, found: QuestionSet, group: str, before: float = math.inf) -> dict[str, str]:
         """Write a group's documents as notes and sync them. Returns the documents' ids by the notes' refs."""

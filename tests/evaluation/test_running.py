@@ -113,3 +113,23 @@ def test_scores_equal_those_of_the_scorer_that_came_with_the_sets(name: str, tmp
     theirs = subprocess.run(command, capture_output=True, text=True, check=True)
 
     assert [*mean_marks(marks), len(marks)] == list(json.loads(theirs.stdout).values())
+
+
+def test_notes_among_which_is_asked_are_embedded_once_for_all_groups(tmp_path: Path) -> None:
+    others = Vault(tmp_path / "others")
+    for number in range(3):
+        others.write(f"{number}.md", f"Elm number {number} stands by the water.")
+    documents = [{"id": name, "text": f"The oak of the {name} is old.", "group": name} for name in ("park", "yard")]
+    questions = [{"id": name, "text": "how old is the oak", "group": name} for name in ("park", "yard")]
+    folder = write_set(tmp_path / "set", documents, questions, [(name, name, 1) for name in ("park", "yard")])
+    work = tmp_path / "work"
+    work.mkdir()
+
+    [run] = Evaluation(load_settings(), str(work), among=str(others.root)).ask(
+        read_set(str(folder)), {"co": EVERY["co"]}
+    )
+
+    assert [marks for _, marks, _ in run.answers] == [Marks(1, 1, 1, 1)] * 2
+    with KnowledgeBase.open(str(work), str(work / "among")) as kb:
+        cache = kb.index.notes.cache_state()
+    assert (cache.misses, cache.hits) == (3 + 2, 3)
