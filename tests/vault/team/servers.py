@@ -47,24 +47,24 @@ class Team:
         commit(self.clone, "memories/oak.md", "Oaks live long.\n")
         git(self.clone, "push", "--quiet", "origin", "HEAD")
 
-    def server(self, name: str) -> KnowledgeBase:
-        """Another server with a clone of its own, or the one that has it already."""
+    def server(self, name: str, provider: str = "static") -> KnowledgeBase:
+        """Another server with a clone of its own, or the one that has it already. Slow vectors wait."""
         folder = self.place / name
         if not folder.exists():
             git(self.place, "clone", "--quiet", str(self.remote), str(folder))
-        return self.open(folder)
+        return self.open(folder, provider)
 
-    def open(self, folder: Path) -> KnowledgeBase:
+    def open(self, folder: Path, provider: str = "static") -> KnowledgeBase:
         flags = {"vault": str(folder), "data_dir": str(self.place / f"{folder.name}-data")}
         environ = {
             "CO_ENGINE": self.address,
             "CO_ENGINE_REPLICA": self.replica,
             "CO_KNOWLEDGE_READER": "off",
-            "CO_KNOWLEDGE_EMBEDDING_PROVIDER": "static",
+            "CO_KNOWLEDGE_EMBEDDING_PROVIDER": provider,
         }
         kb = KnowledgeBase.open(settings=load_settings(flags, environ))
         self._open.append(kb)
-        kb.sync()
+        kb.sync(seconds=None if provider == "static" else 0)
         return kb
 
     def push(self, path: str, text: str | None) -> None:

@@ -36,6 +36,17 @@ from tests.vault.team.servers import Team, commit, git, keep, kept_texts, team_o
 pytestmark = pytest.mark.postgres
 
 
+def test_of_two_servers_only_one_makes_the_vectors_that_wait(team: Team) -> None:
+    one, two = team.server("one", "encoder"), team.server("two", "encoder")
+    assert two.waiting().passages == 1
+    with one.vault.engine.embedding(one.vault.index.origin, 0):  # it is at work
+        assert not two.embed(60)
+        assert two.waiting().passages == 1
+
+    two.embed(60)
+    assert [kb.waiting().passages for kb in (one, two)] == [0, 0]
+
+
 def test_a_save_on_one_server_is_read_on_another_at_once(team: Team) -> None:
     one, two = team.server("one"), team.server("two")
     saved = one.remember("Elms like water.", tags=["tree"])
