@@ -1,4 +1,7 @@
-"""What one `co search` costs in a fresh process, beside a bare Python start and a bare walk of the vault."""
+"""What one `co search` costs in a fresh process, with the default installation and with static vectors.
+
+Beside a bare Python start and a bare walk of the vault.
+"""
 
 from __future__ import annotations
 
@@ -11,47 +14,35 @@ from benchmarks.measuring import BenchRow
 from benchmarks.vaults import Bar, bench_vault, walk
 from co_cli.ground.errors import KnowledgeError
 
-REPEATS = 15
-GOAL, LARGE_GOAL, LARGE = 10.0, 20.0, 100_000
+REPEATS = 9
 CO = (sys.executable, "-c", "from co_cli.cli.app import run; run()")
 """What the script `co` does."""
+WALK = "a bare walk of the vault"
 QUERY = "who approved the late refund for the customer"
 
 
 def bench_cold(notes: int, bar: Bar | None = None) -> list[BenchRow]:
     if sys.platform == "win32":
         raise KnowledgeError("this benchmark needs the CPU time of child processes, which Windows does not report")
-    with bench_vault(notes, bar) as vault:
+    with bench_vault(notes, bar, provider="encoder") as default, bench_vault(notes, bar) as static:
         commands = {
-            "bare": [sys.executable, "-c", "pass"],
-            "hybrid": [*CO, "search", QUERY],
-            "words": [*CO, "search", QUERY, "--backend", "fts5"],
+            "python -c pass": (static, [sys.executable, "-c", "pass"]),
+            "co search, encoder and reader": (default, [*CO, "search", QUERY]),
+            "co search, encoder": (default, [*CO, "search", QUERY, "--no-read"]),
+            "co search, static vectors and reader": (static, [*CO, "search", QUERY]),
+            "co search, static vectors": (static, [*CO, "search", QUERY, "--no-read"]),
+            "co search --backend fts5": (default, [*CO, "search", QUERY, "--backend", "fts5"]),
         }
-        for command in commands.values():
+        for vault, command in commands.values():
             child_seconds(command, vault.environment, vault.folder)  # compile, and fill the file cache
-        taken: dict[str, list[float]] = {name: [] for name in (*commands, "walk")}
+        taken: dict[str, list[float]] = {name: [] for name in (WALK, *commands)}
         for _ in range(REPEATS):
-            for name, command in commands.items():
+            for name, (vault, command) in commands.items():
                 taken[name].append(child_seconds(command, vault.environment, vault.folder))
             started = time.process_time()
-            walk(vault.root)
-            taken["walk"].append(time.process_time() - started)
-    bare, walked = median(taken["bare"]), median(taken["walk"])
-    hybrid, words = median(taken["hybrid"]), median(taken["words"])
-    return [
-        BenchRow("python -c pass (CPU)", round(bare * 1000, 2), "ms", 1.0),
-        BenchRow(f"bare walk of {notes:,} notes (CPU)", round(walked * 1000, 2), "ms"),
-        BenchRow(
-            "co search, hybrid, less the walk",
-            round((hybrid - walked) * 1000, 2),
-            "ms",
-            (hybrid - walked) / bare,
-            GOAL if notes < LARGE else LARGE_GOAL,
-        ),
-        BenchRow(
-            "co search --backend fts5, less the walk", round((words - walked) * 1000, 2), "ms", (words - walked) / bare
-        ),
-    ]
+            walk(static.root)
+            taken[WALK].append(time.process_time() - started)
+    return [BenchRow(f"{name} (CPU)", round(median(seconds) * 1000, 1), "ms") for name, seconds in taken.items()]
 
 
 def child_seconds(command: list[str], environment: dict[str, str], folder: str) -> float:
