@@ -288,7 +288,7 @@ class IndexedNotes:
     def _answering(
         self, snapshot: ReadTransaction, own: StoredOrigin, seen: Sequence[StoredOrigin]
     ) -> StoredSpace | None:
-        """The active space; or the floor, if many passages lack a vector of it and the floor knows their language."""
+        """The active space; or the floor, if many passages lack a vector of it and no language is lost with it."""
         active, floor = own.active, own.floor
         if self._floor_only and floor:
             return floor
@@ -296,8 +296,9 @@ class IndexedNotes:
             return active
         if all(row.active == active and not snapshot.is_waiting(row.id, FEW, active) for row in seen):
             return active
-        known = all(map(floor.space.knows, snapshot.languages([row.id for row in seen])))
-        return floor if known and all(row.floor == floor for row in seen) else active
+        languages = snapshot.languages([row.id for row in seen])
+        loses = any(active.space.knows(one) and not floor.space.knows(one) for one in languages)
+        return active if loses or any(row.floor != floor for row in seen) else floor
 
     def _origins(self, snapshot: ReadTransaction) -> list[StoredOrigin]:
         """This origin and those searched with it, as far as they were ever synced."""

@@ -142,6 +142,20 @@ def test_a_search_says_that_vectors_are_not_ready_and_names_the_command_unless_t
         assert co("search", "who packs them", "--json").json["degraded"] == [], "only one passage waits"
 
 
+def test_a_note_in_another_language_does_not_keep_static_vectors_from_answering(
+    vault: Vault, co: Co, kb: KnowledgeBase
+) -> None:
+    """Neither model for English has a vector of it."""
+    vault.write("memories/eiche.md", "Die Eiche steht im Park und ist sehr alt, aber niemand weiß, wie alt sie ist.")
+    co("index", "sync")
+    write_orders(vault, 2 * FEW)
+    kb.sync(seconds=0)
+
+    (hit,) = kb.search("which medicine does our mother take", limit=1, read=False).hits
+
+    assert (hit.ref, hit.signals["meaning"] > 0) == ("memory:mamma", True)
+
+
 def test_the_demo_answers_before_its_vectors_are_made(co: Co, data_dir: Path) -> None:
     with somebody_else_embeds(sample_vault(), data_dir / "demo"):
         found = co("demo", "who decides what ships", "--json").json
