@@ -297,7 +297,7 @@ class IndexedNotes:
         if all(row.active == active and not snapshot.is_waiting(row.id, FEW, active) for row in seen):
             return active
         languages = snapshot.languages([row.id for row in seen])
-        loses = any(active.space.knows(one) and not floor.space.knows(one) for one in languages)
+        loses = any(active.space.knows(language) and not floor.space.knows(language) for language in languages)
         return active if loses or any(row.floor != floor for row in seen) else floor
 
     def _origins(self, snapshot: ReadTransaction) -> list[StoredOrigin]:
