@@ -131,7 +131,7 @@ def _decide(screen: Screen, kb: LocalKnowledgeBase, found: Review) -> int:
                     screen.line("  " + printable(_act(kb, item, key, text)))
                     edited |= set(item.refs) if key in "es" else set()
                     combined = item.refs if item.kind == "combine" and key == "a" else ()
-                    gone |= {item.refs[0]} if key in "fs" and not item.is_version else {*combined}
+                    gone |= {item.refs[0]} if key == "s" else item.lost(ACTIONS[key]) | {*combined}
                 break
             except KnowledgeError as error:
                 screen.line(f"  {printable(str(error))}")

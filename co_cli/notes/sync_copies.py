@@ -1,17 +1,13 @@
 """Two versions of one note, as tools leave them when two machines change it: a copy beside it, or git's markers in it.
 
 Syncthing, Dropbox and Nextcloud name their copies clearly. iCloud, Google Drive and OneDrive add a number or the name
-of the machine, as people do: such a file is a copy only if it says nearly the same as the one that it is named after.
+of the machine, as people do, so such a file stays a note of its own: only the review asks about it.
 """
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Collection, Iterator
-
-from co_cli.ground.paths import open_regular
-from co_cli.notes.similarity import likeness, words_of
+from collections.abc import Iterator
 
 CLEAR = re.compile(
     r"(?P<stem>.+?)"
@@ -21,37 +17,17 @@ CLEAR = re.compile(
 )
 VAGUE = re.compile(r"(?P<stem>.+?)(?: \d{1,3}| \(\d{1,3}\)|-[A-Z][A-Z0-9]*-?[A-Z0-9]{2,})(?P<ending>\.\w+)")
 ALIKE = 0.6
-"""The share of words in common that makes a file with a number in its name a copy."""
-LARGEST = 200_000
-"""Bytes of a file that is compared."""
+"""The share of words in common that makes the review ask about a file with a vague name."""
 OURS, MIDDLE, THEIRS = re.compile(r"<{7}( .*)?\r?\n?"), re.compile(r"={7}\r?\n?"), re.compile(r">{7}( .*)?\r?\n?")
 BASE = re.compile(r"\|{7}( .*)?\r?\n?")
 
 
-def copy_of(folder: str, name: str, names: Collection[str] | None = None) -> str | None:
-    """The name of the file in a folder that this one is a copy of. `names` are those in the folder, if known."""
+def copy_of(name: str, pattern: re.Pattern[str] = CLEAR) -> str | None:
+    """The name of the file that this one is a copy of, by its own name, if a file of that name is beside it."""
     if name.rpartition(".")[0][-1:].islower():  # nearly all names: no copy ends in a lower-case letter
         return None
-    found, clear = CLEAR.fullmatch(name), True
-    if found is None:
-        found, clear = VAGUE.fullmatch(name), False
-    if found is None:
-        return None
-    original = found["stem"] + found["ending"]
-    there = original in names if names is not None else os.path.isfile(os.path.join(folder, original))
-    files = (os.path.join(folder, original), os.path.join(folder, name))
-    return original if there and (clear or _are_alike(*files)) else None
-
-
-def _are_alike(*files: str) -> bool:
-    texts: list[list[str]] = []
-    for file in files:
-        try:
-            with open_regular(file, follow=False) as stream:
-                texts.append(words_of(stream.read(LARGEST).decode("utf-8", "replace")))
-        except OSError:
-            return False
-    return texts[0] == texts[1] or likeness(*texts, at_least=ALIKE) > 0
+    found = pattern.fullmatch(name)
+    return found["stem"] + found["ending"] if found else None
 
 
 def versions_in(text: str) -> tuple[str, str] | None:

@@ -111,8 +111,7 @@ class Reviewed:
         """What to decide, with the proposals that wait now, the urgent kinds first."""
         done = [decision for batch in self.decisions.values() for decision in batch]
         keys = {decision.item.key for decision in done}
-        gone = [decision.item for decision in done if decision.action == "forget"]
-        forgotten = {item.refs[0] for item in gone if not item.is_version}
+        forgotten = {ref for decision in done for ref in decision.item.lost(decision.action)}
         superseded = {decision.item.refs[0] for decision in done if decision.action == "supersede"}
         superseded |= {ref for decision in done if decision.saved for ref in decision.item.refs}
         found = [
@@ -228,9 +227,9 @@ def _decide(
 ) -> None:
     now = time.time()
     if asked.action == "keep":
-        kept = [item for item in items if not _is_decided_alone(item)]
+        kept = [item for item in items if not item.keeping_acts]
         done += dismiss_all(kb.vault, kept, now) if kept else []
-        items = [item for item in items if _is_decided_alone(item)]
+        items = [item for item in items if item.keeping_acts]
     for item in items:
         if asked.action in ("forget", "supersede") or item.kind == "combine" or item.is_version:
             require_unchanged(kb.vault, item, reviewed.seen)
@@ -261,17 +260,12 @@ def undo_decision(kb: LocalKnowledgeBase, asked: FindingKey) -> Decided:
     with reviewed.lock:
         batch = reviewed.decisions[asked.key]
         kept = batch[0].action == "keep"
-        ask_again(kb.vault, [decision for decision in batch if kept and not _is_decided_alone(decision.item)])
-        for decision in reversed([decision for decision in batch if not kept or _is_decided_alone(decision.item)]):
+        ask_again(kb.vault, [decision for decision in batch if kept and not decision.item.keeping_acts])
+        for decision in reversed([decision for decision in batch if not kept or decision.item.keeping_acts]):
             undo(kb.vault, decision)
         del reviewed.decisions[asked.key]
         reviewed.look_again(kb, batch)
     return _decided(batch)
-
-
-def _is_decided_alone(item: ReviewItem) -> bool:
-    """Whether to keep it is more than not to ask again."""
-    return item.kind == "proposed" or item.is_version
 
 
 def _decided(batch: Sequence[Decision]) -> Decided:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from pathspec import GitIgnoreSpec
 
-SECOND_VERSION = "left by a synchroniser, see `co note review`: another version of "
+SECOND_VERSION = "another version of a note, left by a synchroniser"
 UNREAD_FOLDER = "folder cannot be read: "
 LARGEST_IGNORE_FILE = 1_000_000
 JUNCTION = 0xA0000003
@@ -110,7 +110,10 @@ def require_vault(root: str) -> str:
 
 def second_versions(odd: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
     """Copies that a synchroniser left, each with the file that it is a version of."""
-    return ((path, why.removeprefix(SECOND_VERSION)) for path, why in odd if why.startswith(SECOND_VERSION))
+    for path, why in odd:
+        folder, name = place_of(path)
+        if why.startswith(SECOND_VERSION) and (original := copy_of(name)):
+            yield path, path_of(folder, original)
 
 
 def scan_origin(origin: str | Origin, exclude: Sequence[str] = ()) -> Scan:
@@ -189,7 +192,10 @@ def would_list(origin: Origin, paths: Iterable[str], exclude: Sequence[str] = ()
 def is_listed(root: str, path: str, excluded: IgnoreRules | None) -> bool:
     """The same for any origin, with the rules of an earlier walk."""
     file = os.path.join(root, path)
-    return os.path.isfile(file) and not copy_of(*os.path.split(file)) and may_list(root, path, excluded)
+    folder, name = os.path.split(file)
+    original = copy_of(name)
+    is_copy = original is not None and os.path.isfile(os.path.join(folder, original))
+    return os.path.isfile(file) and not is_copy and may_list(root, path, excluded)
 
 
 def may_list(root: str, path: str, excluded: IgnoreRules | None) -> bool:
@@ -259,17 +265,12 @@ def _list_folder(origin: Origin, folder: str, scan: Scan, waiting: list[str]) ->
             else:
                 reason = "symbolic link, not followed" if entry.is_symlink() else "not a regular file"
                 scan.odd.append((prefix + name, reason))
-    return _without_copies(os.path.join(origin.root, folder), prefix, names, numbers, scan)
-
-
-def _without_copies(
-    folder: str, prefix: str, names: list[str], numbers: list[int], scan: Scan
-) -> tuple[list[str], list[int]]:
     there = set(names)
-    copies = {name: original for name in names if (original := copy_of(folder, name, there))}
+    copies = {name for name in names if copy_of(name) in there}
     if not copies:
         return names, numbers
-    scan.odd.extend((prefix + name, f"{SECOND_VERSION}{prefix}{original}") for name, original in copies.items())
+    fix = "see `co note review`" if origin.source == VAULT else "merge both, and delete it"
+    scan.odd.extend((prefix + name, f"{SECOND_VERSION}; {fix}") for name in sorted(copies))
     kept = [(name, number) for name, number in zip(names, numbers, strict=True) if name not in copies]
     return [name for name, _ in kept], [number for _, number in kept]
 

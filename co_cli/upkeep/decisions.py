@@ -57,10 +57,10 @@ def decide(vault: Vault, item: ReviewItem, action: Action, now: float, text: str
         raise InvalidInputError(f"{action} is not possible for a finding of the kind {item.kind}")
     if item.kind == "proposed":
         return _decide_proposal(vault, item, action, text)
+    if action == "keep" and not item.keeping_acts:
+        return dismiss_all(vault, [item], now)[0]
     if item.is_version:
         return _decide_version(vault, item, action, text)
-    if action == "keep":
-        return dismiss_all(vault, [item], now)[0]
     if item.kind == "combine":
         return _combine(vault, item, text)
     paths = tuple(open_note(vault, ref).path for ref in item.refs)
@@ -112,14 +112,17 @@ def _decide_version(vault: Vault, item: ReviewItem, action: Action, text: str | 
     if changed != before:
         vault.store.keep(path, before)
         VaultWriter(vault).rewrite(file_of(vault, ref), changed, before)
-    kept = vault.store.trash(copy) if copy else ""
+    if item.refs[1:]:
+        kept = VaultWriter(vault).forget(item.refs[1]).trash
+    else:
+        kept = vault.store.trash(copy) if copy else ""
     told = "keeps its version" if action == "forget" else "has the merged text" if text else "has the other version"
     told = f"{ref} {told}; what was replaced is in the trash"
-    return Decision(item, action, (path,), told, kept, before, version_of(changed))
+    return Decision(item, action, (path, copy) if item.refs[1:] else (path,), told, kept, before, version_of(changed))
 
 
 def _undo_version(vault: Vault, decision: Decision) -> None:
-    (path,), copy = decision.paths, decision.item.copy
+    path, copy = decision.paths[0], decision.item.copy
     if decision.action == "keep":
         if not vault.store.move(path, copy):
             raise NoteConflictError(f"{copy} exists again: nothing was undone")
@@ -129,7 +132,9 @@ def _undo_version(vault: Vault, decision: Decision) -> None:
         raise NoteConflictError(f"{path} was changed since: nothing was undone; `co list --trash` has the other text")
     if data != decision.before:
         VaultWriter(vault).rewrite(file_of(vault, decision.item.refs[0]), decision.before, data)
-    if decision.trash:
+    if decision.item.refs[1:]:
+        VaultWriter(vault).restore(decision.trash)
+    elif decision.trash:
         vault.store.restore(decision.trash, copy)
 
 
@@ -163,10 +168,10 @@ def undo(vault: Vault, decision: Decision) -> None:
     if decision.item.kind == "proposed":
         for key in (decision.item.key, *decision.item.same):
             take_back(vault, key)
+    elif decision.action == "keep" and not decision.item.keeping_acts:
+        ask_again(vault, [decision])
     elif decision.item.is_version:
         _undo_version(vault, decision)
-    elif decision.action == "keep":
-        ask_again(vault, [decision])
     elif decision.saved:
         VaultWriter(vault).forget(decision.saved)
     elif decision.action == "forget":

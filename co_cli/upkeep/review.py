@@ -20,12 +20,13 @@ from co_cli.index.engine import ReadTransaction
 from co_cli.index.names import fold_name
 from co_cli.index.stored import Scope
 from co_cli.notes.files import change_json, read_json
-from co_cli.notes.sync_copies import versions_in
+from co_cli.notes.similarity import likeness, words_of
+from co_cli.notes.sync_copies import ALIKE, VAGUE, copy_of, versions_in
 from co_cli.notes.wikilinks import Attachments
 from co_cli.saving.proposals import proposals
 from co_cli.searching.context import always_notes
-from co_cli.sources.walk import second_versions
-from co_cli.upkeep.review_checks import CHECKS, Kind, ReviewInput, ReviewItem, proposed_items
+from co_cli.sources.walk import path_of, place_of, second_versions
+from co_cli.upkeep.review_checks import CHECKS, Kind, NoteVersion, ReviewInput, ReviewItem, proposed_items
 from co_cli.upkeep.reviewed_note import ReviewedNote
 from co_cli.vault.lookup import open_note
 from co_cli.vault.vault import Vault
@@ -152,18 +153,28 @@ def _read_notes(vault: Vault, snapshot: ReadTransaction, now: float) -> list[Rev
     ]
 
 
-def _versions(vault: Vault, notes: Sequence[ReviewedNote]) -> Iterator[tuple[str, str, str, str]]:
-    refs = {note.path: note.ref for note in notes}
+def _versions(vault: Vault, notes: Sequence[ReviewedNote]) -> Iterator[NoteVersion]:
+    by_path = {note.path: note for note in notes}
+
+    def text(path: str) -> str:
+        return vault.store.read(path).decode("utf-8", "replace")
+
     for copy, path in second_versions(vault.index.odd()):
-        if path in refs:
+        if path in by_path:
             with suppress(KnowledgeError):  # one of them is gone
-                ours, theirs = (vault.store.read(file).decode("utf-8", "replace") for file in (path, copy))
-                yield refs[path], ours, theirs, copy
+                yield NoteVersion(by_path[path], text(path), text(copy), copy)
+    _, problems = vault.index.notes.reported()
+    broken = {path for path, _ in problems}  # of frontmatter with markers in it, the fields and the markers are lost
     for note in notes:
-        if "<<<<<<<" in note.body or not note.frontmatter:
-            with suppress(KnowledgeError):
-                if both := versions_in(vault.store.read(note.path).decode("utf-8", "replace")):
-                    yield note.ref, *both, ""
+        folder, name = place_of(note.path)
+        first = by_path.get(path_of(folder, copy_of(name, VAGUE) or ""))
+        with suppress(KnowledgeError):
+            if first and (
+                first.fingerprint == note.fingerprint or likeness(words_of(first.body), words_of(note.body), ALIKE)
+            ):
+                yield NoteVersion(first, text(first.path), text(note.path), note.path, (note.ref,))
+            if ("<<<<<<<" in note.body or note.path in broken) and (both := versions_in(text(note.path))):
+                yield NoteVersion(note, *both)
 
 
 def _text_of(vault: Vault, note: ReviewedNote) -> str:

@@ -97,6 +97,29 @@ class ReviewItem(NamedTuple):
         """Whether it is about two versions of one note."""
         return self.kind == "conflict" and bool(self.proposed)
 
+    @property
+    def keeping_acts(self) -> bool:
+        """Whether to keep it is more than not to be asked again."""
+        return self.kind == "proposed" or (self.is_version and len(self.refs) == 1)
+
+    def lost(self, action: str) -> set[str]:
+        """The refs of the notes that are gone after this action."""
+        if self.is_version:
+            return set(self.refs[1:]) if action in ("accept", "forget", "edit") else set()
+        return {self.refs[0]} if action == "forget" else set()
+
+
+class NoteVersion(NamedTuple):
+    """Two versions of a note."""
+
+    note: ReviewedNote
+    ours: str
+    theirs: str
+    copy: str = ""
+    """The file of the other version; empty if it is in the note itself."""
+    other: tuple[str, ...] = ()
+    """The ref of that file, if it may be a note of its own."""
+
 
 Pair = tuple[ReviewedNote, ReviewedNote, float]
 """The older one first, and how alike they are."""
@@ -122,8 +145,7 @@ class ReviewInput:
     """The share of words in common that makes two memories related."""
     text_of: Callable[[ReviewedNote], str]
     """What the file of a note says now; empty if it is gone."""
-    versions: Sequence[tuple[str, str, str, str]]
-    """Two versions of a note: its ref, its text, the other text, and the file of that, if it has its own."""
+    versions: Sequence[NoteVersion]
     rewrites: bool
     """Whether a model can rewrite a draft."""
     progress: Progress = lambda done, total: None
@@ -134,6 +156,11 @@ class ReviewInput:
             if place % REPORT_EVERY == 0:
                 self.progress(place, len(self.notes))
             yield note
+
+    @property
+    def perhaps_versions(self) -> set[frozenset[str]]:
+        """Pairs of notes about which one question is enough."""
+        return {frozenset((version.note.ref, *version.other)) for version in self.versions if version.other}
 
     @property
     def valid(self) -> list[ReviewedNote]:
@@ -149,10 +176,13 @@ def _secrets(given: ReviewInput) -> Iterator[ReviewItem]:
 
 def _conflicts(given: ReviewInput) -> Iterator[ReviewItem]:
     """Versions that synchronisers left, and notes that a team's keeper made of texts that did not merge."""
-    for ref, ours, theirs, copy in given.versions:
-        reason = f"{copy} is another version of it" if copy else "git could not merge two versions of it"
-        actions, key = _named("afek" if copy else "afe"), _key("version", ref, ours, theirs)
-        yield ReviewItem("conflict", (ref,), ref, reason, actions, key, theirs, ours, copy)
+    for note, ours, theirs, copy, other in given.versions:
+        same = ", with the same text" if ours == theirs else ""
+        reason = f"{copy} is {'perhaps ' if other else ''}another version of it{same}"
+        key = _key("version", note.ref, copy, *(() if other else (ours, theirs)))  # two notes are kept once for all
+        texts = redact(note.title), reason if copy else "git could not merge two versions of it"
+        actions = _named("afek" if copy else "afe")
+        yield ReviewItem("conflict", (note.ref, *other), *texts, actions, key, theirs, ours, copy)
     by_ref = {note.ref: note for note in given.notes}
     for note in given.notes:
         for other in (by_ref[ref] for ref in note.names("conflict_with") if ref in by_ref):
@@ -184,7 +214,10 @@ def proposed_items(proposals: Sequence[FacetRow], bodies: Mapping[str, str]) -> 
 
 
 def _near_duplicates(given: ReviewInput) -> Iterator[ReviewItem]:
+    asked = given.perhaps_versions
     for older, newer, alike in _near_pairs(given.valid):
+        if frozenset((older.ref, newer.ref)) in asked:
+            continue
         words = f"{alike:.0%} the same words" if alike < 1 else "the same text"
         reason = f"{_short(older.body)!r} has {words} as {newer.ref}: {_short(newer.body)!r}"
         yield _item("near-duplicate", (older, newer), reason, "fsek", "")
@@ -206,7 +239,8 @@ def _near_pairs(notes: Sequence[ReviewedNote]) -> list[Pair]:
 
 def _possible_conflicts(given: ReviewInput) -> Iterator[ReviewItem]:
     """Memories that a save would name as related: one subject, and most words in common or close in meaning."""
-    near = {(older.ref, newer.ref) for older, newer, _ in _near_pairs(given.valid)}
+    near = {frozenset((older.ref, newer.ref)) for older, newer, _ in _near_pairs(given.valid)}
+    near |= given.perhaps_versions
     memories = [note for note in given.valid if note.source == "memory" and note.body.strip()]
     words = [without_articles(words_of(note.body)) for note in memories]
     found: dict[tuple[int, int], tuple[float, str]] = {}
@@ -219,7 +253,7 @@ def _possible_conflicts(given: ReviewInput) -> Iterator[ReviewItem]:
     times: Counter[int] = Counter()
     for (first, other), (_, why) in sorted(found.items(), key=lambda pair: (-pair[1][0], pair[0])):
         older, newer = memories[first], memories[other]
-        if (older.ref, newer.ref) in near or max(times[first], times[other]) >= MOST_RELATED:
+        if frozenset((older.ref, newer.ref)) in near or max(times[first], times[other]) >= MOST_RELATED:
             continue
         if not same_subject(with_subject(older.title, older.body), with_subject(newer.title, newer.body)):
             continue

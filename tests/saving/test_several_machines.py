@@ -95,23 +95,83 @@ def test_the_review_takes_one_version_keeps_both_or_merges_them(
 @pytest.mark.parametrize(
     ("name", "text", "is_copy"),
     [
-        ("ferry 2.md", THERE, True),
-        ("ferry (1).md", HERE, True),
-        ("ferry-DESKTOP-1A2B3C.md", THERE, True),
+        ("ferry 2.md", THERE, False),
+        ("ferry (1).md", HERE, False),
+        ("ferry-DESKTOP-1A2B3C.md", THERE, False),
         ("ferry (Mara's conflicted copy 2026-11-18).md", "Something else.", True),
         ("ferry (conflicted copy 2026-11-18 091200).md", THERE, True),
-        ("ferry 2.md", "What the second ferry costs: four crowns.", False),
-        ("ferry 2026.md", THERE, False),
-        ("boat 2.md", HERE, False),
+        ("boat (conflicted copy 2026-11-18 091200).md", THERE, False),
     ],
 )
-def test_a_file_with_a_number_is_a_copy_only_beside_a_file_that_says_nearly_the_same(
+def test_a_file_is_a_copy_only_if_its_name_says_so_clearly_and_the_other_file_is_there(
     co: Co, vault: Vault, name: str, text: str, is_copy: bool
 ) -> None:
     vault.write("memories/ferry.md", HERE)
     vault.write(f"memories/{name}", text)
 
     assert (len(co("list", "--json").json) == 1) is is_copy
+
+
+@pytest.fixture
+def meetings(vault: Vault) -> Vault:
+    """Three notes of one template."""
+    for number, decision in (("", "The quay gets a lamp."), (" 2", "Bex drives."), (" 3", "The shed is painted.")):
+        day = f"2026-11-0{number or '1'}".replace("0 ", "0")
+        text = f"# Meeting\n\nDate: {day}\nPeople: Mara, Bex, Lind\nPlace: the shed\n\nAgenda, decisions:\n{decision}\n"
+        vault.write(f"articles/Meeting{number}.md", text)
+    return vault
+
+
+def test_notes_of_one_template_are_all_searched_and_only_the_review_asks_about_them(co: Co, meetings: Vault) -> None:
+    meetings.write("articles/Meeting 4.md", "The ferry was late.")
+
+    assert "article:Meeting 2" in refs(co, "who drives")[0]
+    assert "article:Meeting 3" in refs(co, "which building is painted")[0]
+    assert len(co("list", "--json").json) == 4
+    assert co("source", "skipped", "--json").json == []
+    found = co("note", "review", "--json").json["findings"]
+    about = [(item["title"], item["copy"], item["refs"]) for item in found if item["kind"] == "conflict"]
+    assert about == [
+        ("Meeting", f"articles/Meeting {n}.md", ["article:Meeting", f"article:Meeting {n}"]) for n in (2, 3)
+    ]
+    assert not [item for item in found if item["kind"] in ("near-duplicate", "possible-conflict")]
+
+
+@pytest.mark.medium
+def test_the_review_asks_once_about_two_notes_that_are_kept_and_forgets_one_that_is_a_copy(
+    co: Co, meetings: Vault
+) -> None:
+    with terminal(co.folder, "note", "review", "--only", "conflict") as screen:
+        for key in "kf":
+            screen.expect("keep both")
+            screen.sendline(key)
+        screen.expect("keeps its version")
+        screen.read()
+
+    assert co("note", "review", "--only", "conflict", "--json").json["findings"] == []
+    assert meetings.notes() == ["articles/Meeting 2.md", "articles/Meeting.md"]
+    assert len(co("list", "--json", "--no-sync").json) == 2
+
+
+def test_copies_with_the_same_text_are_two_findings_that_say_so(co: Co, vault: Vault) -> None:
+    for name in ("", ".sync-conflict-20261118-091200-ABC1234", ".sync-conflict-20261119-101200-ABC1234"):
+        vault.write(f"memories/ferry{name}.md", HERE)
+
+    found = co("note", "review", "--only", "conflict", "--json").json["findings"]
+
+    assert len({item["key"] for item in found}) == 2
+    assert all(item["reason"].endswith("is another version of it, with the same text") for item in found)
+
+
+def test_a_conflict_of_git_in_the_frontmatter_is_shown(co: Co, vault: Vault) -> None:
+    sides = "<<<<<<< HEAD\ntags: [boat]\n=======\ntags: [ferry]\n>>>>>>> other"
+    vault.write("memories/ferry.md", f"---\ntitle: Ferry\n{sides}\n---\n{HERE}\n")
+    vault.write("memories/quay.md", "---\ntitle: [Quay\n---\nNo conflict, only a mistake.\n")
+
+    [item] = co("note", "review", "--only", "conflict", "--json").json["findings"]
+
+    assert "tags: [boat]" in item["replaced"]
+    assert "tags: [ferry]" in item["proposed"]
 
 
 def test_a_note_that_git_could_not_merge_is_shown_with_both_versions(co: Co, vault: Vault, tmp_path: Path) -> None:

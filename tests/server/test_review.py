@@ -409,7 +409,7 @@ def test_a_user_compares_two_versions_of_a_note_and_merges_them(
         page.keyboard.press("e")
         page.fill(".detail textarea", CODE.format("2024-03-01", "1111 or 4444"))
         page.click(".detail button:has-text('Save')")
-        page.wait_for_selector("co-toast:has-text('Saved: memory:old')")
+        page.wait_for_selector("co-toast:has-text('Saved: Old')")
         page.close()
 
     assert "1111 or 4444" in versions.read("memories/old.md")
