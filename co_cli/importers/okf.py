@@ -15,7 +15,7 @@ from co_cli.importers.folders import read_obsidian
 from co_cli.importers.items import Entry, first_text, skipped
 from co_cli.notes.editing import set_fields
 from co_cli.notes.frontmatter import read_frontmatter
-from co_cli.notes.note import Note, read_note
+from co_cli.notes.note import Note, generated_at, read_note
 from co_cli.notes.refs import FOLDERS
 from co_cli.sources.folder import BUNDLE_LISTINGS
 from co_cli.version import __version__
@@ -24,6 +24,8 @@ VERSION = "0.2"
 LISTING, LOG = BUNDLE_LISTINGS
 RENAMED = "-note.md"
 """How a note's file ends whose name OKF keeps for its listings."""
+TICK = 2.0
+"""Seconds. An import gives a file the time when its concept last changed, which some file systems round."""
 NoteFile = tuple[str, bytes, float]
 
 
@@ -51,13 +53,15 @@ def bundle_of(files: Iterator[NoteFile]) -> Iterator[NoteFile]:
 def _concept(note: Note, data: bytes, modified: float) -> bytes:
     known = note.metadata
     by = "human:owner" if note.provenance == "user" else f"co-cli/{__version__}"
-    changed = max(filter(None, (note.updated, note.created)), default=modified)
+    written = generated_at(known)
+    edited = written is not None and modified > written + TICK
+    changed = modified if edited else max(filter(None, (note.updated, note.created)), default=modified)
     fields: dict[str, object] = {"type": note.source, "generated": {"by": by, "at": moment_text(changed)}}
     if address := note.metadata.get("source_url") or note.metadata.get("url"):
         fields["sources"] = [{"resource": str(address), "title": note.title}]
-    if ends := note.valid[1]:
+    if (ends := note.valid[1]) and not note.deprecated:
         fields["stale_after"] = moment_text(ends)
-    missing = {name: value for name, value in fields.items() if name not in known}
+    missing = {name: value for name, value in fields.items() if name not in known or (edited and name == "generated")}
     text = data.decode("utf-8", "surrogateescape")
     return set_fields(text, missing, note.path).encode("utf-8", "surrogateescape")
 
@@ -95,7 +99,10 @@ def read_okf(export: Export) -> Iterator[Entry]:
     for member in listings:
         yield skipped(member.name, "file", member.name, "a listing of the bundle")
     for file in read_obsidian(export):
-        kind = first_text(read_frontmatter(file.text).metadata, "type")
+        metadata = read_frontmatter(file.text).metadata
+        kind = first_text(metadata, "type")
         place = file.id.partition("/")[2]
         home = next((kind for kind in OWN_SOURCES if place.startswith(f"{FOLDERS[kind]}/")), None)
+        at = generated_at(metadata)
+        file = file._replace(modified=file.modified if at is None else at)
         yield file._replace(path=place) if kind and kind == home else file

@@ -72,9 +72,15 @@ class Note:
     @property
     def valid(self) -> tuple[float | None, float | None]:
         """From when until when it is valid, if it says so. An end that is a day includes that day."""
-        return _first_moment(self.metadata, "valid_from"), _end_of(
-            self.metadata.get("valid_until", self.metadata.get("stale_after"))
-        )
+        ends = _end_of(self.metadata.get("valid_until", self.metadata.get("stale_after")))
+        if ends is None and self.deprecated:
+            ends = self.updated or self.created or 0.0
+        return _first_moment(self.metadata, "valid_from"), ends
+
+    @property
+    def deprecated(self) -> bool:
+        """Whether it is a concept of the Open Knowledge Format, and no longer current."""
+        return self.metadata.get("status") == "deprecated" and "type" in self.metadata
 
     @property
     def language(self) -> str:
@@ -137,7 +143,7 @@ def read_note(path: str, data: bytes) -> Note:
         description=_line(metadata.get("description")),
         category=_line(metadata.get("category") or metadata.get("auto_category")) or None,
         created=_created(path, metadata),
-        updated=_first_moment(metadata, "updated", "modified") or _generated_at(metadata),
+        updated=_first_moment(metadata, "updated", "modified") or generated_at(metadata),
         problem=problem,
         version=version_of(data),
     )
@@ -170,12 +176,12 @@ def _title(path: str, metadata: dict[str, object], body: str) -> str:
 
 def _created(path: str, metadata: dict[str, object]) -> float | None:
     """From the frontmatter, else the day that the file name begins with, as in daily notes."""
-    said = _first_moment(metadata, "created", "date", "timestamp") or _generated_at(metadata)
+    said = _first_moment(metadata, "created", "date", "timestamp") or generated_at(metadata)
     return said if said is not None else read_moment(_day_of(stem_of(path)) or None)
 
 
-def _generated_at(metadata: dict[str, object]) -> float | None:
-    """When the content of a concept of the Open Knowledge Format was written."""
+def generated_at(metadata: dict[str, object]) -> float | None:
+    """When the content of a concept of the Open Knowledge Format last changed."""
     generated = metadata.get("generated")
     return read_moment(cast("dict[str, object]", generated).get("at")) if isinstance(generated, dict) else None
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import posixpath
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import Any
+from urllib.parse import unquote
 
 from co_cli.ground.paths import open_regular
 from co_cli.ground.reports import BINARY
@@ -26,7 +29,12 @@ TEMPLATES = "templates"
 LARGEST_SETTINGS = 1_000_000
 BUNDLE_LISTINGS = ("index.md", "log.md")
 """Names that the Open Knowledge Format keeps for listings: the concepts that they list are searched."""
-BUNDLE_VERSION = re.compile(rb"\A---\r?\n(?:.*\n)*?okf_version:")
+BUNDLE_VERSION, CONCEPT = (
+    re.compile(rb"\A---\r?\n(?:(?!---).*\n)*?" + name + rb":[ \t]*[^\s#]") for name in (b"okf_version", b"type")
+)
+LISTED = re.compile(rb"^[*-] \[[^\]\n]*\]\(<?([^<>)\n:#]+)>?\)", re.MULTILINE)
+MOST_LISTED = 12
+"""Files that are read to see whether a folder is a bundle."""
 FILE = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,9}\Z")
 """The ending of a file that is not a note, and not of `v1.2` or `Mr. Lind`."""
 
@@ -46,7 +54,7 @@ class FolderAdapter(SourceAdapter):
         return largest_size(name)
 
     def exclusions(self, origin: Origin) -> tuple[dict[str, Sequence[str]], Sequence[str]]:
-        listings = BUNDLE_LISTINGS if BUNDLE_VERSION.search(_setting(origin.root, BUNDLE_LISTINGS[0])) else ()
+        listings = BUNDLE_LISTINGS if _is_bundle(origin.root) else ()
         return {"left by a tool, or unfinished": HEAVY, "a listing of an OKF bundle": listings}, (
             GIT_FILE,
             IGNORE_FILE,
@@ -98,6 +106,35 @@ class ObsidianAdapter(FolderAdapter):
             short = without_ending(path)
             return replace(note, ref=f"{origin.label}/{path if FILE.search(short) else short}")
         return note if FILE.search(path) else replace(note, ref=f"{origin.label}/./{path}")
+
+
+def _is_bundle(root: str) -> bool:
+    """Whether a folder says so, or its listing leads to concepts: the field with the version is optional."""
+    listing = _setting(root, BUNDLE_LISTINGS[0])
+    if listing.startswith(b"---"):
+        return bool(BUNDLE_VERSION.match(listing))
+    waiting, concepts = _listed(BUNDLE_LISTINGS[0], listing), 0
+    for path in islice(waiting, MOST_LISTED):
+        text = _setting(root, path)
+        if posixpath.basename(path) == BUNDLE_LISTINGS[0]:
+            waiting.extend(_listed(path, text))
+        elif not CONCEPT.match(text):
+            return False
+        else:
+            concepts += 1
+    return concepts > 0
+
+
+def _listed(listing: str, text: bytes) -> list[str]:
+    """The first listings and concepts that a listing names."""
+    found: list[str] = []
+    for target in LISTED.findall(text):
+        name = unquote(target.decode("utf-8", "replace"))
+        path = posixpath.normpath(posixpath.join(posixpath.dirname(listing), name).lstrip("/"))
+        path = path if posixpath.splitext(path)[1] else f"{path}/{BUNDLE_LISTINGS[0]}"
+        if path.endswith(MARKDOWN) and not path.startswith("../"):
+            found.append(path)
+    return found[:3]
 
 
 def _setting(root: str, file: str) -> bytes:

@@ -114,3 +114,40 @@ def test_a_bundle_is_read_in_place_with_its_fields(co: Co, vault: Vault, bundle:
     assert shown["created"].startswith("2026-06-20T22:53:05")
     reasons = {row["path"]: row["reason"] for row in co("source", "skipped", "finance", "--json").json}
     assert reasons == dict.fromkeys(("index.md", "log.md"), "a listing of an OKF bundle")
+
+
+def test_a_bundle_without_a_version_is_recognised_by_its_listings(co: Co, vault: Vault, tmp_path: Path) -> None:
+    retail = tmp_path / "retail"
+    for path, text in {
+        "index.md": "# Subdirectories\n\n* [metrics](metrics/index.md) - Numbers.\n* [tables](tables/) - Tables.\n",
+        "log.md": "# Log\n\n## 2026-06-20\n* **Update**: The margin.\n",
+        "metrics/index.md": "# Metric\n\n* [Margin](margin.md)\n* [Old](/metrics/old.md) - Deprecated.\n",
+        "metrics/margin.md": "---\ntype: Metric\ntitle: Margin\n---\nThe margin leaves out freight.\n",
+        "metrics/old.md": "---\ntype: Metric\ntitle: Old\nstatus: deprecated\n---\nIt had freight in the margin.\n",
+        "tables/index.md": "# Table\n\n* [Orders](orders.md) - Orders.\n",
+        "tables/orders.md": "---\ntype: Table\ntitle: Orders\n---\nEach order of the margin.\n",
+    }.items():
+        (retail / path).parent.mkdir(parents=True, exist_ok=True)
+        (retail / path).write_text(text)
+    plain = tmp_path / "plain"
+    plain.mkdir()
+    (plain / "index.md").write_text("# Notes on the margin\n\n* [One](one.md)\n")
+    (plain / "one.md").write_text("The margin of a page.\n")
+    co("add", str(retail), str(plain))
+
+    found = {ref.split("#")[0] for ref in refs(co, "margin")}
+
+    concepts = {"folder:retail/metrics/margin.md", "folder:retail/tables/orders.md"}
+    assert found == {*concepts, "folder:plain/index.md", "folder:plain/one.md"}
+    assert "folder:retail/metrics/old.md" in {ref.split("#")[0] for ref in refs(co, "margin", "--outdated")}
+
+
+def test_an_export_says_when_a_concept_was_changed_here(co: Co, vault: Vault, bundle: Path, tmp_path: Path) -> None:
+    co("data", "import", "okf", str(bundle), "--yes")
+    co("edit", "article:finance/computations/revenue", "--add-tag", "checked")
+    co("data", "export", "--format", "okf", "--to", str(tmp_path / "again"))
+
+    again = fields((tmp_path / "again/articles/finance/computations/revenue.md").read_text())
+
+    assert again["generated"] != fields(CONCEPT)["generated"]
+    assert again["verified"] == fields(CONCEPT)["verified"]
