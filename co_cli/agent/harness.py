@@ -1,7 +1,7 @@
 """A vault as the memory store of pydantic-ai's harness: `Memory(VaultMemoryStore("notes/"))`.
 
 The harness's `Memory` capability keeps its files in the vault, and its `search_memory` searches by words and meaning.
-Needs the extra: `pip install "co-cli[harness]"`.
+Needs the extra `harness`.
 """
 
 from __future__ import annotations

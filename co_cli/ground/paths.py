@@ -6,12 +6,14 @@ Strings and os.path on purpose: a cold search imports this, and pathlib would co
 from __future__ import annotations
 
 import errno
+import json
 import os
 import shlex
 import stat
 import sys
 from collections.abc import Mapping
 from io import BufferedReader
+from urllib.parse import unquote
 
 from co_cli.ground.errors import SettingsError, VaultError
 
@@ -78,11 +80,40 @@ def own_process(module: str) -> tuple[list[str], dict[str, str]]:
     return [sys.executable, "-s", "-P", "-m", module], env
 
 
-def install_line(extra: str) -> str:
-    """The command that installs an extra where this co-cli is: with uv or pipx, pip would install it elsewhere."""
-    receipts = {"uv-receipt.toml": "uv tool install", "pipx_metadata.json": "pipx install --force"}
+def install_line(extra: str, again: bool = False) -> str:
+    """The command that installs an extra where this co-cli is, from where that came: until a package is published, only
+    its clone has the extras. `again` is for one that is there and damaged."""
+    receipts = {
+        "uv-receipt.toml": f"uv tool install{' --reinstall' if again else ''}",
+        "pipx_metadata.json": "pipx install --force",
+    }
     found = (tool for name, tool in receipts.items() if os.path.exists(os.path.join(sys.prefix, name)))
-    return f'{next(found, "pip install")} "co-cli[{extra}]"'
+    tool = next(found, None) or f"{_pip()} install{' --force-reinstall' if again else ''}"
+    return f'{tool} "{_origin()}[{extra}]"'
+
+
+def _pip() -> str:
+    """Of this environment, by its path if a shell would find another one."""
+    own = os.path.join(sys.prefix, *(("Scripts", "pip.exe") if os.name == "nt" else ("bin", "pip")))
+    is_named = sys.prefix != sys.base_prefix and os.environ.get("VIRTUAL_ENV") != sys.prefix and os.path.exists(own)
+    return shell_line(own) if is_named else "pip"
+
+
+def _origin() -> str:
+    """The clone or file that this co-cli was installed from, else the name of the package."""
+    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    folder = os.path.dirname(package)
+    if os.path.isfile(os.path.join(folder, "pyproject.toml")):
+        return folder
+    try:
+        about = next(name for name in os.listdir(folder) if name.startswith("co_cli-") and name.endswith(".dist-info"))
+        with open(os.path.join(folder, about, "direct_url.json"), "rb") as stream:
+            address = str(json.load(stream)["url"])
+    except (OSError, StopIteration, ValueError, LookupError, TypeError):  # from an index of packages
+        return "co-cli"
+    path = unquote(address.removeprefix("file://"))
+    path = path.lstrip("/") if os.name == "nt" else path
+    return path if address.startswith("file://") and os.path.exists(path) else "co-cli"
 
 
 def find_project(start: str) -> str | None:

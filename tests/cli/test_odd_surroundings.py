@@ -17,6 +17,7 @@ from tests.command import Co
 from tests.folder import Vault
 from tests.rights import can_obey, obey_permissions
 
+CLONE = Path(__file__).parents[2]
 INSTALLED_ELSEWHERE = """
 import sys
 sys.prefix, sys.modules["psycopg"] = sys.argv.pop(1), None
@@ -128,7 +129,7 @@ def test_an_extra_is_installed_with_the_tool_that_installed_co(tmp_path: Path, r
     command = [sys.executable, "-c", INSTALLED_ELSEWHERE, str(tmp_path), "list"]
     ran = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **settings}, check=False)
 
-    assert ran.stderr == f'co: PostgreSQL needs psycopg: `{tool} "co-cli[postgres]"`\n'
+    assert ran.stderr == f'co: PostgreSQL needs psycopg: `{tool} "{CLONE}[postgres]"`\n'
 
 
 def test_search_works_without_a_vector_library_that_can_be_loaded(vault: Vault, data_dir: Path, tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ import pytest
 
 from co_cli.entrance.knowledge_base import KnowledgeBase
 from co_cli.ground.errors import InvalidInputError
+from co_cli.ground.paths import install_line
 from co_cli.sources.origin import registry_file
 from co_cli.tools import Toolbox
 from tests.command import Co, refs, write_script
@@ -132,14 +133,14 @@ def test_documents_are_read_once_their_reader_is_installed(
     (folder / "a.pdf").write_bytes(pdf(lines_of("Lanterns are lit at dusk.")))
     with monkeypatch.context() as without:
         without.setattr("co_cli.sources.documents.formats.find_spec", lambda name: None)
-        assert 'pip install "co-cli[documents]"' in co("add", str(folder)).err
+        assert install_line("documents") in co("add", str(folder)).err
         assert co("source", "refresh", "papers").out.endswith("unchanged folder:papers: 1 skipped\n")
         cures = [one["fix"] for one in co("doctor", "--json").json if one["check"] == "folder:papers"]
-        assert cures == ['pip install "co-cli[documents]"']
+        assert cures == [install_line("documents")]
         (tmp_path / "b.pdf").write_bytes((folder / "a.pdf").read_bytes())
         alone = co("add", str(tmp_path / "b.pdf"))
         assert (alone.code, alone.out) == (2, "")
-        assert 'b.pdf: needs the extra "documents": pip install' in alone.err
+        assert f'b.pdf: needs the extra "documents": {install_line("documents")}' in alone.err
         assert len(co("source", "list", "--json").json) == 1
 
     assert co("index", "sync").code == 0

