@@ -57,7 +57,7 @@ def _missing_vectors(vault: Vault, found: SearchResult) -> list[str]:
     if not waiting.passages:  # it is a space of other settings that waits
         return []
     command = "" if makes_vectors(vault.settings) else "; `co index sync` makes them now"
-    return [f"vectors of {chosen.provider} are not ready: {waiting} to go{command}"]
+    return [f"search by meaning is still being prepared: {waiting} left{command}"]
 
 
 def _unmatched(vault: Vault, options: Options) -> str:

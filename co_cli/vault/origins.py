@@ -22,6 +22,7 @@ from co_cli.ground.reports import BINARY, Progress, SyncReport
 from co_cli.ground.saves import ON_CONFLICT
 from co_cli.ground.values import OWN_SOURCES, moment_text
 from co_cli.notes.refs import slugify
+from co_cli.sources.documents.formats import can_read_pictures, is_unread_picture
 from co_cli.sources.origin import SOURCE_ADAPTERS, Added, Origin, added_sources, change_registry, read_registry
 from co_cli.vault.tiers import is_own_vault
 from co_cli.vault.vault import Vault
@@ -389,7 +390,8 @@ def _moment(seconds: float | None) -> str | None:
 
 
 def _summary(report: SyncReport) -> str:
-    binary = sum(reason == BINARY for _, reason in report.skipped)
+    unread = [path for path, reason in report.skipped if reason == BINARY]
+    pictures = sum(is_unread_picture(path, BINARY) for path in unread) if can_read_pictures() else 0
     counts = {
         "new": len(report.added),
         "changed": len(report.changed),
@@ -398,7 +400,8 @@ def _summary(report: SyncReport) -> str:
         "missing": len(report.kept),
         "left out": len(report.excluded),
         "unchanged": report.unchanged,
-        "binary": binary,
-        "skipped": len(report.skipped) - binary,
+        "pictures": pictures,
+        "binary": len(unread) - pictures,
+        "skipped": len(report.skipped) - len(unread),
     }
     return ", ".join(f"{number:,} {word}" for word, number in counts.items() if number) or "no texts there"

@@ -127,7 +127,7 @@ def test_a_search_says_that_vectors_are_not_ready_and_names_the_command_unless_t
     for number in range(2 * FEW):
         handbook.write(f"{number}.md", f"# Rule {number}\n\nOrders of shelf {number * 7} are packed by two people.\n")
     kb.sources.add(str(handbook.root))
-    remark = f"vectors of encoder are not ready: {2 * FEW} passages, about 2 s to go"
+    remark = f"search by meaning is still being prepared: {2 * FEW} passages, about 2 s left"
 
     with somebody_else_embeds(vault.root, data_dir):
         assert co("search", "who packs them", "--no-sync", "--json").json["degraded"] == [remark]

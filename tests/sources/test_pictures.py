@@ -38,6 +38,7 @@ def test_pictures_and_scanned_pages_are_read_by_index_sync_and_not_by_a_search(
     pytest.importorskip("rapidocr", reason="needs the extra ocr")
     added = co("add", str(scans), "--json").json
     assert added[0]["added"] == ["typed.pdf"]
+    assert "3 pictures" in added[0]["detail"]
     assert not any("photo" in ref for ref in refs(co, WORDS))
 
     assert co("index", "sync").code == 0

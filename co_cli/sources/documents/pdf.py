@@ -20,7 +20,7 @@ from co_cli.sources.documents.formats import INSTALL_OCR, NO_TEXT_SHOWN, SCANNED
 from co_cli.sources.documents.markup import own_title, plain
 
 MOST_PAGES = 5_000
-HELP = "`co index sync` reads what they show" if can_read_pictures() else f"{INSTALL_OCR} reads what they show"
+HELP = "`co index sync` reads scanned pages" if can_read_pictures() else f"{INSTALL_OCR} reads scanned pages"
 LONGEST_PAGE = 500_000
 SAMPLE = 500
 """Characters of a page that are checked."""
