@@ -69,6 +69,18 @@ def page_name(page: Path) -> str:
     return page.relative_to(REPOSITORY).as_posix()
 
 
+def test_the_readme_is_short_and_begins_with_ones_own_notes() -> None:
+    lines = README.read_text("utf-8").splitlines()
+    headings = [line for line in lines if line.startswith("## ")]
+    own = [number for number, line in enumerate(lines, 1) if re.match("pipx install|co (add|search|web)", line)]
+
+    assert len(lines) <= 150
+    assert headings[0] == "## Your own notes"
+    assert len(own) == 4
+    assert own[-1] <= 25
+    assert headings[-1] == "## Documentation"
+
+
 def test_the_reference_has_every_command_and_exactly_the_options_there_are() -> None:
     text = (REFERENCE / "commands.md").read_text("utf-8")
     parsers = [main_parser(), *map(make_parser, COMMANDS)]
