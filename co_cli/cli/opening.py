@@ -299,7 +299,7 @@ def show_unused_tags(screen: Screen, kb: KnowledgeBase, tags: list[str] | None) 
 def read_stdin(hint: str) -> str:
     """Standard input as text, unless it is a terminal."""
     if sys.stdin is None or sys.stdin.isatty():  # pyright: ignore[reportUnnecessaryComparison]
-        raise InvalidInputError(f"there is nothing to read: {hint}")
+        raise InvalidInputError(f"nothing was given: {hint}")
     try:
         return sys.stdin.buffer.read().decode("utf-8-sig")
     except UnicodeDecodeError:

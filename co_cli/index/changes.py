@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from co_cli.ground.reports import BINARY
+from co_cli.sources.documents.formats import BROKEN_PICTURE, NO_TEXT_SHOWN
 from co_cli.sources.walk import entries_of, path_of, place_of, with_numbers
 
 if TYPE_CHECKING:
@@ -24,6 +25,8 @@ NO_TEXT = (
     "encoded or packed",
     "symbolic link",
     "not a regular file",
+    NO_TEXT_SHOWN,
+    BROKEN_PICTURE,
 )
 """How the reasons begin for which a file is skipped because nothing in it could answer a question."""
 RACY_SECONDS = 2.0

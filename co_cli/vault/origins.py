@@ -400,7 +400,7 @@ def _summary(report: SyncReport) -> str:
         "missing": len(report.kept),
         "left out": len(report.excluded),
         "unchanged": report.unchanged,
-        "pictures": pictures,
+        "picture" if pictures == 1 else "pictures": pictures,
         "binary": len(unread) - pictures,
         "skipped": len(report.skipped) - len(unread),
     }

@@ -49,6 +49,7 @@ def test_pictures_and_scanned_pages_are_read_by_index_sync_and_not_by_a_search(
     reasons = {row["path"]: row["reason"] for row in co("source", "skipped", "--json").json}
     assert reasons["empty.png"] == "a picture that shows no text"
     assert "broken picture" in reasons["broken.jpg"]
+    assert co("search", '"zebra crossing"', "--json").json["state"] == "absent"
     assert "2 unchanged" not in co("index", "sync").out.partition("skipped")[0]
     assert refs(co, WORDS)[0].startswith("folder:scans/photo.png")  # a sync that reads no pictures keeps their text
 

@@ -46,6 +46,7 @@ INSTALL_PARSERS = install_line("documents")
 INSTALL_OCR = install_line("ocr")
 NEEDS_EXTRA = f'needs the extra "documents": {INSTALL_PARSERS}'
 SCANNED_MARK, NO_TEXT_SHOWN = "(scanned?)", "a picture that shows no text"
+BROKEN_PICTURE = "broken picture, or not one"
 MB = 1_000_000
 LARGEST_TEXT = 10 * MB
 

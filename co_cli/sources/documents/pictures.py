@@ -15,7 +15,7 @@ from typing import Any
 
 from co_cli.notes.encoding import NotTextError
 from co_cli.sources.documents import Document
-from co_cli.sources.documents.formats import NO_TEXT_SHOWN
+from co_cli.sources.documents.formats import BROKEN_PICTURE, NO_TEXT_SHOWN
 from co_cli.sources.documents.markup import plain
 
 MOST_PIXELS = 80_000_000
@@ -35,9 +35,10 @@ def read_picture(data: bytes) -> Iterator[Document]:
         picture = pillow.open(BytesIO(data))
         if picture.width * picture.height > MOST_PIXELS:
             raise NotTextError(f"larger than {MOST_PIXELS // 1_000_000} megapixels: make it smaller")
+        picture.load()
         picture = import_module("PIL.ImageOps").exif_transpose(picture)
-    except (OSError, ValueError, SyntaxError) as error:  # SyntaxError: what Pillow says of a broken PNG
-        raise NotTextError(f"broken picture ({error}): open it and save it again") from None
+    except (OSError, ValueError, SyntaxError):  # SyntaxError: what Pillow says of a broken PNG
+        raise NotTextError(f"{BROKEN_PICTURE}: open it and save it again") from None
     text = text_of(picture)
     if not text:
         raise NotTextError(NO_TEXT_SHOWN)
