@@ -24,8 +24,6 @@ VERSION = "0.2"
 LISTING, LOG = BUNDLE_LISTINGS
 RENAMED = "-note.md"
 """How a note's file ends whose name OKF keeps for its listings."""
-TICK = 2.0
-"""Seconds. An import gives a file the time when its concept last changed, which some file systems round."""
 NoteFile = tuple[str, bytes, float]
 
 
@@ -54,8 +52,8 @@ def _concept(note: Note, data: bytes, modified: float) -> bytes:
     known = note.metadata
     by = "human:owner" if note.provenance == "user" else f"co-cli/{__version__}"
     written = generated_at(known)
-    edited = written is not None and modified > written + TICK
-    changed = modified if edited else max(filter(None, (note.updated, note.created)), default=modified)
+    edited = written is not None and note.updated is not None and note.updated > written
+    changed = max(filter(None, (note.updated, note.created)), default=modified)
     fields: dict[str, object] = {"type": note.source, "generated": {"by": by, "at": moment_text(changed)}}
     if address := note.metadata.get("source_url") or note.metadata.get("url"):
         fields["sources"] = [{"resource": str(address), "title": note.title}]

@@ -144,10 +144,11 @@ def test_a_bundle_without_a_version_is_recognised_by_its_listings(co: Co, vault:
 
 def test_an_export_says_when_a_concept_was_changed_here(co: Co, vault: Vault, bundle: Path, tmp_path: Path) -> None:
     co("data", "import", "okf", str(bundle), "--yes")
-    co("edit", "article:finance/computations/revenue", "--add-tag", "checked")
+    note = vault.root / "articles/finance/computations/revenue.md"
+    note.write_text(note.read_text().replace("---\n", "---\nupdated: 2026-11-02\n", 1))
     co("data", "export", "--format", "okf", "--to", str(tmp_path / "again"))
 
     again = fields((tmp_path / "again/articles/finance/computations/revenue.md").read_text())
 
-    assert again["generated"] != fields(CONCEPT)["generated"]
+    assert again["generated"]["at"] == "2026-11-02T00:00:00Z"
     assert again["verified"] == fields(CONCEPT)["verified"]
