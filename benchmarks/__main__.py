@@ -31,7 +31,7 @@ COST = {
     "first": Bench("first sync, compared with a plain implementation", 10_000),
     "remember": Bench("one save, compared with writing the file alone", 10_000),
     "search": Bench("one warm search, compared with the `simple` baseline", 10_000),
-    "cold": Bench("one search in a new process, with the encoder and with static vectors", 10_000),
+    "cold": Bench("one search in a new process, with and without the encoder", 10_000),
     "reader": Bench("one search whose first 20 results are read", 10_000),
     "waiting": Bench("one search while notes wait for vectors, compared with an idle one", 5_000),
     "languages": Bench("provider `languages`: embedding, loading, a cold search, sizes", 1_000),

@@ -58,6 +58,8 @@ NOTES = "short notes"
 """The family of all vaults of short notes."""
 MISSED = 0.05
 """The share of questions with an answer that may be called absent."""
+DIGITS = 5
+"""A process's first search compares vectors in SQLite, later ones in numpy: the last digits of the same cosine differ."""
 
 
 class Asked(NamedTuple):
@@ -236,7 +238,7 @@ def _ask(found: QuestionSet, foreign: Sequence[Question]) -> Iterator[Asked]:
 def _one(vault: Vault, name: str, text: str, answerable: bool) -> Asked:
     request = SearchRequest(text, filters=Filters(outdated=True), reader=vault.reader, read_always=True)
     result, trace = search(vault.index.notes, request)
-    nearest = max(trace.candidates.cosines.values(), default=0.0)
+    nearest = round(max(trace.candidates.cosines.values(), default=0.0), DIGITS)
     coverage, passages, space = trace.candidates.best_coverage, result.searched.passages, trace.prepared.space
     read: tuple[float, ...] = ()
     if vault.reader and space and space.certainty:
@@ -267,7 +269,7 @@ def _some(found: Sequence[Item], count: int) -> Sequence[Item]:
 
 
 def _sure(results: Sequence[SearchResult]) -> list[float]:
-    return [result.confidence or 0.0 for result in results]
+    return [round(result.confidence or 0.0, DIGITS) for result in results]
 
 
 def _share(results: Sequence[SearchResult], state: str) -> float:
