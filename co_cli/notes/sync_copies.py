@@ -24,7 +24,7 @@ BASE = re.compile(r"\|{7}( .*)?\r?\n?")
 
 def copy_of(name: str, pattern: re.Pattern[str] = CLEAR) -> str | None:
     """The name of the file that this one is a copy of, by its own name, if a file of that name is beside it."""
-    if name.rpartition(".")[0][-1:].islower():  # nearly all names: no copy ends in a lower-case letter
+    if pattern is CLEAR and "conflict" not in name.lower():  # nearly all names
         return None
     found = pattern.fullmatch(name)
     return found["stem"] + found["ending"] if found else None

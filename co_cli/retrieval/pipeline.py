@@ -145,7 +145,8 @@ def _trace(index: IndexedNotes, request: SearchRequest, attempt: Attempt, sugges
                 ask = _look_for(prepared, _depth(request))
                 trace = _rank_candidates(index, snapshot, prepared, gather(snapshot, ask, view.space, prepared.vector))
                 if suggests and not (trace.ranking.ranked and answers(trace)):
-                    trace = trace._replace(suggestions=suggest(snapshot, view.scope, attempt.query))
+                    unknown = [term for term in attempt.query.words.terms if term in trace.candidates.unknown]
+                    trace = trace._replace(suggestions=suggest(snapshot, view.scope, unknown))
         return _read_first(trace) if trace.is_read and trace.scores.scored else trace
 
 

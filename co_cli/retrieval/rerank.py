@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from math import exp, isfinite
-from statistics import fmean
+from math import exp, fsum, isfinite
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -99,7 +98,7 @@ def read(
     parts = {passage: 1 / (1 + exp(-score / SCALE)) for passage, score in scores.items()}
     if not parts:
         return Reading(list(ranked), unreadable=unreadable, problem=problem)
-    best, mean = max(parts.values()), fmean(parts.values())
+    best, mean = max(parts.values()), fsum(parts.values()) / len(parts)  # the module statistics takes 4 ms
     parts |= dict.fromkeys(unreadable, mean + IN_OTHER_LANGUAGES * (best - mean))
     parts |= {passage: best for passage in parts if has_every_word(passage)}
     return Reading(_blended(ranked, parts, weight), scores, unreadable, problem, weight)

@@ -12,7 +12,7 @@ from co_cli.index.engine import ReadTransaction
 from co_cli.index.stored import Scope
 from co_cli.index.tokens import is_stop_word, spans, tokens
 from co_cli.index.word_query import Term, WordQuery
-from co_cli.retrieval.query import EDGES, MOST_NAMED, Query
+from co_cli.retrieval.query import EDGES, MOST_NAMED
 
 SHORTEST, SAME_START = 4, 2
 """Letters of a word that may be misspelled, and how many of its first letters are taken as right."""
@@ -82,16 +82,16 @@ def part_text(part: str, words: Sequence[str]) -> str:
     return f'no note has the word "{part}": searched for words with this part: {named}{more}'
 
 
-def suggest(snapshot: ReadTransaction, scope: Scope, query: Query) -> tuple[str, ...]:
-    """Words of these vaults that are spelled nearly like those of the query."""
-    if not query.words.terms:
+def suggest(snapshot: ReadTransaction, scope: Scope, unknown: Sequence[Term]) -> tuple[str, ...]:
+    """Words of these vaults that are spelled nearly like those of a query that no note has."""
+    if not unknown:
         return ()
     from rapidfuzz import fuzz, process  # 40 ms, only for a query that found nothing
 
-    vocabulary = snapshot.term_counts(scope.origins)[1]
+    vocabulary = sorted(snapshot.term_counts(scope.origins)[1])
     found: dict[str, None] = {}
-    for term in (term for term in query.words.terms if term not in vocabulary):
-        close = process.extract(term, sorted(vocabulary), scorer=fuzz.ratio, limit=2, score_cutoff=SUGGESTED)
+    for term in unknown:
+        close = process.extract(term, vocabulary, scorer=fuzz.ratio, limit=2, score_cutoff=SUGGESTED)
         found |= dict.fromkeys(word.lower() for stem, _, _ in close for word in _spellings(snapshot, scope, stem)[:1])
     return tuple(found)[:MOST_SUGGESTED]
 
