@@ -59,7 +59,7 @@ NOTES = "short notes"
 MISSED = 0.05
 """The share of questions with an answer that may be called absent."""
 DIGITS = 5
-"""A process's first search compares vectors in SQLite, later ones in numpy: the last digits of the same cosine differ."""
+"""A process's first search compares vectors in SQLite, later ones in numpy: the last digits of a cosine differ."""
 
 
 class Asked(NamedTuple):
