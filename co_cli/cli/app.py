@@ -17,11 +17,13 @@ from typing import NoReturn
 
 from co_cli.cli.parsing import COMMANDS, GROUPS, SERVED, make_parser, print_help, split_command, unknown_command
 from co_cli.cli.terminal import logbook, print_message
-from co_cli.ground.errors import KnowledgeError, SecretError
+from co_cli.ground.errors import InvalidInputError, KnowledgeError, SecretError
 from co_cli.ground.settings import this_process
 from co_cli.index.sqlite.database_files import no_room
 from co_cli.notes.files import discard_unfinished
 
+SECRETS = ("_API_KEY", "CO_MCP_TOKEN", "CO_OIDC_SECRET", "CO_TOKEN", "CO_WEBHOOK_SECRET", "PGPASSWORD")
+"""How variables end that may be in a file."""
 REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 
@@ -109,6 +111,8 @@ def _run(arguments: list[str]) -> int:
     this_process.vault, this_process.data_dir, this_process.verbose = options.vault, options.data_dir, options.verbose
     this_process.chatty = this_process.verbose
     sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]  # a note may hold what the terminal cannot show
+    if name != "hook":  # it may have variables of a project
+        _read_secret_files()
     code: int = options.run(options)
     sys.stdout.flush()
     if this_process.afterwards:
@@ -119,6 +123,18 @@ def _run(arguments: list[str]) -> int:
             "co %s ended with %d after %s ms", name, *fields.values(), extra={"fields": fields}
         )
     return code
+
+
+def _read_secret_files() -> None:
+    """Docker and Kubernetes give secrets as files: CO_TOKEN_FILE names the one with what else is in CO_TOKEN."""
+    for name, file in [*os.environ.items()]:
+        variable = name.removesuffix("_FILE")
+        if file and variable != name and variable.endswith(SECRETS) and not os.environ.get(variable):
+            try:
+                with open(file, encoding="utf-8") as stream:
+                    os.environ[variable] = stream.read().strip()  # not what other programs can see of this process
+            except (OSError, ValueError) as error:
+                raise InvalidInputError(f"{name}: {file} cannot be read: {error}") from None
 
 
 def _complain(message: str, code: int) -> int:

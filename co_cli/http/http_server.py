@@ -353,14 +353,8 @@ def too_many(message: str) -> Response:
 
 
 def token_in(variable: str) -> str:
-    """The token in an environment variable, or in the file that the variable with _FILE names; empty without both."""
+    """The token in an environment variable; empty without it."""
     token = os.environ.get(variable, "").strip()
-    if not token and (file := os.environ.get(f"{variable}_FILE", "")):
-        try:
-            with open(file, encoding="utf-8") as stream:
-                token = stream.read().strip()
-        except (OSError, UnicodeDecodeError) as error:
-            raise InvalidInputError(f"{variable}_FILE: {file} cannot be read: {error}") from None
     if token and (len(token) < SHORTEST_TOKEN or not token.isascii() or " " in token):
         make = 'python3 -c "import secrets; print(secrets.token_urlsafe(32))"'
         raise InvalidInputError(f"{variable} needs {SHORTEST_TOKEN} ASCII characters or more, no spaces: {make}")

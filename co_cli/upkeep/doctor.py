@@ -48,6 +48,7 @@ NOT_SETTINGS = {
     "CO_NO_HOOKS",
     "CO_MCP_TOKEN",
     "CO_TOKEN",
+    "CO_OIDC_SECRET",
     "CO_WEBHOOK_SECRET",
     "CO_API_KEY",
     "CO_API_URL",
@@ -156,7 +157,7 @@ def _rebuilt(vault: Vault) -> bool:
 def _environment() -> Iterator[Finding]:
     known = [setting.environment for setting in SETTINGS]
     for variable in sorted(os.environ):
-        if variable.startswith("CO_") and variable not in NOT_SETTINGS and variable not in known:
+        if variable.startswith("CO_") and variable.removesuffix("_FILE") not in NOT_SETTINGS and variable not in known:
             [closest] = get_close_matches(variable, known, n=1, cutoff=0.0)
             text = f"{variable} is set, but no setting has this name; the closest is {closest}"
             yield Finding("environment", "warning", text, "rename or unset it; `co config show` lists all names")

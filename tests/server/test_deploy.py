@@ -39,13 +39,19 @@ class Service:
     """A server of compose.yaml, with a folder of this machine for its volume."""
 
     def __init__(self, name: str, team: Team) -> None:
-        given = {"DATABASE_PASSWORD": "", "VAULT_REMOTE": str(team.remote), "NOTES_HOST": "notes.example"}
+        given = {"VAULT_REMOTE": str(team.remote), "NOTES_HOST": "notes.example"}
         text = re.sub(r"\$\{(\w+)(?::-)?\}", lambda one: given.get(one[1], ""), (DEPLOY / "compose.yaml").read_text())
         about: dict[str, Any] = yaml.safe_load(text)["services"][name]
         (volume,) = about["volumes"]
         self.command, (self.data, inside) = about["command"], (team.place / name, volume.partition(":")[2])
         self.data.mkdir()
-        values = {key: (value or "").replace(inside, str(self.data), 1) for key, value in about["environment"].items()}
+        (self.data / "secrets").mkdir()
+        for name in about["secrets"]:  # those that are not set
+            (self.data / "secrets" / name).touch()
+        places = {f"{inside}/": f"{self.data}/", "/run/secrets/": f"{self.data}/secrets/"}
+        values = {key: value or "" for key, value in about["environment"].items()}
+        for place, here in places.items():
+            values = {key: re.sub(f"^{place}", here, value) for key, value in values.items()}
         found = {"HOME": str(self.data), "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
         self.environment = {
             **found,
@@ -240,7 +246,7 @@ def test_the_image_has_what_the_build_needs_and_no_secret_of_the_checkout(tmp_pa
 
     source = tmp_path / "source"
     source.mkdir()
-    for name in kept - {"deploy/start"}:
+    for name in [name for name in kept if not name.startswith("deploy/")]:
         copy = shutil.copytree if (root / name).is_dir() else shutil.copy
         (source / name).parent.mkdir(exist_ok=True)
         copy(root / name, source / name)

@@ -8,6 +8,7 @@ import hashlib
 import hmac
 import re
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -153,18 +154,18 @@ def first_hit(asking: httpx2.Client, query: str) -> str:
     return asking.get(f"{API}/search", params={"q": query}).json()["hits"][0]["ref"]
 
 
-def test_the_secret_of_the_webhook_may_be_in_a_file(
-    team: Team, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    kb = team.server("one")
+@pytest.mark.medium
+def test_secrets_in_files_are_in_no_environment_and_no_log(team: Team, tmp_path: Path) -> None:
+    team.server("one")
     (tmp_path / "secret").write_text(f"{SECRET}\n")
-    monkeypatch.setenv("CO_WEBHOOK_SECRET_FILE", str(tmp_path / "secret"))
-    with serving(kb, AccessTokens.of(kb.vault)) as server, client(server, "") as host:
+    environment = {"CO_ENGINE": team.address, "CO_VAULT": str(tmp_path / "one"), "CO_DATA_DIR": str(tmp_path / "state")}
+    files = {f"{name}_FILE": str(tmp_path / "secret") for name in ("CO_WEBHOOK_SECRET", "PGPASSWORD", "OPENAI_API_KEY")}
+    with process_of(environment | files) as server, server.client("") as host:
         answers = [host.post("/webhook", headers={"X-Gitlab-Token": given}).status_code for given in (SECRET, "wrong")]
-    assert answers == [200, 403]
-    monkeypatch.setenv("CO_WEBHOOK_SECRET_FILE", str(tmp_path / "none"))
-    with pytest.raises(InvalidInputError, match=r"CO_WEBHOOK_SECRET_FILE: .* cannot be read"):
-        Server(kb, AccessTokens.of(kb.vault))
+        assert answers == [200, 403]
+        if sys.platform == "linux":
+            assert SECRET not in Path(f"/proc/{server.process.pid}/environ").read_text()
+        assert SECRET not in server.text
 
 
 def test_a_push_that_nobody_announces_comes_in_soon(team: Team, servers: tuple[Server, Server]) -> None:
