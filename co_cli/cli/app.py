@@ -30,6 +30,8 @@ REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS)
 def run() -> NoReturn:
     """The `co` command. Exits without tearing down the interpreter, which saves half of Python's start time."""
     gc.set_threshold(100_000)  # most commands end before garbage matters
+    # numpy starts a thread for each core, which spins for a tenth of a second even if nothing is multiplied
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     code = main()
     try:
         for stream in (sys.stdout, sys.stderr):

@@ -51,8 +51,6 @@ def run_serve(options: argparse.Namespace) -> int:
       co serve --host 0.0.0.0 --allow-host notes.example
       co serve --vaults vaults.toml
     """
-    # requests share the cores already: embedding a sentence with a thread for each core takes 50 ms on busy ones, not 7
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from co_cli.http.http_server import listen, serve  # imports uvicorn
     from co_cli.mcp.transports import address_of
     from co_cli.server.server_log import log, log_to_stderr
