@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple
 
-Role = Literal["metrics", "read", "write", "admin"]
-ROLES: tuple[Role, ...] = get_args(Role)
-"""Each may do what those before it may. `metrics` may ask how the server is, and nothing about notes."""
+Role = Literal["clip", "metrics", "read", "write", "admin"]
+ROLES: tuple[Role, ...] = ("metrics", "read", "write", "admin")
+"""Each may do what those before it may. `metrics` may ask how the server is, and nothing about notes.
+
+`clip`, of the bookmarklet of `co web`, may save a page that a browser shows, and nothing else.
+"""
 
 PER_SECOND = 60
 """Requests of one token that a server answers, if nothing else is said; as many may come at once after a pause."""
@@ -31,7 +34,9 @@ class Token:
     """Up to five minutes late."""
 
     def may(self, role: Role) -> bool:
-        return ROLES.index(self.role) >= ROLES.index(role)
+        if role == "clip":
+            return self.role == "clip" or self.may("write")
+        return self.role != "clip" and ROLES.index(self.role) >= ROLES.index(role)
 
     def has_expired(self, now: str) -> bool:
         return bool(self.expires) and self.expires <= now

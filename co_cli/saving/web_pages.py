@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fnmatch import fnmatch
+from html import escape
 from typing import Literal, NamedTuple, Protocol
 
 from co_cli.ground.errors import (
@@ -40,7 +41,7 @@ from co_cli.notes.similarity import body_hash
 from co_cli.notes.subjects import title_from
 from co_cli.sources.web import looks_like_url
 from co_cli.sources.web.addresses import Exceptions, read_url, without_credentials
-from co_cli.sources.web.extract import Page, read_page
+from co_cli.sources.web.extract import ALL_TEXT, Page, read_page
 from co_cli.sources.web.fetch import Fetched, Fetcher, Limits, Validators
 from co_cli.vault.origins import is_glob
 from co_cli.vault.vault import Vault
@@ -73,6 +74,8 @@ class LoadFailed(NamedTuple):
 
 
 LoaderAnswer = Loaded | UseHttp | LoadFailed
+BROWSER, SELECTION = "browser", "selection"
+"""`fetched_with` of a page, and of a part of one, that a browser handed over: fetching might return a login page."""
 NO_LOADER = UseHttp("no loading agent is configured (the settings loading_model and loading_servers)")
 
 
@@ -116,7 +119,7 @@ class _Arrived(NamedTuple):
             "provenance": "web",
             "source_url": url,
             "fetched": moment_text(time.time()),
-            "fetched_hash": body_hash(self.page.text),
+            "fetched_hash": None if self.fetched_with in (BROWSER, SELECTION) else body_hash(self.page.text),
             "fetched_with": self.fetched_with,
             "etag": etag or None,
             "last_modified": None if etag else last_modified or None,
@@ -153,6 +156,21 @@ class WebPages:
         """Fetch a page and save it. A page that is saved already is skipped, fetched again, or an error."""
         return _counting_masked(on_conflict, lambda: self._add(address, on_conflict, tags))
 
+    def clip(self, address: str, html: str, title: str = "", selection: str = "") -> PageReceipt:
+        """Save a page as a browser shows it, or only the HTML that was selected. Nothing is fetched, now or later."""
+
+        def read(url: str) -> _Arrived:
+            markup = f"<title>{escape(title)}</title>{selection}" if selection else html
+            body, limits = markup.encode("utf-8", "replace"), self.fetcher.limits
+            if len(body) > limits.bytes:
+                size = f"{len(body):,} bytes of HTML; the limit is {limits.bytes:,} (the setting web_max_bytes)"
+                raise PageRefusedError(f"{url}: {size}; select the part that you want")
+            fetched = Fetched(url, "text/html", "utf-8", body, Validators())
+            page = read_page(fetched, limits.seconds, ALL_TEXT if selection else 0.0)
+            return _Arrived(self._checked(url, page), fetched_with=SELECTION if selection else BROWSER)
+
+        return _counting_masked("skip", lambda: self._add(address, "skip", read=read))
+
     def refresh(self, path: str, on_conflict: str = "skip") -> PageReceipt:
         """Fetch the page of one note again."""
         return _counting_masked(on_conflict, lambda: self._refresh(path, on_conflict))
@@ -170,13 +188,18 @@ class WebPages:
                 named.append(self._path_of(ref))
         return list(dict.fromkeys(named))
 
-    def find(self, url: str) -> str | None:
-        """The path of the note with this page. The file is checked, because the index may be older."""
+    def find(self, url: str, arrived: _Arrived | None = None) -> str | None:
+        """The path of the note with this page, or with the selection that arrived.
+
+        The file is checked, because the index may be older.
+        """
+        selected = body_hash(arrived.page.text) if arrived and arrived.fetched_with == SELECTION else None
         for path, value in self.index.notes.field_values("source_url").items():
             if _is_page(value, url) and self.store.exists(path):
                 with suppress(NotTextError):
                     note = read_note(path, self.store.read(path))
-                    if _is_page(str(note.metadata.get("source_url")), url):
+                    own = body_hash(note.body) if note.metadata.get("fetched_with") == SELECTION else None
+                    if own == selected and _is_page(str(note.metadata.get("source_url")), url):
                         return path
         return None
 
@@ -192,18 +215,25 @@ class WebPages:
             raise InvalidInputError(f"{note.ref} has no source_url: there is nothing to fetch")
         return note.path
 
-    def _add(self, address: str, on_conflict: str, tags: Sequence[str] | None) -> PageReceipt:
+    def _add(
+        self,
+        address: str,
+        on_conflict: str,
+        tags: Sequence[str] | None = None,
+        read: Callable[[str], _Arrived] | None = None,
+    ) -> PageReceipt:
+        """`read` gives the page of a URL that is not fetched."""
         try:
             url = read_url(address)
         except PageRefusedError as error:
             shown = without_credentials(address.strip())
             return _failure(error, "" if "@" in shown else shown)
-        known = self.find(url)
+        known = None if read else self.find(url)
         if known is None:
             try:
-                arrived = self._load(url)
+                arrived = (read or self._load)(url)
                 with self.store.lock():
-                    known = self.find(url)  # another process may have added it
+                    known = self.find(url, arrived)  # another process may have added it
                     path = known or self._create(url, arrived, tags)
             except KnowledgeError as error:
                 return _failure(error, url)

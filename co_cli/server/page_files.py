@@ -36,6 +36,12 @@ async def send_frame(request: Request) -> Response:
     return Response(html, media_type="text/html")
 
 
+async def send_clip_window(request: Request) -> Response:
+    """The window that a bookmarklet opens. It stays connected with its opener, who hands over the page."""
+    html = (FOLDER / "clip.html").read_text("utf-8").replace('"/page/', f'"/page/{current_hash()}/')
+    return Response(html, media_type="text/html", headers={"cross-origin-opener-policy": "unsafe-none"})
+
+
 async def send_file(request: Request) -> Response:
     """A file of the page. Under an old hash, or none, it is sent as it is now, and not kept."""
     hash_of_all = current_hash()

@@ -38,6 +38,7 @@ from co_cli.server import (
     activity_api,
     attachment_api,
     browse_api,
+    clip_api,
     context_api,
     daily_api,
     health_api,
@@ -50,8 +51,9 @@ from co_cli.server import (
     token_api,
 )
 from co_cli.server.attachment_api import LARGEST_BODY
+from co_cli.server.clip_api import CLIPS
 from co_cli.server.event_stream import Events
-from co_cli.server.page_files import send_file, send_frame
+from co_cli.server.page_files import send_clip_window, send_file, send_frame
 from co_cli.server.routes import API, CALLER, KEY, ApiError, ErrorAnswer, error_answer, json_answer, read_body, route
 from co_cli.tools.guidance import vault_name
 from co_cli.vault.tiers import SAMPLE_QUESTIONS, is_own_vault
@@ -62,6 +64,7 @@ MODULES = (
     activity_api,
     attachment_api,
     browse_api,
+    clip_api,
     context_api,
     daily_api,
     health_api,
@@ -75,6 +78,8 @@ MODULES = (
 """They register their routes when they are imported."""
 OWNER = Token("", "admin", "")
 """The person who started the server."""
+CLIPPER = Token("clipper", "clip", "")
+"""The bookmarklet."""
 SIGN_IN = f"{API}/session"
 ABOUT_NOTES = ("/api/", "/mcp")
 """Beginnings of paths whose answers depend on the vault."""
@@ -161,14 +166,19 @@ def kept_token(data_dir: str, renew: bool = False) -> str:
 class Access:
     """The token of the person who started the server, and the one-time code that is exchanged for it."""
 
-    def __init__(self, on_new_code: Callable[[str], None] = lambda _: None, token: str = "") -> None:
+    def __init__(
+        self, on_new_code: Callable[[str], None] = lambda _: None, token: str = "", clip_token: str = ""
+    ) -> None:
         """`on_new_code` is called with a fresh code, for another browser, whenever one is used."""
         self.token, self.code = token or secrets.token_urlsafe(32), secrets.token_urlsafe(16)
+        self.clip_token = clip_token
         self._on_new_code = on_new_code
 
     async def caller(self, request: HTTPConnection) -> Token | None:
         """Who sent a request; None if it has no token, or an unknown one."""
-        return OWNER if has_token(request, self.token) else None
+        if has_token(request, self.token):
+            return OWNER
+        return CLIPPER if self.clip_token and has_token(request, self.clip_token) else None
 
     async def exchange(self, code: str) -> str | None:
         """The token, once for each code."""
@@ -201,12 +211,14 @@ class Site:
         described.append(Route(SIGN_IN, self.sign_in, methods=["POST"]))
         described.append(Route(f"{API}/events", self.events.stream, methods=["GET"]))
         described.append(Route(f"{API}/{{rest:any}}", self.unknown, methods=["GET", "POST", "PUT", "PATCH", "DELETE"]))
+        if access.clip_token:
+            described.append(Route("/clip", send_clip_window, methods=["GET"]))
         files = Route("/page/{rest:any}", send_file, methods=["GET"])
         page = Route("/{rest:any}", send_frame, methods=["GET"])
         self.inner = Starlette(
             routes=[*described, files, page], lifespan=self._lifespan, exception_handlers={KnowledgeError: _explain}
         )
-        larger: dict[str, int] = {f"{API}{path}": LARGEST_BODY for path in ("/files/", "/documents")}
+        larger: dict[str, int] = {f"{API}{path}": LARGEST_BODY for path in ("/files/", "/documents", CLIPS)}
         self._bodies = Bodies(self.answer, self.largest, self.unread, self.strict, larger)
         self._guarded = TokenGuard(self.admit, self._identify, hosts, _is_public, self.ways_in)
 
@@ -224,8 +236,10 @@ class Site:
     async def admit(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Take a request that is public, or whose caller is known, before its body is read."""
         caller: Token | None = scope.get("state", {}).get("caller")
-        if caller and not caller.may("read") and scope["path"].startswith(ABOUT_NOTES):
-            await _forbidden(caller, "read")(scope, receive, send)
+        path = scope.get("path", "")  # there is none in the messages about starting and ending
+        needed: Role = "clip" if path == f"{API}{CLIPS}" else "read"
+        if caller and not caller.may(needed) and path.startswith(ABOUT_NOTES):
+            await _forbidden(caller, needed)(scope, receive, send)
             return
         await self._bodies(scope, receive, send)
 

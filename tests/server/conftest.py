@@ -21,6 +21,7 @@ from co_cli.ground.access import Role
 from co_cli.ground.paths import sample_vault
 from co_cli.http.http_server import listen, make_server
 from co_cli.server.access_tokens import AccessTokens
+from co_cli.server.clip_api import clip_token
 from co_cli.server.open_id import OpenId
 from co_cli.server.team_site import TeamAccess, TeamSite
 from co_cli.server.web_app import OWNER, Access, Site
@@ -35,7 +36,7 @@ class Server:
     def __init__(self, kb: KnowledgeBase, team: AccessTokens | None = None, open_id: OpenId | None = None) -> None:
         """With the tokens of a `team`, as `co serve` starts it; else as `co web` does."""
         self.kb, self.listening = kb, listen("127.0.0.1", 0)
-        self.access = TeamAccess(team, open_id) if team else Access()
+        self.access = TeamAccess(team, open_id) if team else Access(clip_token=clip_token(kb.settings.data_dir))
         self.host = f"127.0.0.1:{self.listening.getsockname()[1]}"
         self.url = f"http://{self.host}"
         make = TeamSite if team else Site

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx2
 
@@ -78,8 +79,8 @@ def web_process(*options: str) -> Iterator[tuple[str, str]]:
         patience.start()
         try:
             assert process.stderr
-            url, code = process.stderr.readline().split()[-1].split("/#code=")
-            yield f"{url}/api/v1", code
+            address = urlsplit(process.stderr.readline().split()[-1])
+            yield f"http://{address.netloc}/api/v1", address.fragment.removeprefix("code=")
         finally:
             patience.cancel()
             process.kill()

@@ -114,6 +114,9 @@ def test_every_answer_of_every_route_fits_its_description(contract: Contract, sa
     assert ask("GET", "/files/{ref}", ref=REF, name=attached["path"]) == b"Hi"
     ask("POST", "/documents", name="larch.txt", data="TGFyY2hlcyBsb3NlIHRoZWlyIG5lZWRsZXMu")
     ask("POST", "/pages", url="http://127.0.0.1/private")
+    ask("GET", "/clipper")
+    ask("GET", "/clips")
+    ask("POST", "/clips", url="https://example.org/larch", html="<h1>Larch</h1><p>Larches lose their needles.</p>")
     ask("GET", "/activity")
     ask("GET", "/activity/stats")
     ask("GET", "/activity/memories")

@@ -17,6 +17,7 @@ const PAGES = [
   ["/note/*", "note", "Note"],
   ["/conversation/*", "conversation", "Conversation"],
   ["/tokens", "tokens", "Tokens"],
+  ["/clipper", "clipper", "Clipper"],
 ];
 const SKELETON = 150; // milliseconds until a view that has drawn nothing shows that it is coming
 const AGAIN = 3000; // milliseconds until a view that the server could not answer is opened again

@@ -70,15 +70,15 @@ class Page(NamedTuple):
     text: str
 
 
-def read_page(fetched: Fetched, seconds: float = 30.0) -> Page:
-    """The text of a page. Raises PageRefusedError if there is none in it, or if it takes too long."""
+def read_page(fetched: Fetched, seconds: float = 30.0, least_share: float = 0.0) -> Page:
+    """The text of a page, as `extract` finds it. Raises PageRefusedError if there is none, or if it takes too long."""
     plain = fetched.media_type.startswith("text/") and fetched.media_type != "text/html"
     text = decode_page(fetched.body, fetched.charset, markup=not plain)
     try:
         if "\0" in text[:8_192]:
             raise PageRefusedError("it holds binary data, not text")
         is_markup = not plain and (fetched.media_type or MARKUP.match(text))
-        page = extract(text, fetched.url, seconds) if is_markup else _read_plain(text, fetched.url)
+        page = extract(text, fetched.url, seconds, least_share) if is_markup else _read_plain(text, fetched.url)
     except PageRefusedError as error:
         raise PageRefusedError(f"{fetched.url}: {error}") from None
     title = " ".join(CONTROL.sub(" ", page.title).split())[:LONGEST_TITLE].strip() or _title_from(fetched.url)

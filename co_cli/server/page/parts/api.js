@@ -5,6 +5,8 @@ import { online, signal } from "./store.js";
 const API = "/api/v1";
 export const TOKEN = "co-token";
 let signedOut = () => {};
+let token = () => localStorage.getItem(TOKEN) ?? "";
+export const useToken = (other) => { token = () => other; };
 
 export class ApiError extends Error {
   constructor(status, error) {
@@ -51,7 +53,7 @@ export const changes = { count: 0 };
 
 async function ask(method, path, { body, signal } = {}) {
   if (method !== "GET") changes.count++;
-  const headers = { Authorization: `Bearer ${localStorage.getItem(TOKEN) ?? ""}` };
+  const headers = { Authorization: `Bearer ${token()}` };
   if (sample.on) headers["X-Co-Vault"] = "sample";
   if (body !== undefined) headers["Content-Type"] = "application/json";
   let response;

@@ -95,7 +95,8 @@ export async function open(main, { signal, go, toast, onChange }) {
           @input=${(event) => { typed = event.target.value; }}>
           <button class="primary" ?disabled=${work.job.state === "running"}>Add</button></form>
         <p class="small soft">A folder is read where it is, and nothing in it is changed. Of a web page, the main text
-          becomes an article.</p>` : html`<p class="small soft">Sources are added where the server runs, with
+          becomes an article; the <a href="/clipper">clipper</a> saves the one that you read.</p>`
+        : html`<p class="small soft">Sources are added where the server runs, with
         <code>co add</code>.</p>`}
       ${error ? problem(error) : nothing}<div aria-live="polite">${progress()}</div>
       <ul class="plain">${health.sources.map(row)}</ul>`, main);
