@@ -115,8 +115,8 @@ class Settings:
     knowledge_embedding_provider: str | None = _own(
         "text",
         None,
-        "what turns text into vectors: languages (the default if it is installed), static (built in), encoder, ollama,"
-        " gemini, openai, ... or none",
+        "what turns text into vectors: encoder (the default), languages (the default if it is installed), static,"
+        " ollama, gemini, openai, ... or none",
     )
     knowledge_embedding_model: str | None = _own("text", None, "the provider's model, if not its default")
     knowledge_embedding_host: str | None = _own(
