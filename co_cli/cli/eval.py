@@ -53,23 +53,21 @@ def run_eval(options: argparse.Namespace) -> int:
     names = options.method or ["co", *(name for name in BASELINES if vectors or name not in WITH_VECTORS)]
     methods = {name: method(name) for name in names}
     rows: list[dict[str, Any]] = []
-    for folder in options.set or [""]:
-        with (
-            tempfile.TemporaryDirectory(prefix="co-eval-", ignore_cleanup_errors=True) as work,
-            nullcontext() if folder else _own_vault(options, work) as vault,
-        ):
-            found = read_vault(vault.root) if vault else read_set(folder, options.corpus)
-            asked = [question for question in found.questions if options.absent or question.kind != ABSENT]
-            count = min(options.sample or len(asked), len(asked))
-            found = found._replace(questions=[asked[place * len(asked) // count] for place in range(count)])
-            evaluation = Evaluation(settings, work, bar := ProgressBar(found.name), options.among)
-            runs = [] if options.absent else evaluation.ask(found, methods, vault)
-            new = [row for run in runs for row in run.rows()] or [evaluation.abstain(found, vault)]
-            bar.done()
-        if not options.json:
-            kinds = dict.fromkeys(row.get("kind") for row in new[: None if len(options.set) < 2 else 1])
-            _show([row for kind in kinds for row in new if row.get("kind") == kind], heads=not rows)
-        rows += new
+    with tempfile.TemporaryDirectory(prefix="co-eval-", ignore_cleanup_errors=True) as work:
+        for folder in options.set or [""]:
+            with nullcontext() if folder else _own_vault(options, work) as vault:
+                found = read_vault(vault.root) if vault else read_set(folder, options.corpus)
+                asked = [question for question in found.questions if options.absent or question.kind != ABSENT]
+                count = min(options.sample or len(asked), len(asked))
+                found = found._replace(questions=[asked[place * len(asked) // count] for place in range(count)])
+                evaluation = Evaluation(settings, work, bar := ProgressBar(found.name), options.among)
+                runs = [] if options.absent else evaluation.ask(found, methods, vault)
+                new = [row for run in runs for row in run.rows()] or [evaluation.abstain(found, vault)]
+                bar.done()
+            if not options.json:
+                kinds = dict.fromkeys(row.get("kind") for row in new[: None if len(options.set) < 2 else 1])
+                _show([row for kind in kinds for row in new if row.get("kind") == kind], heads=not rows)
+            rows += new
     if options.json:
         print_json(rows)
     elif len(options.set) > 1 and not options.absent:

@@ -7,7 +7,7 @@ import os
 import tempfile
 import time
 from collections.abc import Callable, Generator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
 from statistics import median
 from typing import Any, NamedTuple
@@ -137,14 +137,18 @@ class Evaluation:
             self._fill(vault, found, group)
             yield vault
 
-    def _vault(self) -> AbstractContextManager[Vault]:
+    @contextmanager
+    def _vault(self) -> Generator[Vault]:
         """With a search.db of its own; among the notes of others with one whose cache has the vectors of those."""
-        vault = tempfile.mkdtemp(dir=self._work)
-        if self._among:
-            add_others(vault, self._among)
-        data_dir = os.path.join(self._work, "among") if self._among else f"{vault}-data"
-        settings = replace(self._settings, vault=vault, data_dir=data_dir, knowledge_exclude=())
-        return temporary(open_vault(settings), shared=bool(self._among))
+        with tempfile.TemporaryDirectory(dir=self._work, ignore_cleanup_errors=True) as folder:
+            root, data_dir = os.path.join(folder, "vault"), os.path.join(folder, "data")
+            os.mkdir(root)
+            if self._among:
+                add_others(root, self._among)
+                data_dir = os.path.join(self._work, "among")
+            settings = replace(self._settings, vault=root, data_dir=data_dir, knowledge_exclude=())
+            with temporary(open_vault(settings), shared=bool(self._among)) as vault:
+                yield vault
 
     def _fill(self, vault: Vault, found: QuestionSet, group: str, before: float = math.inf) -> dict[str, str]:
         """Write a group's documents as notes and sync them. Returns the documents' ids by the notes' refs."""
