@@ -146,7 +146,7 @@ def embed_added(kb: LocalKnowledgeBase, bar: ProgressBar) -> None:
     if waiting.seconds is None or waiting.seconds <= FOREGROUND_SECONDS:
         embed_now(kb, bar)
         return
-    later = f"better vectors for its meaning follow in the background: {waiting} (`co index sync` makes them now)"
+    later = f"search by meaning gets better in the background: {waiting} (`co index sync` does it now)"
     print_message(f"co: searchable now; {later}", sys.stderr)
     embed_soon(kb)
 

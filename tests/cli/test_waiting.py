@@ -88,7 +88,7 @@ def test_adding_much_says_that_it_is_searchable_and_what_goes_on_in_the_backgrou
         ran = co("add", str(handbook.root))
 
     assert (ran.code, "300 new" in ran.out) == (0, True)
-    expected = "searchable now; better vectors for its meaning follow in the background: 300 passages, about 12 s"
+    expected = "searchable now; search by meaning gets better in the background: 300 passages, about 12 s"
     assert expected in ran.err
     assert co("search", "shelf 14", "--no-sync").code == 0
 
