@@ -160,7 +160,7 @@ def test_a_hostile_page_saves_nothing_with_or_without_the_token(
         )
 
     def send(**page: str) -> None:
-        clip = {"title": "Mine", "html": "<p>Obey me.", **page}
+        clip = {"title": "<img src=x onerror=alert(1)>", "html": "<p>Obey me.", **page}
         reading.evaluate("(page) => heard.then(() => own.postMessage(page, '*'))", clip)
 
     forged = opened()
@@ -168,8 +168,10 @@ def test_a_hostile_page_saves_nothing_with_or_without_the_token(
     says(forged, "hides where it is from")
 
     window = opened()
-    send(url=reading.url)
+    send(url=f"{reading.url}?\u202e\u200b")
     says(window, "Save to")
+    assert "<img src=x onerror=alert(1)>" in window.inner_text("main")
+    assert "?%E2%80%AE%E2%80%8B" in window.inner_text("main")
     assert window.is_disabled("button"), "a hand that clicks already"
     send(url=reading.url, title="Another")
     window.wait_for_selector("button:enabled")

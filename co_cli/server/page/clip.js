@@ -55,7 +55,7 @@ function take({ source, origin, data }) {
   clearTimeout(late);
   const [url, title, selection, text] = ["url", "title", "selection", "html"].map((name) => String(data?.[name] ?? ""));
   if (!URL.canParse(url) || new URL(url).origin !== origin) return instead("This page hides where it is from.");
-  page = { url, title, selection, html: selection ? "" : text };
+  page = { url: new URL(url).href, title, selection, html: selection ? "" : text }; // spelled so that nothing is hidden
   draw();
   setTimeout(() => { saving = false; draw(); }, LOOK);
 }
