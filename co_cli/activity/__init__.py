@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
+from dataclasses import dataclass, field
 from typing import Any
 
 from co_cli.activity.database import ActivityDatabase
@@ -42,6 +43,24 @@ from co_cli.notes.secrets import redact_random
 
 acting: ContextVar[str] = ContextVar("acting", default="")
 """Who acts in this context instead of the front end itself, such as `web:mara` for a token of `co serve`."""
+deed: ContextVar[Deed | None] = ContextVar("deed", default=None)
+"""What is done in this context, where a server writes an audit."""
+
+
+@dataclass(slots=True)
+class Deed:
+    """What one request of a server did. Threads that work for it may add to it."""
+
+    tool: str = ""
+    refused: bool = False
+    notes: dict[str, None] = field(default_factory=dict[str, None])
+    """Refs of those that were found, opened or changed, in order."""
+
+
+def touch(*refs: str) -> None:
+    """Note for the audit that these were found, opened or changed."""
+    if now := deed.get():
+        now.notes.update(dict.fromkeys(refs))
 
 
 class Activity(AbstractContextManager["Activity"]):

@@ -35,6 +35,7 @@ def add_serve(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--allow-host", action="append", default=[], metavar="NAME", help="a host name that clients may use"
     )
+    parser.add_argument("--audit", metavar="FILE", help="append who asked for what to it, as JSON lines without texts")
     parser.add_argument("--vaults", metavar="FILE", help="serve the vaults that this TOML file lists")
 
 
@@ -50,6 +51,7 @@ def run_serve(options: argparse.Namespace) -> int:
       co serve
       co serve --host 0.0.0.0 --allow-host notes.example
       co serve --vaults vaults.toml
+      co serve --audit /var/log/co/audit.jsonl
     """
     from co_cli.http.http_server import listen, serve  # imports uvicorn
     from co_cli.mcp.transports import address_of
@@ -97,6 +99,7 @@ def _open_site(
     from co_cli.server.team_site import TeamAccess, TeamSite
 
     settings = replace(settings, tiers="off", skill_folders=())  # nothing that is yours alone
+    settings = replace(settings, audit=os.path.abspath(options.audit)) if options.audit else settings
     home = os.path.realpath(settings.vault)  # no skills of whoever started the server
     kb = stack.enter_context(open_knowledge_base(options, "web", settings, home=home))
     tokens = AccessTokens.of(kb.vault)

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from co_cli.activity import Activity
+from co_cli.activity import Activity, touch
 from co_cli.embedding.embedders import Embedders
 from co_cli.ground.errors import InvalidInputError, KnowledgeError
 from co_cli.ground.hits import SearchResult, is_filtered_out
@@ -133,6 +133,7 @@ class LocalKnowledgeBase(AbstractContextManager["LocalKnowledgeBase"]):
         `track` counts each hit as a recall of its note and logs the query, as far as the settings allow.
         """
         found = search(self.vault, query, options_of(limit, options))
+        touch(*(hit.ref for hit in found.hits))
         if track:
             self.track(found)
         return found
@@ -323,13 +324,17 @@ class LocalKnowledgeBase(AbstractContextManager["LocalKnowledgeBase"]):
         """Notes marked `loading: always`, which every prompt is given."""
         from co_cli.searching.context import always_notes  # slow to import
 
-        return always_notes(self.vault)
+        found = always_notes(self.vault)
+        touch(*(note.ref for note in found.notes))
+        return found
 
     def matching_notes(self, prompt: str, seen: Collection[str] = ()) -> Context:
         """Notes that are about a prompt and were not `seen`."""
         from co_cli.searching.context import matching_notes  # slow to import
 
-        return matching_notes(self.vault, prompt, seen)
+        found = matching_notes(self.vault, prompt, seen)
+        touch(*(note.ref for note in found.notes))
+        return found
 
     def untrusted_vaults(self, degraded: Collection[str] = ()) -> list[str]:
         """Why vaults with notes may not add any to prompts, each with the fix."""

@@ -189,6 +189,7 @@ class Settings:
     )
     loading_servers: str | None = _own("path", None, "a JSON file that lists the MCP servers whose tools it may use")
     loading_seconds: float = _own("number", 120.0, "time limit for loading one address")
+    audit: str | None = _own("path", None, "a file to which `co serve` appends who asked for what, as JSON lines")
     audit_days: int = _own("count", 0, "days that a team's audit log is kept; 0: forever")
     most_notes: int = _own("count", 0, "maximum number of notes in the vault; 0: no limit")
     oidc_issuer: str | None = _own("text", None, "the OpenID Connect provider that people sign in to `co serve` with")

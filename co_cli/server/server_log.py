@@ -111,20 +111,28 @@ class LoggedRequest:
         self.status = start["status"]
         MutableHeaders(scope=start)[ID_HEADER] = self.id
 
+    @property
+    def who(self) -> str | None:
+        """The name of the token; None without a known one."""
+        name: str | None = self._scope.get("state", {}).get("token_name")
+        return OWNER if name == "" else name
+
+    @property
+    def text(self) -> str:
+        return f"{self.method} {self.route}" if self.route else "no route"
+
     def end(self) -> None:
         state = self._scope.get("state", {})
-        name: str | None = state.get("token_name")
         fields = {
             **({"vault": state["vault"]} if "vault" in state else {}),
-            "token": OWNER if name == "" else name,
+            "token": self.who,
             "method": self.method,
             "route": self.route,
             "status": self.status,
             "ms": round(self.seconds * 1000, 1),
         }
         level = logging.DEBUG if self.route in QUIET and self.status == 200 else logging.INFO
-        where = f"{self.method} {self.route}" if self.route else "no route"
-        log.log(level, "%s %d", where, self.status, extra={"fields": fields})
+        log.log(level, "%s %d", self.text, self.status, extra={"fields": fields})
 
 
 def _is_full(file: int) -> bool:

@@ -24,11 +24,12 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
 
-from co_cli.activity import acting
+from co_cli.activity import Deed, acting, deed
 from co_cli.entrance.local import LocalKnowledgeBase
 from co_cli.ground.access import PER_SECOND, Token
 from co_cli.ground.deadline import serving
 from co_cli.ground.errors import IndexUnavailableError
+from co_cli.ground.values import moment_text
 from co_cli.http.http_server import (
     STRANGER_SECONDS,
     Buckets,
@@ -43,6 +44,7 @@ from co_cli.mcp.client_configs import PATH
 from co_cli.mcp.transports import http_app
 from co_cli.notes.logbook import logger
 from co_cli.server.access_tokens import AccessTokens, team_of
+from co_cli.server.audit import Audit, AuditEntry
 from co_cli.server.metrics import Metrics, gauges
 from co_cli.server.readiness import not_ready
 from co_cli.server.server_log import LoggedRequest
@@ -58,6 +60,7 @@ SIGN_INS = 20
 """Sign-ins from one address that may fail at once; after that, one a second."""
 LARGEST = 1_000_000
 """Bytes of a request."""
+REFUSALS, LONGEST_REF = (401, 403, 421, 429), 200
 WEBHOOK = "/webhook"
 WEBHOOK_SECRET = "CO_WEBHOOK_SECRET"
 """The variable with the secret of the webhook; without it there is none."""
@@ -75,7 +78,7 @@ class TeamAccess(Access):
 
     def __init__(self, tokens: AccessTokens, open_id: OpenId | None = None) -> None:
         super().__init__()
-        self._tokens, self.open_id = tokens, open_id
+        self.tokens, self.open_id = tokens, open_id
 
     async def caller(self, request: HTTPConnection) -> Token | None:
         given = given_token(request)
@@ -89,7 +92,7 @@ class TeamAccess(Access):
         return (self.open_id.exchange(code) if self.open_id else None) or await super().exchange(code)
 
     async def _find(self, secret: str) -> Token | None:
-        return await to_thread.run_sync(self._tokens.find, secret) if secret else None
+        return await to_thread.run_sync(self.tokens.find, secret) if secret else None
 
 
 class TeamSite(Site):
@@ -111,6 +114,8 @@ class TeamSite(Site):
         self.inner.state.team = vault_name(kb)
         self.metrics = Metrics()
         self._requests, self._sign_ins = Buckets(), Buckets()
+        self._vault = access.tokens.vault
+        self._audit = Audit(kb.settings.audit) if kb.settings.audit else None
         self._webhook_secret = token_in(WEBHOOK_SECRET).encode()
         self._reading, self._writing = (http_app(Toolbox(kb, read_only=read_only)) for read_only in (True, False))
         self._open_id = access.open_id
@@ -127,7 +132,8 @@ class TeamSite(Site):
         if scope["type"] != "http":
             await super().__call__(scope, receive, send)
             return
-        request = LoggedRequest(scope)
+        request, done = LoggedRequest(scope), Deed()
+        deed.set(done)
 
         async def send_measured(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -140,6 +146,27 @@ class TeamSite(Site):
             await super().__call__(scope, receive, send_measured)
         finally:
             request.end()
+            self._record(scope, request, done)
+
+    def _record(self, scope: Scope, request: LoggedRequest, done: Deed) -> None:
+        """For the audit: requests about notes, and whatever was refused."""
+        refused = done.refused or request.status in REFUSALS
+        if not self._audit or not (refused or scope["path"].startswith(ABOUT_NOTES)):
+            return
+        if refused and request.who is not None and "ref" in scope.get("path_params", {}):
+            done.notes[scope["path_params"]["ref"][:LONGEST_REF]] = None
+        entry = AuditEntry(
+            at=moment_text(time.time()),
+            vault=self._vault,
+            who=request.who,
+            action=done.tool or request.text,
+            notes=[*done.notes],
+            address=address_of_client(HTTPConnection(scope)),
+            allowed=not refused,
+            status=request.status,
+            request=request.id,
+        )
+        self._audit.write(entry)
 
     async def admit(self, scope: Scope, receive: Receive, send: Send) -> None:
         caller: Token | None = scope.get("state", {}).get("caller")
@@ -234,6 +261,9 @@ class TeamSite(Site):
         with anyio.move_on_after(READY_SECONDS):
             problems = await to_thread.run_sync(not_ready, self.kb, abandon_on_cancel=True)
         problems += self.busy()
+        if self._audit and self._audit.problem:
+            self._audit.flush()
+            problems += ["audit: it cannot be written"] if self._audit.problem else []
         return PlainTextResponse("".join(f"{problem}\n" for problem in problems) or "ok\n", 503 if problems else 200)
 
     async def show_metrics(self, request: Request) -> Response:

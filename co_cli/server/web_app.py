@@ -37,6 +37,7 @@ from co_cli.notes.files import change_json, read_json
 from co_cli.server import (
     activity_api,
     attachment_api,
+    audit,
     browse_api,
     clip_api,
     context_api,
@@ -63,6 +64,7 @@ from co_cli.version import __version__
 MODULES = (
     activity_api,
     attachment_api,
+    audit,
     browse_api,
     clip_api,
     context_api,

@@ -7,6 +7,7 @@ from dataclasses import asdict, is_dataclass
 from functools import cached_property
 from typing import Any, cast
 
+from co_cli.activity import deed
 from co_cli.entrance.knowledge_base import KnowledgeBase
 from co_cli.ground.errors import InvalidInputError, KnowledgeError, NoteConflictError, NoteMissingError, UnknownRefError
 from co_cli.searching.freshness import Freshener
@@ -92,6 +93,9 @@ class Toolbox:
         `tokens` is the maximum of this answer, if it is not that of all.
         """
         tool = next((tool for tool in self.tools if tool.name == name), None)
+        if now := deed.get():
+            now.tool = name if any(known.name == name for known in EVERY_TOOL) else "unknown tool"
+            now.refused = tool is None
         if tool is None:
             known = ", ".join(tool.name for tool in self.tools)
             raise InvalidInputError(f"there is no tool {name[:MAX_REF]!r} here; there are {known}")

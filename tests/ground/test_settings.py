@@ -100,6 +100,7 @@ VALUES = {
     "loading_model": ("ollama:qwen3", "ollama:qwen3"),
     "loading_servers": ("servers.json", None),
     "loading_seconds": ("60", 60.0),
+    "audit": ("audit.jsonl", None),
     "audit_days": ("365", 365),
     "most_notes": ("5000", 5000),
     "oidc_issuer": ("https://login.example", "https://login.example"),

@@ -54,6 +54,7 @@ REFUSED: dict[str, tuple[str, ...]] = {
     "loading_model": ('"ollama:x"',),
     "loading_servers": ('"servers.json"',),
     "loading_seconds": ("1000.0",),
+    "audit": ('"audit.jsonl"',),
     "audit_days": ("1",),
     "most_notes": ("1",),
     "oidc_issuer": ('"https://evil.example"',),

@@ -135,6 +135,7 @@ def test_every_answer_of_every_route_fits_its_description(contract: Contract, sa
     ask("POST", "/tokens/{name}/rotate", name="ci", keep_hours=1)
     ask("DELETE", "/tokens/{name}", name="ci")
     ask("GET", "/token-changes")
+    ask("GET", "/audit", 400)
     ask("GET", "/review/count")
     ask("POST", "/given", prompt="who decides what ships")
     ask("GET", "/map")
