@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from co_cli.cli.opening import at_least_1, open_knowledge_base, print_result, settings_of
 from co_cli.cli.terminal import age, printable
 from co_cli.ground.access import PER_SECOND, ROLES, Token
-from co_cli.ground.errors import InvalidInputError
+from co_cli.ground.errors import InvalidInputError, KnowledgeError
 from co_cli.ground.paths import install_line
 from co_cli.ground.settings import Settings
 from co_cli.ground.values import fields_of, moment_text
@@ -56,35 +56,55 @@ def run_serve(options: argparse.Namespace) -> int:
     from co_cli.http.http_server import listen, serve  # imports uvicorn
     from co_cli.mcp.transports import address_of
     from co_cli.server.server_log import log, log_to_stderr
-    from co_cli.server.vaults_site import VaultsSite, read_vaults
+    from co_cli.server.vaults_site import VaultsSite
 
-    many = read_vaults(options.vaults) if options.vaults else []
+    given = _read_settings(options)
     with ExitStack() as stack, listen(options.host, options.port) as listening:
-        at = address_of(listening, options.host, [*options.allow_host, *(vault.host for vault in many)])
+        at = address_of(listening, options.host, [*options.allow_host, *filter(None, given)])
         is_terminal = False
 
         def announce(site: TeamSite, name: str) -> None:
             log.info("%s is at %s", site.kb.root, name, extra={"fields": {"url": at.url}})
-            if not many and at.is_local and is_terminal:  # a log is no place for a code that lets somebody in
+            if not options.vaults and at.is_local and is_terminal:  # a log is no place for a code that lets somebody in
                 code = f"{at.url}/#code={site.access.code}"
                 print(f"co serve: you may open {code} once, as admin", file=sys.stderr, flush=True)
             if not at.is_local:
                 log.warning("this is plain HTTP: put a proxy with TLS in front of it")
 
+        def reload() -> None:
+            try:
+                read = _read_settings(options)
+                if read.keys() != sites.keys():
+                    log.warning("start the server again to add or remove vaults")
+                for host in read.keys() & sites.keys():
+                    sites[host].reload(read[host])
+            except KnowledgeError as error:
+                log.warning("settings were not read again: %s", error)
+
         sites = {
-            vault.host: _open_site(
-                stack, options, vault.settings, at, [vault.host, f"{vault.host}:*"],
-                lambda site, host=vault.host: announce(site, f"{host}, at {at.url}"),
+            host: _open_site(
+                stack, options, settings, at, [host, f"{host}:*"] if host else at.hosts,
+                lambda site, name=f"{host}, at {at.url}" if host else at.url: announce(site, name),
             )
-            for vault in many
+            for host, settings in given.items()
         }  # fmt: skip
-        alone = None
-        if not many:
-            alone = _open_site(stack, options, settings_of(options), at, at.hosts, lambda site: announce(site, at.url))
         is_terminal = log_to_stderr()
         served = VaultsSite(sites)
-        serve(alone or served, listening, alone.events.stop_streams if alone else served.stop_streams)
+        # who closes a terminal ends what runs there
+        on_reload = None if is_terminal else reload
+        serve(sites.get("", served), listening, served.stop_streams, on_reload, served.leave)
     return 0
+
+
+def _read_settings(options: argparse.Namespace) -> dict[str, Settings]:
+    """Those of each vault by its host name; one that is served under every name has none."""
+    from co_cli.server.vaults_site import read_vaults  # imports starlette
+
+    many = {vault.host: vault.settings for vault in read_vaults(options.vaults)} if options.vaults else {}
+    found = many or {"": settings_of(options)}
+    audit = {"audit": os.path.abspath(options.audit)} if options.audit else {}
+    # nothing that is yours alone
+    return {host: replace(settings, tiers="off", skill_folders=(), **audit) for host, settings in found.items()}
 
 
 def _open_site(
@@ -98,8 +118,6 @@ def _open_site(
     """The app of one vault. It answers when everything is indexed, and `announce` is called then."""
     from co_cli.server.team_site import TeamAccess, TeamSite
 
-    settings = replace(settings, tiers="off", skill_folders=())  # nothing that is yours alone
-    settings = replace(settings, audit=os.path.abspath(options.audit)) if options.audit else settings
     home = os.path.realpath(settings.vault)  # no skills of whoever started the server
     kb = stack.enter_context(open_knowledge_base(options, "web", settings, home=home))
     tokens = AccessTokens.of(kb.vault)

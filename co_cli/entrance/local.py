@@ -416,9 +416,12 @@ class LocalKnowledgeBase(AbstractContextManager["LocalKnowledgeBase"]):
 
         return examine(self.vault, fix)
 
-    def reload(self) -> None:
-        """Read again which other vaults and folders are searched with this one. Another process may have added some."""
-        self.vault = reopen_vault(self.vault)
+    def reload(self, settings: Settings | None = None) -> None:
+        """Read again which other vaults and folders are searched with this one. Another process may have added some.
+
+        `settings`: others that apply from now on. Those that are used when a vault is opened do not.
+        """
+        self.vault = reopen_vault(replace(self.vault, settings=settings or self.settings))
 
 
 def open_local(

@@ -33,10 +33,15 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from co_cli.ground.errors import InvalidInputError
 
 if TYPE_CHECKING:
+    from types import FrameType
+
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 GRACE = 5
 """Seconds that running requests have to finish after a signal."""
+LEAVE_SECONDS = 4.0
+"""How long a server that a proxy asks whether it is ready goes on after SIGTERM, so that the proxy hears that it is
+not: a proxy loses a POST that it sends while the connection is closed."""
 REQUESTS = 64
 """Requests of one token that may be open at once, without streams of events."""
 STRANGERS = 128
@@ -283,14 +288,30 @@ class GuardedConnection(asyncio.Protocol):
 class GuardedServer(uvicorn.Server):
     """Lets more connections wait to be accepted than asyncio accepts in one go."""
 
-    def __init__(self, config: uvicorn.Config, on_stop: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        on_stop: Callable[[], None],
+        on_reload: Callable[[], None] | None,
+        leave: Callable[[], bool],
+    ) -> None:
         super().__init__(config)
-        self._on_stop = on_stop
+        self._on_stop, self._on_reload, self._leave = on_stop, on_reload, leave
+        self._leaving = False
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        if self._on_reload and hasattr(signal, "SIGHUP"):  # Windows has none
+            asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self._on_reload)
         await super().startup(sockets)
         for listener in sockets or ():
             listener.listen(STRANGERS)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        if sig == signal.SIGTERM and not self._leaving and self._leave():
+            self._leaving = True  # the next signal ends it at once
+            asyncio.get_running_loop().call_later(LEAVE_SECONDS, super().handle_exit, sig, frame)
+        else:
+            super().handle_exit(sig, frame)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._on_stop()
@@ -376,14 +397,29 @@ def listen(host: str, port: int) -> socket.socket:
         raise InvalidInputError(f"cannot listen on {host} port {port}: {why}; choose another with --port") from None
 
 
-def serve(app: ASGIApp, listening: socket.socket, on_stop: Callable[[], None] = lambda: None) -> None:
-    """Answer requests until a signal. `on_stop` ends streams, which would never end."""
+def serve(
+    app: ASGIApp,
+    listening: socket.socket,
+    on_stop: Callable[[], None] = lambda: None,
+    on_reload: Callable[[], None] | None = None,
+    leave: Callable[[], bool] = lambda: False,
+) -> None:
+    """Answer requests until a signal.
+
+    `on_stop` ends streams, which would never end. SIGHUP calls `on_reload`. `leave` tells those who ask whether the
+    server is ready that it will stop, and returns whether somebody asks.
+    """
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # uvicorn raises the signal again when it is done
     with contextlib.suppress(KeyboardInterrupt):
-        anyio.run(make_server(app, on_stop).serve, [listening])
+        anyio.run(make_server(app, on_stop, on_reload, leave).serve, [listening])
 
 
-def make_server(app: ASGIApp, on_stop: Callable[[], None] = lambda: None) -> uvicorn.Server:
+def make_server(
+    app: ASGIApp,
+    on_stop: Callable[[], None] = lambda: None,
+    on_reload: Callable[[], None] | None = None,
+    leave: Callable[[], bool] = lambda: False,
+) -> uvicorn.Server:
     config = uvicorn.Config(
         app,
         http=cast("Any", partial(GuardedConnection, {})),
@@ -396,7 +432,7 @@ def make_server(app: ASGIApp, on_stop: Callable[[], None] = lambda: None) -> uvi
         backlog=ACCEPTED,
         timeout_graceful_shutdown=GRACE,
     )
-    return GuardedServer(config, on_stop)
+    return GuardedServer(config, on_stop, on_reload, leave)
 
 
 async def _read(receive: Receive, largest: int) -> bytes | Response | None:

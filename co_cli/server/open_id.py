@@ -63,17 +63,22 @@ class OpenId:
     """One provider, for one vault."""
 
     def __init__(self, settings: Settings, secret: str, vault: str) -> None:
-        if not settings.oidc_issuer or not settings.oidc_client or not secret:
-            raise InvalidInputError(f"sign-in with OpenID Connect needs oidc_issuer, oidc_client and {SECRET}")
-        self.issuer, self._client_id, self._secret = settings.oidc_issuer, settings.oidc_client, secret
-        self._claim, self._roles, self._vault = settings.oidc_claim, _roles(settings.oidc_groups), vault
-        self._key = OctKey.import_key(hmac.digest(secret.encode(), f"co session {vault}".encode(), "sha256"))
-        self._metadata: dict[str, Any] = {}
-        self._keys: KeySet | None = None
-        self._asked_at = self._keys_at = -METADATA_SECONDS
+        self._vault = vault
         self._fetching = asyncio.Lock()
         self._used: dict[str, float] = {}
         """Codes that were exchanged here, and when."""
+        self.configure(settings, secret)
+
+    def configure(self, settings: Settings, secret: str) -> None:
+        """Use these settings from now on. Sessions last until the secret changes."""
+        if not settings.oidc_issuer or not settings.oidc_client or not secret:
+            raise InvalidInputError(f"sign-in with OpenID Connect needs oidc_issuer, oidc_client and {SECRET}")
+        self._claim, self._roles = settings.oidc_claim, _roles(settings.oidc_groups)
+        self.issuer, self._client_id, self._secret = settings.oidc_issuer, settings.oidc_client, secret
+        self._key = OctKey.import_key(hmac.digest(secret.encode(), f"co session {self._vault}".encode(), "sha256"))
+        self._metadata: dict[str, Any] = {}
+        self._keys: KeySet | None = None
+        self._asked_at = self._keys_at = -METADATA_SECONDS
 
     # -- the page ------------------------------------------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import AsyncGenerator, Callable, Collection, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import anyio
@@ -29,6 +30,7 @@ from co_cli.entrance.local import LocalKnowledgeBase
 from co_cli.ground.access import PER_SECOND, Token
 from co_cli.ground.deadline import serving
 from co_cli.ground.errors import IndexUnavailableError
+from co_cli.ground.settings import SETTINGS, Settings
 from co_cli.ground.values import moment_text
 from co_cli.http.http_server import (
     STRANGER_SECONDS,
@@ -67,8 +69,12 @@ WEBHOOK_SECRET = "CO_WEBHOOK_SECRET"
 INDEX_SECONDS = 600.0
 """Between two looks at whether vectors have an index."""
 log = logger("server")
+RELOADED = ("audit_days", "most_notes", "oidc_issuer", "oidc_client", "oidc_claim", "oidc_groups")
+"""Settings that a running server takes over when it is told to read them again."""
 READY_SECONDS = 3.0
 """After which a database that does not answer counts as away."""
+ASKED_SECONDS = 60.0
+"""Within which a proxy or an orchestrator asks again whether the server is ready."""
 PROGRESS_SECONDS = 10.0
 """Between two lines about the first sync."""
 
@@ -110,6 +116,7 @@ class TeamSite(Site):
         """`on_ready` is called when the vault is indexed; before that, requests about notes are refused."""
         super().__init__(kb, access, hosts)
         self._on_ready = on_ready
+        self._leaving, self._asked_at = False, -ASKED_SECONDS
         self._team = team_of(kb.vault)
         self.inner.state.team = vault_name(kb)
         self.metrics = Metrics()
@@ -182,6 +189,27 @@ class TeamSite(Site):
             return
         await super().admit(scope, receive, send)
 
+    def reload(self, settings: Settings) -> None:
+        """Take over limits, secrets and who may sign in. Raises KnowledgeError if they are wrong, and keeps the old."""
+        webhook_secret, now = token_in(WEBHOOK_SECRET).encode(), self.kb.settings
+        if self._open_id:
+            from co_cli.server.open_id import SECRET  # its packages are an extra
+
+            self._open_id.configure(settings, token_in(SECRET))
+        changed = {
+            setting.name: getattr(settings, setting.name)
+            for setting in SETTINGS
+            if getattr(settings, setting.name) != getattr(now, setting.name)
+        }
+        later = {name for name in changed if name not in RELOADED or (name.startswith("oidc_") and not self._open_id)}
+        used = {name: value for name, value in changed.items() if name not in later}
+        set_by = {**now.set_by, **{name: settings.set_by[name] for name in used}}
+        self._webhook_secret = webhook_secret
+        self.kb.reload(replace(now, **used, set_by=set_by))
+        log.info("%s: settings were read again; changed: %s", self.kb.root, ", ".join(used) or "none")
+        if later:
+            log.warning("%s: start the server again to change %s", self.kb.root, ", ".join(sorted(later)))
+
     async def sign_in(self, request: Request) -> Response:
         """Those that fail are limited for each address; people behind one proxy have addresses of their own."""
         address = address_of_client(request)
@@ -229,7 +257,7 @@ class TeamSite(Site):
         if self._team:
             from co_cli.vault.team.keeper import Keeper  # PostgreSQL's packages are an extra
 
-            Keeper(self._team, self.kb.settings.audit_days).run(stop)
+            Keeper(self._team, lambda: self.kb.settings.audit_days).run(stop)
 
     def _starting(self) -> str:
         """Why requests about notes are refused; empty once the vault is indexed."""
@@ -253,9 +281,17 @@ class TeamSite(Site):
         """Whether the process answers at all."""
         return PlainTextResponse("ok\n")
 
+    def leave(self) -> bool:
+        """Be ready no more, because the server is about to stop. Whether somebody will ask."""
+        self._leaving = True
+        return time.monotonic() - self._asked_at < ASKED_SECONDS
+
     async def show_ready(self, request: Request) -> Response:
         """Whether it should get requests, and if not, why."""
+        self._asked_at = time.monotonic()
         problems = ["database: it does not answer"]
+        if self._leaving:
+            return PlainTextResponse("server: it is about to stop\n", 503)
         if starting := self._starting():
             return PlainTextResponse(f"index: {starting}\n", 503)
         with anyio.move_on_after(READY_SECONDS):

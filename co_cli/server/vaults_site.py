@@ -56,6 +56,10 @@ class VaultsSite:
         for site in self._sites.values():
             site.events.stop_streams()
 
+    def leave(self) -> bool:
+        asked = [site.leave() for site in self._sites.values()]
+        return any(asked)
+
     @asynccontextmanager
     async def _lifespan(self, app: Starlette) -> AsyncGenerator[None]:
         async with AsyncExitStack() as stack:

@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+import tomllib
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -260,3 +261,10 @@ def test_images_have_a_version() -> None:
     images += re.findall(r"image: (\S+/\S+)", (DEPLOY / "compose.yaml").read_text())
     assert len(images) == 2
     assert all(re.search(r":\d+\.\d+\.\d+", image) for image in images)
+
+
+@pytest.mark.parametrize("name", ["Dockerfile", "co-serve.service"])
+def test_the_extras_of_an_installation_exist(name: str) -> None:
+    (extras,) = re.findall(r'"(?:/source|co-cli)\[([\w,]+)\]"', (DEPLOY / name).read_text())
+    known = tomllib.loads((DEPLOY.parent / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    assert {*extras.split(",")} <= {*known}, "pip only warns of others"

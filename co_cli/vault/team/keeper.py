@@ -12,7 +12,7 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from functools import partial
 from itertools import groupby, takewhile
 from typing import NamedTuple
@@ -128,7 +128,7 @@ def server_name() -> str:
 class Keeper:
     """Keeps one vault as long as this server holds the lease."""
 
-    def __init__(self, team: TeamVault, audit_days: int = 0) -> None:
+    def __init__(self, team: TeamVault, audit_days: Callable[[], int] = lambda: 0) -> None:
         """`audit_days`: how long the audit log is kept; 0: forever."""
         self.team, self.repository = team, team.repository
         self._audit_days, self._audit_trimmed = audit_days, 0.0
@@ -315,8 +315,8 @@ class Keeper:
             now = time.time()
             fetch(connection, REPORT, {"vault": self.team.id(), "problem": problem, "behind": behind})
             fetch(connection, TRIM, {"vault": self.team.id(), "before": now - DAY})
-            if self._audit_days and now - self._audit_trimmed > DAY:
-                before = {"vault": self.team.id(), "before": now - self._audit_days * DAY}
+            if (days := self._audit_days()) and now - self._audit_trimmed > DAY:
+                before = {"vault": self.team.id(), "before": now - days * DAY}
                 fetch(connection, "set local role none")  # those who save may only add to it
                 fetch(connection, TRIM_AUDIT, before)
                 fetch(connection, f"set local role {ROLE}")

@@ -100,7 +100,7 @@ def kept_texts(folder: Path) -> list[str]:
 
 def keep(kb: KnowledgeBase, audit_days: int = 0) -> None:
     """One round of the keeper. It waits for the lease, which is free some time after the last connection is closed."""
-    keeper, end = Keeper(team_of(kb), audit_days), time.monotonic() + PATIENCE
+    keeper, end = Keeper(team_of(kb), lambda: audit_days), time.monotonic() + PATIENCE
     while True:
         with keeper.lease() as lease:
             if lease:
