@@ -22,17 +22,19 @@ from tests import postgres
 from tests.soak.runner import PATIENCE, Process, Trial
 from tests.vault.team.servers import git
 
-FAULTS = ("database", "keeper", "writer", "frozen")
+FAULTS = ("database", "keeper", "writer", "frozen server", "frozen keeper")
 SHARED = "memory:list"
 NAMES = ("one", "two")
 LIFE = 40
 """Rounds with one database and one repository."""
 FROZEN_SECONDS = 15.0
 """In which the other server has to save while one is frozen: its transaction ends after five."""
+KEEPER_SECONDS = 30.0
+"""In which it has to be the keeper if that one was: its lease ends after ten."""
 
 
 def faults(trial: Trial, kinds: tuple[str, ...] = FAULTS) -> None:
-    """Two servers save all the time, new notes and lines of one shared note. In each round something is killed."""
+    """Two servers save all the time, new notes and lines of one shared note. In each round one is killed or frozen."""
     crew: Crew | None = None
     with postgres.programs(), contextlib.ExitStack() as server:
         for number in trial.rounds():
@@ -43,9 +45,10 @@ def faults(trial: Trial, kinds: tuple[str, ...] = FAULTS) -> None:
                 server.callback(crew.close)
             kind = kinds[number % len(kinds)]
             crew.work(trial.chance.uniform(0.1, 0.6))
-            crew.hit(kind, folder)
-            trial.count(f"kills of the {kind}")
+            hit = kind if kind.startswith("frozen") else f"kills of the {kind}"
+            trial.count(hit)
             try:
+                crew.hit(kind, folder, trial.chance)
                 problems = crew.check()
                 if number % LIFE == 0 or number == trial.last:
                     problems += crew.check_remote()
@@ -54,7 +57,7 @@ def faults(trial: Trial, kinds: tuple[str, ...] = FAULTS) -> None:
             trial.count("saves acknowledged", crew.heard)
             crew.heard = 0
             for problem in problems:
-                trial.fault(f"after a kill of the {kind}: {problem}")
+                trial.fault(f"{hit}: {problem}")
             if problems:
                 crew = None
 
@@ -84,15 +87,16 @@ class Crew:
                     missing.discard(name)
             assert time.monotonic() < end + PATIENCE, f"nothing is saved by {missing}"
 
-    def hit(self, kind: str, folder: Path) -> None:
+    def hit(self, kind: str, folder: Path, chance: random.Random) -> None:
         if kind == "database":
             postgres.kill_server(folder)
             postgres.start_server(folder, "")
             return
-        if kind == "frozen":
-            self._freeze(random.choice(NAMES))
-            return
         keeper = self._keeper()
+        if kind.startswith("frozen"):
+            keeps = [name for name in NAMES if self.servers[name].pid == keeper]
+            self._freeze(keeps[0] if keeps and kind == "frozen keeper" else chance.choice(NAMES))
+            return
         for name in NAMES:
             if kind == "writer" or self.servers[name].pid == keeper or keeper is None:
                 self.servers[name].kill()
@@ -104,15 +108,19 @@ class Crew:
                 return
 
     def _freeze(self, name: str) -> None:
-        """Stop a server at any point, let it go on once the other has saved, and hear that both save."""
+        """Stop a server at any point, let it go on once the other has saved and is the keeper, and hear both save."""
         (other,) = (one for one in NAMES if one != name)
-        pid = self.servers[name].pid
+        pid, keeper = self.servers[name].pid, self._keeper()
         assert pid
         os.kill(pid, signal.SIGSTOP)
         try:
             while self.servers[other].pipe.poll():  # what it saved before
                 self._hear(self.servers[other].pipe.recv())
             assert self.servers[other].pipe.poll(FROZEN_SECONDS), f"{other} cannot save while {name} is frozen"
+            end = time.monotonic() + KEEPER_SECONDS
+            while pid == keeper and self._keeper() == pid:
+                assert time.monotonic() < end, f"{name} is frozen and still the keeper"
+                time.sleep(0.2)
         finally:
             os.kill(pid, signal.SIGCONT)
         self.work(0)
