@@ -21,6 +21,8 @@ from pathlib import Path
 from statistics import median, quantiles
 
 import httpx2
+from mcp import Client, MCPError
+from mcp.client.streamable_http import streamable_http_client
 
 from benchmarks.cold import CO
 from benchmarks.corpus import Writer, write_corpus
@@ -37,6 +39,9 @@ SEARCHING, SAVING, SECONDS = 64, 8, 120.0
 ONLY_SAVING, SAVING_SECONDS = 20, 30.0
 ONLY_SEARCHING, SEARCHING_SECONDS, DIFFERENT = 16, 30.0, 20_000
 """Of clients that only search, each question is asked once: no score is known already."""
+MIXING, MIXING_SECONDS = 50, 300.0
+MIX = ("search", "page", "MCP recall", "page", "search", "page", "save", "MCP recall", "search", "page")
+"""What one client does after another: searches with reading, views of a note or a list, saves, and tools over MCP."""
 PATIENCE = 60.0
 
 
@@ -120,6 +125,80 @@ def bench_team_search(notes: int, bar: Bar | None = None) -> list[BenchRow]:
             rows += _times(f"reader {reader}: search", load.searches, SEARCHING_SECONDS)
             rows += _faults(load, 0)[:1]
     return rows
+
+
+def bench_team_mix(notes: int, bar: Bar | None = None) -> list[BenchRow]:
+    """Clients that mix what people and agents do, on two servers with the reader."""
+    with _team(notes, bar) as (team, folders):
+        tokens = _tokens(team, folders[0], MIXING)
+        with _serving(team, folders[0], "on") as one, _serving(team, folders[1], "on") as two:
+            taken, load = asyncio.run(_mix((one, two), tokens, MIXING_SECONDS))
+            used = [_gauges(url, tokens[0]) for url in (one, two)]
+            lost = _lost(team, load.saved)
+    rows: list[BenchRow] = []
+    for kind, times in taken.items():
+        rows += _times(kind, times, MIXING_SECONDS)
+    rows.append(BenchRow("memory of a server, the larger", round(max(memory for memory, _ in used) / 1e6), "MB"))
+    rows.append(BenchRow("processor time of both servers", round(sum(cpu for _, cpu in used), 1), "s"))
+    return [*rows, *_faults(load, lost)]
+
+
+async def _mix(urls: Sequence[str], tokens: Sequence[str], seconds: float) -> tuple[dict[str, list[float]], Load]:
+    """Milliseconds of each kind of request, and what was saved and what failed."""
+    asked, writer, load = cycle(questions(DIFFERENT, 31)), Writer(5), Load()
+    taken: dict[str, list[float]] = {kind: [] for kind in MIX}
+    ends = time.monotonic() + seconds
+
+    async def do(kind: str, web: httpx2.AsyncClient, agent: Client, refs: list[str]) -> str:
+        """What went wrong, if something did."""
+        text = writer.sentence() if kind == "save" else next(asked)
+        if kind == "MCP recall":
+            answer = await agent.call_tool("recall_memory", {"query": text})
+            return str(answer.content)[:200] if answer.is_error else ""
+        if kind == "page":
+            page = await web.get(
+                f"/notes/{refs[len(text) % len(refs)]}" if refs and len(text) % 2 else "/notes?limit=50"
+            )
+        else:
+            path, body = ("/notes", {"content": text}) if kind == "save" else ("/search", {"q": text})
+            page = await web.post(path, json=body)
+        if not page.is_success:
+            return f"{page.status_code} {page.text[:200]}"
+        if kind == "save":
+            load.saved.append(text)
+        if kind == "search":
+            refs[:] = [hit["ref"] for hit in page.json()["hits"]] or refs
+        return ""
+
+    async def work(number: int, url: str, token: str) -> None:
+        headers, refs = {"Authorization": f"Bearer {token}"}, list[str]()
+        async with (
+            httpx2.AsyncClient(base_url=f"{url}/api/v1", headers=headers, timeout=PATIENCE, verify=False) as web,
+            httpx2.AsyncClient(headers=headers, timeout=PATIENCE, verify=False) as other,
+            Client(streamable_http_client(f"{url}/mcp", http_client=other)) as agent,
+        ):
+            for kind in islice(cycle(MIX), number % len(MIX), None):
+                if time.monotonic() > ends:
+                    return
+                started = time.perf_counter()
+                try:
+                    problem = await do(kind, web, agent, refs)
+                except (httpx2.HTTPError, MCPError) as error:
+                    problem = f"{type(error).__name__} {error}"
+                taken[kind].append((time.perf_counter() - started) * 1000)
+                load.errors += [f"{kind}: {problem}"] if problem else []
+
+    await asyncio.gather(*(work(number, urls[number % len(urls)], token) for number, token in enumerate(tokens)))
+    return taken, load
+
+
+def _gauges(url: str, token: str) -> tuple[float, float]:
+    """Bytes of memory and seconds of the processor that a server has used."""
+    lines = httpx2.get(
+        f"{url}/metrics", headers={"Authorization": f"Bearer {token}"}, timeout=PATIENCE
+    ).text.splitlines()
+    found = dict(line.rsplit(" ", 1) for line in lines if line.startswith("process_"))
+    return float(found["process_resident_memory_bytes"]), float(found["process_cpu_seconds_total"])
 
 
 @contextmanager

@@ -24,6 +24,7 @@ from co_cli.notes.files import discard_unfinished
 
 SECRETS = ("_API_KEY", "CO_MCP_TOKEN", "CO_OIDC_SECRET", "CO_TOKEN", "CO_WEBHOOK_SECRET", "PGPASSWORD")
 """How variables end that may be in a file."""
+_read_from_files: set[str] = set()
 REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 
@@ -114,7 +115,7 @@ def _run(arguments: list[str]) -> int:
     this_process.chatty = this_process.verbose
     sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]  # a note may hold what the terminal cannot show
     if name != "hook":  # it may have variables of a project
-        _read_secret_files()
+        read_secret_files()
     code: int = options.run(options)
     sys.stdout.flush()
     if this_process.afterwards:
@@ -127,14 +128,19 @@ def _run(arguments: list[str]) -> int:
     return code
 
 
-def _read_secret_files() -> None:
-    """Docker and Kubernetes give secrets as files: CO_TOKEN_FILE names the one with what else is in CO_TOKEN."""
+def read_secret_files() -> None:
+    """Docker and Kubernetes give secrets as files: CO_TOKEN_FILE names the one with what else is in CO_TOKEN.
+
+    A server may read them again.
+    """
     for name, file in [*os.environ.items()]:
         variable = name.removesuffix("_FILE")
-        if file and variable != name and variable.endswith(SECRETS) and not os.environ.get(variable):
+        is_free = variable in _read_from_files or not os.environ.get(variable)
+        if file and variable != name and variable.endswith(SECRETS) and is_free:
             try:
                 with open(file, encoding="utf-8") as stream:
                     os.environ[variable] = stream.read().strip()  # not what other programs can see of this process
+                _read_from_files.add(variable)
             except (OSError, ValueError) as error:
                 raise InvalidInputError(f"{name}: {file} cannot be read: {error}") from None
 

@@ -11,6 +11,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from co_cli.cli.app import read_secret_files
 from co_cli.cli.opening import at_least_1, open_knowledge_base, print_result, settings_of
 from co_cli.cli.terminal import age, printable
 from co_cli.ground.access import PER_SECOND, ROLES, Token
@@ -73,6 +74,7 @@ def run_serve(options: argparse.Namespace) -> int:
 
         def reload() -> None:
             try:
+                read_secret_files()
                 read = _read_settings(options)
                 if read.keys() != sites.keys():
                     log.warning("start the server again to add or remove vaults")

@@ -209,6 +209,27 @@ def test_a_rebuild_fails_no_search_and_no_save_on_any_server(team: Team) -> None
 
 
 @pytest.mark.postgres
+def test_sighup_reads_files_with_secrets_again(team: Team) -> None:
+    secret = team.place / "secret"
+    secret.write_text("the-old-secret-of-the-webhook")
+    with (
+        serving({**environment_of(team, "one"), "CO_WEBHOOK_SECRET_FILE": str(secret)}) as server,
+        server.client() as host,
+    ):
+
+        def accepts(given: str) -> bool:
+            return host.post("/webhook", headers={"X-Gitlab-Token": given}).status_code == 200
+
+        assert accepts("the-old-secret-of-the-webhook")
+        secret.write_text("the-new-secret-of-the-webhook")
+        assert "changed: none" in read_again(server, "read again")["text"]
+        assert (accepts("the-old-secret-of-the-webhook"), accepts("the-new-secret-of-the-webhook")) == (False, True)
+        secret.write_text("short")
+        assert "needs 16 ASCII characters" in read_again(server, "needs 16")["text"]
+        assert accepts("the-new-secret-of-the-webhook")
+
+
+@pytest.mark.postgres
 def test_a_full_disk_of_one_server_stops_its_saves_only_and_it_catches_up_afterwards(
     team: Team, tmp_path: Path
 ) -> None:

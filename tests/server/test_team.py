@@ -55,7 +55,7 @@ def mcp(team: Server, secret: str) -> Generator[Talk]:
 @pytest.mark.medium
 def test_a_role_opens_the_routes_that_it_may_use_and_no_others(team: Server, kb: KnowledgeBase) -> None:
     for role in ROLES:
-        with client(team, token(kb, role, role)) as asking:
+        with client(team, AccessTokens.of(kb.vault).create(role, role, per_second=1_000)[0]) as asking:
             for one in ROUTES:
                 allowed = Token("", role, "").may(one.role)
                 if one.method == "GET" or not allowed:
