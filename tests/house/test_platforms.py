@@ -42,6 +42,8 @@ BRANCHES = {
     "notes/files.py sync_folder": "a folder cannot be opened",
     "notes/store.py NoteStore.absolute": "names of devices",
     "notes/store.py reporting": "a file that is open cannot be changed",
+    "ground/paths.py _origin": "the path of a file's URL",
+    "ground/paths.py _pip": "where an environment has its programs",
     "ground/paths.py _xdg": "where settings and data are",
     "ground/paths.py is_yours": "owners",
     "ground/paths.py permission_cure": "there is no chmod",
