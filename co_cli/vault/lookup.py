@@ -463,10 +463,12 @@ def _closest(asked: str, refs: Iterable[str]) -> list[str]:
     scored = process.extract(
         name, names, scorer=fuzz.WRatio, limit=None, score_cutoff=MIN_SIMILARITY, processor=str.casefold
     )
+    file = name.rpartition("/")[2]
     near = [
         ref
         for known, score, ref in scored
         if ref != asked
+        and fuzz.WRatio(file, known.rpartition("/")[2], processor=str.casefold) >= MIN_SIMILARITY
         and (
             (score >= MIN_PART and len(known) > len(name))
             or fuzz.ratio(name, known, processor=str.casefold) >= MIN_SIMILARITY

@@ -173,10 +173,10 @@ def test_an_empty_vault_says_how_to_connect_an_agent(empty: Server, open_page: A
 
 def test_given_shows_the_notes_for_a_prompt_their_cost_and_why(server: Server, page: Any) -> None:
     page.goto(f"{server.url}/context")
-    page.wait_for_selector("td >> text=loading: always")
+    page.wait_for_selector(".given-notes >> text=loading: always")
     page.fill("textarea", "Who signs off the release notes?")
     page.keyboard.press("Enter")
-    page.wait_for_selector("td >> text=clearly about the task")
+    page.wait_for_selector(".given-notes >> text=clearly about the task")
 
     shown = page.inner_text("main")
     assert 'ref="memory:signing-key-each-february"' in shown
@@ -189,7 +189,7 @@ def test_given_shows_the_notes_for_a_prompt_their_cost_and_why(server: Server, p
     page.wait_for_selector("co-toast:has-text('No longer given')")
     until(page, "!document.querySelector('main').textContent.includes('clearly about the task')")
     page.click("co-toast button:has-text('Undo')")
-    page.wait_for_selector("td >> text=clearly about the task")
+    page.wait_for_selector(".given-notes >> text=clearly about the task")
     page.fill("input[name=tokens]", "60")
     page.click("text=Show")
-    page.wait_for_selector("td >> text=left out")
+    page.wait_for_selector(".given-notes >> text=left out")

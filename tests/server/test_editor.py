@@ -487,7 +487,7 @@ def test_back_leads_from_a_note_that_was_edited_to_the_page_before_it(page: Any,
     page.wait_for_selector(f"{TEXT}:focus")
     page.keyboard.type("Well: ")
     page.click("button:has-text('Done')")
-    page.wait_for_selector(".prose :text('Well:')")
+    page.wait_for_selector(".sheet :text('Well:')")
     page.go_back()
     page.wait_for_selector(".context textarea")
 
@@ -500,3 +500,15 @@ def test_back_leads_from_a_note_that_was_edited_to_the_page_before_it(page: Any,
     page.wait_for_selector("h1:has-text('Knots')")
     page.go_back()
     assert page.wait_for_selector(".context textarea")
+
+
+def test_somebody_who_goes_elsewhere_while_done_saves_stays_there(page: Any, server: Server) -> None:
+    page.goto(f"{server.url}/note/{REF}?edit=1")
+    page.wait_for_selector(f"{TEXT}:focus")
+    page.keyboard.type("Well: ")
+    with page.expect_response(lambda answer: answer.request.method == "PUT"), held(page, f"**/notes/{REF}"):
+        page.click("button:has-text('Done')")
+        page.click("nav a:has-text('Settings')")
+        page.wait_for_selector("h1:text-is('Settings')")
+    page.wait_for_timeout(300)
+    assert page.url == f"{server.url}/settings"

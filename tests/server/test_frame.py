@@ -70,7 +70,7 @@ VIEWS = {
     "/?q=who decides what ships": "main:has(.verdict .badge) .preview [data-line]",
     "/activity": ".numbers",
     "/review": ".findings",
-    "/context": "td a",
+    "/context": ".given-notes a",
     "/map": ".map li a",
     "/health": ".health section [role=status] p",
     "/settings": ".setting",

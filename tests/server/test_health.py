@@ -184,9 +184,11 @@ def test_a_weight_that_makes_no_sense_is_refused(api: TestClient) -> None:
 
 def test_a_user_sees_what_is_wrong_and_compares_two_rankings(page: Any, server: Server, sample: KnowledgeBase) -> None:
     (Path(sample.root) / "memories" / "bot.md").write_text(f"The bot uses {TOKEN} at night.\n")
+    (Path(sample.root) / "memories" / "broken.md").write_text("---\ntitle: [a\n---\nText.\n")
     sample.sync()  # the doctor may be faster than who watches the files
     page.goto(f"{server.url}/health")
     page.wait_for_selector("text=memories/bot.md:1 holds")
+    assert page.get_attribute(".check:has-text('memories/broken.md') a", "href") == "/note/memories/broken.md?edit=1"
     assert TOKEN not in page.inner_text("main")
     inspect(page, "health", lambda: page.evaluate("scrollTo(0, 0)"))
     page.click("nav a:has-text('Settings')")

@@ -387,10 +387,11 @@ def test_the_menu_moves_pins_and_prints_a_note(page: Any, server: Server) -> Non
 def test_a_note_that_is_not_there_offers_links_and_one_that_cannot_be_read_a_button(page: Any, server: Server) -> None:
     root = Path(server.kb.root)
     (root / "memories" / "broken.md").write_text("---\ntitle: [a\n---\nText.\n")
-    (root / "memories" / "hebrew.md").write_text("---\ntitle: שלום לכולם\n---\n- [ ] לקנות לחם\n- [x] done\n")
+    lists = "- [ ] לקנות לחם\n- [x] done\n\n1. ראשון\n2. שני\n\n| צמח | כמות |\n| - | - |\n| ורד | 3 |\n"
+    (root / "memories" / "hebrew.md").write_text(f"---\ntitle: שלום לכולם\n---\n{lists}")
     server.kb.sync()
     page.goto(f"{server.url}/note/memory:odalys-has-the-last")
-    page.click("main p a:has-text('memory:odalys-has-the-last-word')")
+    page.click("main p a:text-is('Odalys has the last word on releases')")
     page.wait_for_selector("h1:has-text('Odalys has the last word')")
     page.goto(f"{server.url}/note/memory:broken")
     page.click(".problem button:text-is('Fix it')")
@@ -406,4 +407,9 @@ def test_a_note_that_is_not_there_offers_links_and_one_that_cannot_be_read_a_but
         return box.left >= text.right || box.right <= text.left;
     })"""
     assert page.evaluate(inside) == [True, True], "no box covers letters"
+    page.set_viewport_size(PHONE)
+    box = page.locator("li[data-task] input").nth(0).bounding_box()
+    assert box["x"] + box["width"] <= PHONE["width"] - 16, "boxes and numbers stay on the page"
+    first, second = (page.locator("th").nth(place).bounding_box() for place in (0, 1))
+    assert first["x"] > second["x"], "columns are read from right to left, too"
     page.problems.clear()  # Chromium logs the 404

@@ -122,7 +122,7 @@ def test_older_entries_stay_when_something_changes(page: Any, server: Server) ->
 @pytest.mark.slow
 def test_changes_do_not_ask_for_a_prompt_that_is_being_typed(page: Any, server: Server) -> None:
     page.goto(f"{server.url}/context")
-    page.wait_for_selector("td >> text=loading: always")
+    page.wait_for_selector(".given-notes >> text=loading: always")
     page.fill("textarea", "Who signs off")
 
     with page.expect_request("**/api/v1/given") as asked:
@@ -138,7 +138,7 @@ def test_a_page_that_could_not_be_opened_opens_when_the_server_is_back(page: Any
     page.wait_for_selector("[role=alert]:has-text('the server answered 503')")
     page.unroute("**/api/v1/given")
     announce_changes(server)
-    assert page.wait_for_selector("td >> text=loading: always")
+    assert page.wait_for_selector(".given-notes >> text=loading: always")
     page.problems.clear()  # Chromium logs the 503
 
 
@@ -152,7 +152,7 @@ def test_a_page_opens_if_notes_change_while_its_first_request_fails(page: Any, s
     server.site.events.publish("notice", {"text": "The page was told."})
     page.wait_for_selector("#toasts >> text=The page was told.")
     waiting[0].fulfill(status=503, json={})
-    assert page.wait_for_selector("td >> text=loading: always")
+    assert page.wait_for_selector(".given-notes >> text=loading: always")
     page.problems.clear()  # Chromium logs the 503
 
 
@@ -196,7 +196,7 @@ def test_notes_that_cannot_be_listed_are_a_problem_also_if_some_changed_meanwhil
     page.wait_for_selector("note-card")
     wait_for(lambda: server.site.events.listening)
     page.click("nav a:has-text('Context')")
-    page.wait_for_selector("td >> text=loading: always")
+    page.wait_for_selector(".given-notes >> text=loading: always")
     waiting: list[Any] = []
     page.route("**/api/v1/browse?limit=*", lambda route: waiting.append(route))
     page.click("nav a:has-text('Home')")

@@ -47,7 +47,8 @@ def test_results_appear_while_typing_and_the_verdict_after_a_pause(page: Any, se
     assert page.inner_text(".hit >> nth=0").startswith("Odalys has the last word")
     kept = json.loads(page.evaluate("sessionStorage.getItem('co-hits')"))
     assert (kept["q"], kept["refs"][0]) == (QUESTION, "memory:odalys-has-the-last-word")
-    page.wait_for_selector(".preview .lit")
+    page.wait_for_selector(".preview .prose p:has-text('Odalys Benn decides')")
+    assert not page.query_selector(".preview .lit"), "all of a note is not marked"
     assert not page.query_selector(".hit .bars, .hit .stack"), "reasons are behind Why"
     assert page.inner_text(".verdict .badge").startswith("Best answer")
     assert page.inner_text(".hit.far .near >> nth=0") == "Also related"
@@ -56,6 +57,8 @@ def test_results_appear_while_typing_and_the_verdict_after_a_pause(page: Any, se
     for place, key in enumerate(("ArrowDown", "ArrowDown", "ArrowDown", "ArrowUp", "ArrowUp")):
         page.keyboard.press(key)
         until(page, f"{FOCUSED} === {(0, 1, 2, 1, 0)[place]}")
+        if place == 1:
+            page.wait_for_selector(".preview .lit")
     page.keyboard.press("End")
     until(page, f"{FOCUSED} === document.querySelectorAll('.hit').length - 1")
     page.keyboard.press("Home")
@@ -107,7 +110,7 @@ def test_all_of_a_hit_can_be_clicked_and_a_pointer_that_passes_selects_nothing(p
     server.kb.remember("Nobody but **Ida** decides [what](https://example.org/x) ships, ==ever==.", long)
     page.goto(f"{server.url}/?q=who+decides+what+ships")
     page.wait_for_selector(".verdict .badge.good")
-    page.wait_for_selector(".preview .lit")
+    page.wait_for_selector(".preview .prose p")
     hit = page.locator(".hit").nth(2).bounding_box()
     pane = page.locator(".preview").bounding_box()
     page.clock.install()

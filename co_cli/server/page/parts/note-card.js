@@ -2,7 +2,9 @@
 // of a series, `note.href`, opens or folds it.
 
 import { blobUrl, get, mayWrite, part, put } from "./api.js";
-import { badge, count, html, icon, notePath, nothing, once, render, when } from "./pieces.js";
+import {
+  badge, bare, count, html, icon, noteLink, notePath, nothing, once, render, when, withCode,
+} from "./pieces.js";
 
 const OWN = ["memory", "article", "entity", "resource", "conversation"]; // others are files that co only reads
 const PINNED = "decay_protected"; // the field of a note that never grows old
@@ -43,7 +45,8 @@ class NoteCard extends HTMLElement {
       <p dir="auto">${words}</p>
       <div class="meta small soft">${series ? html`<a class="series" href=${note.href} aria-expanded=${series.opened}>
           ${series.opened ? "Fold" : count(series.notes, "note")}</a>` : nothing}
-        ${note.outdated ? badge(note.outdated, "warn") : nothing}
+        ${note.outdated ? html`<span class="badge warn" title=${note.outdated}>${note.outdated.split(" by ")[0]}</span>`
+          : nothing}
         ${note.missing ? badge("file is gone", "warn") : nothing}
         ${note.tags.slice(0, MOST_TAGS).map((tag) => html`<span class="tag">#${tag}</span>`)}
         ${folder ? html`<span class="where">${folder}</span>` : nothing}${when(note.changed)}</div>
@@ -74,6 +77,17 @@ customElements.define("note-card", NoteCard);
 
 export const noteCard = (note) => html`<note-card .note=${note}></note-card>`;
 export const pinnedNotes = { where: `${PINNED}=true`, counts: false };
+
+// What a prompt is given, or would be: each note with its title, mark, reason and tokens, and a button that stops it
+// or, if it was stopped, takes that back; none without `stop`.
+export const givenNotes = (notes, stop) => html`<ul class="given-notes">${notes.map((one) => {
+  const { ref, title, mark, why, tokens, stopped, stays } = one, label = stopped ? "Give again" : "Stop giving";
+  return html`<li><span class="grow">${noteLink(ref, title)} ${mark ? badge(...mark) : nothing}
+      <span class="small soft">${withCode(why)}</span></span>
+    <span class="small soft">${tokens === null ? "" : count(tokens, "token")}</span>
+    ${stays || !mayWrite() ? nothing : html`<button class="quiet" aria-label="${label}: ${title}"
+      @click=${() => stop(bare(ref), stopped)}>${label}</button>`}</li>`;
+})}</ul>`;
 
 // One click keeps a note out of prompts, and another one takes that back; agents still find it when they ask.
 export const stopGiving = (ref, stopped, toast, load) => once(ref, async () => {

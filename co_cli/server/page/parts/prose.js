@@ -70,12 +70,14 @@ export function showBody(box, note, lines, signal, tick, isEmbedded = false) {
   return lines ? light(box, lines) : undefined;
 }
 
-// Lights the blocks of these lines of the file, or the next one if the lines are blank, and returns the first.
+// Lights the blocks of these lines of the file, or the next one if the lines are blank, and returns the first. If that
+// is all of the note, nothing is lit.
 export function light(box, [from, to]) {
   const all = [...box.querySelectorAll("[data-line]")].filter((one) => !one.closest(".embedded"));
   const last = Math.max(to, +(all.find((one) => +one.dataset.end >= from)?.dataset.line ?? to));
   for (const one of all) one.classList.toggle("lit", +one.dataset.line <= last && +one.dataset.end >= from);
   const first = all.find((one) => one.classList.contains("lit"));
+  if (all.every((one) => one.classList.contains("lit"))) for (const one of all) one.classList.remove("lit");
   for (let fold = first; fold && fold !== box; fold = fold.parentElement) {
     if (fold.tagName === "DETAILS") fold.open = true;
   }

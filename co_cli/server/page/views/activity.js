@@ -3,10 +3,10 @@
 import { get, mayWrite, part } from "../parts/api.js";
 import {
   FRONT_ENDS, arrows, badge, bare, byDay, clock, count, dayText, html, icon, inTurn, nameOf, noteLink, nothing, render,
-  repeat, showBody, timeOf, withCode,
+  repeat, showBody, timeOf,
 } from "../parts/pieces.js";
 import { charts } from "../parts/charts.js";
-import { stopGiving } from "../parts/note-card.js";
+import { givenNotes, stopGiving } from "../parts/note-card.js";
 
 const SHOWN = 20, NEAR = 5000; // milliseconds between a prompt and what it was given
 const VIEWS = [["", "Agents"], ["conversations", "Conversations"], ["log", "Everything"]];
@@ -49,18 +49,12 @@ function given(entry, shown, stop) {
     return html`<p class="soft">No note was given: too slow, ${entry.late.toFixed(1)} s</p>`;
   }
   if (entry.outcome === "cited") return html`<p>The answer cites</p>${noteChips(notes, titles)}`;
-  const row = (note) => {
-    const ref = bare(note.ref), stopped = shown.stopped.includes(ref);
-    const label = stopped ? "Give again" : "Stop giving";
-    return html`<li><span class="grow">${noteLink(note.ref, titles[ref])}
-        ${note.cited ? badge("cited", "accent") : nothing}
-        <span class="small soft">${withCode(WHY[note.why] ?? note.why ?? "cited")}</span></span>
-      <span class="small soft">${note.tokens === null ? "" : count(note.tokens, "token")}</span>
-      ${!mayWrite() || !titles[ref] ? nothing : html`<button class="quiet" aria-label="${label}: ${titles[ref]}"
-        @click=${() => stop(ref, stopped)}>${label}</button>`}</li>`;
-  };
+  const row = ({ ref, cited, why, tokens }) => ({
+    ref, tokens, title: titles[bare(ref)], mark: cited && ["cited", "accent"], why: WHY[why] ?? why ?? "cited",
+    stopped: shown.stopped.includes(bare(ref)), stays: !titles[bare(ref)],
+  });
   return html`<p>Given ${count(total, "note")}, about ${count(tokens, "token")}</p>
-    ${notes.length ? html`<ul class="given-notes">${notes.map(row)}</ul>`
+    ${notes.length ? givenNotes(notes.map(row), stop)
       : html`<p class="small soft">The log leaves their names out.</p>`}
     ${entry.given ? html`<details><summary class="small soft">The exact text</summary>
       <pre class="wrap" tabindex="0">${entry.given}</pre></details>` : nothing}`;

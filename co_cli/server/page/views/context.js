@@ -1,19 +1,15 @@
 // Context: exactly what an agent would get for a prompt, what it costs, and why.
 
-import { mayWrite, post } from "../parts/api.js";
-import { stopGiving } from "../parts/note-card.js";
-import { badge, bare, count, html, inTurn, noteLink, nothing, render, withCode } from "../parts/pieces.js";
+import { post } from "../parts/api.js";
+import { givenNotes, stopGiving } from "../parts/note-card.js";
+import { count, html, inTurn, render, withCode } from "../parts/pieces.js";
 
 const about = (tokens) => html`<span class="small soft">about ${count(tokens, "token")}</span>`;
 
-function noteRow(note, cut, stop) {
-  return html`<tr><td>${noteLink(note.ref, note.title)} ${cut ? badge("left out", "warn") : nothing}</td>
-    <td>${withCode(note.reason)}</td>
-    <td class="number">${note.evidence === null ? "–" : note.evidence.toFixed(2)}</td>
-    <td class="number">${note.tokens.toLocaleString("en")}</td>
-    <td>${cut || !mayWrite() ? nothing : html`<button class="quiet" aria-label="Stop giving: ${note.title}"
-      @click=${() => stop(bare(note.ref))}>Stop giving</button>`}</td></tr>`;
-}
+const row = (stays) => ({ ref, title, reason, evidence, tokens }) => ({
+  ref, title, tokens, stays, mark: stays && ["left out", "warn"],
+  why: evidence === null ? reason : `${reason}, evidence ${evidence.toFixed(2)}`,
+});
 
 function result(given, stop) {
   const { injected, cut, budget, warnings, degraded } = given.report;
@@ -31,12 +27,7 @@ function result(given, stop) {
     <section class="card"><div class="row"><h2 class="grow">Notes in the user's turn</h2>
       <span class="small soft">about ${given.knowledge_tokens.toLocaleString("en")} of ${count(budget, "token")}</span>
       </div>
-      ${injected.length + cut.length ? html`<div class="scroll" tabindex="0" role="region"
-        aria-label="Notes and reasons"><table>
-        <thead><tr><th>Note</th><th>Why</th><th class="number">Evidence</th><th class="number">Tokens</th>
-          <td></td></tr></thead>
-        <tbody>${injected.map((note) => noteRow(note, false, stop))}${cut.map((note) => noteRow(note, true))}</tbody>
-        </table></div>` : nothing}
+      ${givenNotes([...injected.map(row(false)), ...cut.map(row(true))], stop)}
       ${given.knowledge ? html`<h3>As the model reads them</h3><pre class="wrap">${given.knowledge}</pre>`
         : html`<p class="soft">No note is marked <code>loading: always</code>, and none is clearly about this prompt. An
           agent can still ask for notes with its tools.</p>`}</section>

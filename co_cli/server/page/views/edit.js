@@ -5,7 +5,8 @@ import { get, part, post, put } from "../parts/api.js";
 import { upload } from "../parts/drop.js";
 import { merged, mergeParts, wordChanges } from "../parts/merge.js";
 import {
-  html, inTurn, menuButton, notePath, nothing, problem, render, showBody, style, withCode,
+  html, inTurn, menuButton, notePath, nothing, problem, render, sentence, showBody, style,
+  withCode,
 } from "../parts/pieces.js";
 import { draftOf, dropDraft, effect, keepDraft, online } from "../parts/store.js";
 
@@ -162,7 +163,7 @@ export async function edit(main, { signal, go, toast, setKeys, onChange }, { ref
 
   async function leave() {
     if (unsaved() && !conflict && now.text.trim()) await save();
-    if (unsaved() && now.text.trim()) return draw();
+    if (signal.aborted || unsaved() && now.text.trim()) return draw(); // somebody went elsewhere meanwhile
     dropDraft(ref);
     if (ref && history.state?.from === ref) history.back(); // to the note: an editing session is no entry of its own
     else go(ref ? notePath(ref) : "/", { replace: true });
@@ -269,7 +270,7 @@ export async function edit(main, { signal, go, toast, setKeys, onChange }, { ref
   const mayRevert = () => ref && !wrong && FIELDS.some((name) => now[name] !== first[name]);
 
   const about = () => html`<div class="row fields">
-    <div class="field"><label for="tags">Tags</label><input id="tags" .value=${now.tags} placeholder="deploy, ops"
+    <div class="field"><label for="tags">Tags</label><input id="tags" .value=${now.tags} placeholder="Add tags"
       @input=${(event) => type("tags", event.target.value)}></div>
     ${ref ? nothing : html`<div class="field"><label for="kind">Kind</label>
       <select id="kind" @change=${(event) => type("source", event.target.value)}>${KINDS.map(([kind, text]) => html`
@@ -308,7 +309,7 @@ export async function edit(main, { signal, go, toast, setKeys, onChange }, { ref
       autocomplete="off" placeholder=${ref ? "Title" : "Title (optional)"} @keydown=${leaveTitle}
       @input=${(event) => type("title", event.target.value)}>
     ${failed?.status ? problem(failed) : nothing}
-    ${wrong ? html`<p class="problem">${withCode(wrong)}</p>` : about()}
+    ${wrong ? html`<p class="problem">${withCode(sentence(wrong))}</p>` : about()}
     ${conflict ? merging() : nothing}
     <div class="panes"><code-editor label="Text" @change=${(event) => type("text", event.target.value)}
         @save=${() => wrong ? leave() : save()} @files=${addFiles} @scrolled=${keepInStep}></code-editor>

@@ -1,7 +1,9 @@
 // Health: checks, with a button that repairs, the index, and what waits to be embedded.
 
-import { get, post } from "../parts/api.js";
-import { badge, count, html, inTurn, nothing, poll, problem, render, when, withCode } from "../parts/pieces.js";
+import { get, mayWrite, post } from "../parts/api.js";
+import {
+  badge, count, html, inTurn, notePath, nothing, poll, problem, render, when, withCode,
+} from "../parts/pieces.js";
 
 const EAGER = 2000; // with more notes, the checks start when you say so
 const BUILDING = 1000; // milliseconds until new vectors are counted again
@@ -41,9 +43,15 @@ export async function open(main, { signal, session, setKeys, onChange }) {
 
   // -- drawing
 
+  // What to do about a finding: a note that is to be edited can be edited here.
+  function toFix(fix) {
+    const [, path] = /^co edit '?([^']+)'?$/.exec(fix) ?? [];
+    return path && mayWrite() ? html`<a href="${notePath(path)}?edit=1">Fix it</a>` : withCode(fix);
+  }
+
   const finding = ({ check: name, level, text, fix, fixed }) => html`<li class="check">
     ${badge(...(fixed ? ["fixed", "good"] : LEVELS[level]))}
-    <div>${withCode(text)}${fix && !fixed ? html`<br><span class="small soft">${withCode(fix)}</span>` : nothing}
+    <div>${withCode(text)}${fix && !fixed ? html`<br><span class="small soft">${toFix(fix)}</span>` : nothing}
       ${name === "secrets" && level !== "ok" ? html`<a class="small" href="/review?kind=secret">Review</a>` : nothing}
     </div></li>`;
 
@@ -52,8 +60,7 @@ export async function open(main, { signal, session, setKeys, onChange }) {
     const wrong = findings.filter((one) => one.level !== "ok"), fine = findings.filter((one) => one.level === "ok");
     const running = job.state === "running", open = wrong.filter((one) => !one.fixed);
     const fixable = session.role === "admin" && open.some((one) => /^co (doctor|index)/.test(one.fix));
-    const result = !open.length ? "All checks passed."
-      : `${count(open.length, "finding")}, ${count(fine.length, "check")} passed`;
+    const result = open.length ? count(open.length, "finding") : "All checks passed.";
     return html`<section class="card" aria-labelledby="checks"><div class="row"><h2 id="checks" class="grow">Checks</h2>
         ${fixable ? html`<button @click=${() => check("/doctor/fix")}>Repair</button>` : nothing}
         <button ?disabled=${running} @click=${() => check("/doctor")}>${job.state === "none" ? "Check" : "Check again"}

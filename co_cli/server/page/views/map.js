@@ -148,7 +148,7 @@ export async function open(main, { query, signal, go, onChange, setKeys }) {
       return true;
     };
     if (colour === "subject") {
-      ink.font = `600 15px ${style.fontFamily}`;
+      ink.font = `600 ${width < 500 ? 12 : 15}px ${style.fontFamily}`;
       groups.forEach(({ name, place: [x] }, at) => { // above its points or below them, so that none is hidden
         const half = ink.measureText(name).width / 2;
         const rows = placed.filter((one) => one.bin === at).map(({ place }) => space.y(place[1])).sort((a, b) => a - b);

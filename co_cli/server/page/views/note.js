@@ -83,7 +83,7 @@ export async function open(main, context) {
     } catch (error) {
       if (error.status !== 404) throw error;
       shown = undefined; // nothing to edit or to forget
-      missing(error);
+      await missing(error);
     }
   });
 
@@ -202,16 +202,18 @@ export async function open(main, context) {
   });
 
   // A note that is not there, or no longer.
-  function missing(error) {
-    const { closest = [] } = error.data ?? {}, name = ref.split(/[/:]/).pop().replaceAll("-", " ");
-    render(html`<h1>Not found</h1><p>${closest.length ? html`There is no note <code>${ref}</code>. Did you mean ${
-      closest.map((one, place) => html`${place ? ", " : ""}${noteLink(one)}`)}?`
+  async function missing(error) {
+    const { closest = [] } = error.data ?? {};
+    const name = ref.split(/[/:]/).pop().replace(/\.md$/, "").replaceAll("-", " ");
+    const near = closest.length ? (await get("/browse", { ref: closest, counts: false }, signal)).notes : [];
+    render(html`<h1>Not found</h1><p>${near.length ? html`There is no note <code>${ref}</code>. Did you mean ${
+      near.map((one, place) => html`${place ? ", " : ""}${noteLink(one.ref, one.title)}`)}?`
       : withCode(sentence(error.message))}</p>
       <div class="row">
       ${error.kind === "note_forgotten" && mayWrite()
         ? html`<button class="primary" @click=${restore}>Restore it</button>` : nothing}
       <a class="button" href="/?q=${encodeURIComponent(name)}">Search for “${name}”</a>
-      ${mayWrite() && !closest.length ? html`<a class="button"
+      ${mayWrite() && error.kind !== "note_forgotten" ? html`<a class="button"
         href="/note/?title=${encodeURIComponent(name)}">Write it</a>` : nothing}</div>`, main);
   }
 
@@ -281,7 +283,7 @@ export async function open(main, context) {
   // Its own, and what the note says of itself: only what tells something.
   const tells = () => html`<div class="row about small soft">
       <span>${note.source}</span><span>${when(note.updated ?? note.created)}</span>
-      ${shown.provenance === "user" ? nothing
+      ${["user", "unknown"].includes(shown.provenance) ? nothing
         : badge(WRITTEN[shown.provenance] ?? `written by ${shown.provenance}`, "warn")}
       ${shown.in_prompts ? nothing : badge("not given to agents", "warn")}
       ${note.category ? html`<span>${note.category}</span>` : nothing}
@@ -289,7 +291,7 @@ export async function open(main, context) {
       ${note.tags.map((tag) => html`<a href="/notes?tag=${encodeURIComponent(tag)}">#${tag}</a>`)}
       ${/^https?:\/\//i.test(note.metadata.url)
         ? html`<a href=${note.metadata.url} target="_blank">${note.metadata.url}</a>` : nothing}</div>
-    ${note.problem ? html`<p class="problem row"><span class="grow">${withCode(note.problem)}</span>
+    ${note.problem ? html`<p class="problem row"><span class="grow">${withCode(sentence(note.problem))}</span>
       ${mayEdit() ? html`<button @click=${startEdit}>Fix it</button>` : nothing}</p>` : nothing}`;
 
   // What stays at the top: where the note is or, once its title is scrolled away, the title.

@@ -173,9 +173,9 @@ export async function open(main, { query, signal, go, setKeys, onChange }) {
 
   const filters = () => [chosen.folder, chosen.kind, ...chosen.tag].filter(Boolean);
 
+  const isEmpty = () => !counted.total && !filters().length && !chosen.title;
+
   function nothingFits() {
-    if (!filters().length && !chosen.title) return html`<div class="empty"><p>There are no notes here yet.</p>
-      ${mayWrite() ? html`<a class="button primary" href="/note/">Write the first note</a>` : nothing}</div>`;
     const what = chosen.title ? `No title has “${chosen.title}”` : "No note fits";
     const which = filters().length ? ` with the filters ${filters().join(", ")}` : "";
     return html`<div class="empty"><p>${what}${which}.</p>
@@ -197,6 +197,8 @@ export async function open(main, { query, signal, go, setKeys, onChange }) {
 
   function draw() {
     if (!counted || signal.aborted) return;
+    if (isEmpty()) return render(html`<h1>Notes</h1><div class="empty"><p>There are no notes here yet.</p>
+      ${mayWrite() ? html`<a class="button primary" href="/note/">Write the first note</a>` : nothing}</div>`, main);
     render(html`<div class="head row"><h1>Notes</h1>
         <span class="soft" role="status">${count(counted.total, "note")}</span></div>
       <div class="shelves"><details class="choices" ?open=${matchMedia("(min-width: 901px)").matches}>
