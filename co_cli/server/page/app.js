@@ -253,9 +253,10 @@ setAlways({
 });
 
 function showKeys() {
-  const rows = Object.entries(allKeys());
-  dialog("Keys", html`<dl class="keys">${rows.map(([key, [what]]) => html`
-    <dt>${keyText(key).split(" ").map((one) => html`<kbd>${one}</kbd> `)}</dt><dd>${what}</dd>`)}</dl>`);
+  const rows = Object.entries(Object.groupBy(Object.entries(allKeys()), ([, [what]]) => what));
+  const signs = ([key]) => keyText(key).split(" ").map((one) => html`<kbd>${one}</kbd> `);
+  dialog("Keys", html`<dl class="keys">${rows.map(([what, keys]) => html`
+    <dt>${keys.map(signs)}</dt><dd>${what}</dd>`)}</dl>`);
 }
 
 // -- start ----------------------------------------------------------------------------------------------------------

@@ -11,9 +11,10 @@ export const setAlways = (keys) => { always = keys; };
 export const setKeys = (keys) => { ofView = keys; };
 export const allKeys = () => ({ ...always, ...ofView });
 
-export const keyText = (key) => key.startsWith("Mod+")
+const ARROWS = { ArrowDown: "↓", ArrowUp: "↑" };
+export const keyText = (key) => ARROWS[key] ?? (key.startsWith("Mod+")
   ? key.replace("Mod+", onMac ? "⌘" : "Ctrl+").replace("Shift+", onMac ? "⇧" : "Shift+")
-    .replace(/[a-z]$/, (letter) => letter.toUpperCase()) : key;
+    .replace(/[a-z]$/, (letter) => letter.toUpperCase()) : key);
 
 function nameOf(event) {
   const key = event.key.length === 1 && event.ctrlKey | event.metaKey ? event.key.toLowerCase() : event.key;
