@@ -88,3 +88,18 @@ def test_a_thought_is_captured_from_anywhere_and_today_opens_with_a_key(page: An
     page.keyboard.press("t")
     page.wait_for_selector("code-editor .cm-content:focus")
     until(page, "document.querySelector('code-editor').value.includes('Ring the harbour master')")
+
+
+def test_before_todays_note_is_created_in_an_added_folder_somebody_is_asked(
+    page: Any, server: Server, tmp_path: Path
+) -> None:
+    brain = tmp_path / "brain"
+    daily_settings(brain, folder="Log")
+    server.kb.sources.add(str(brain))
+    page.click("nav a:has-text('Notes')")
+    page.wait_for_selector(".rows note-card")
+    page.keyboard.press("t")
+    page.wait_for_selector("dialog:has-text('Obsidian keeps daily notes in the added folder')")
+    assert not (brain / "Log").exists()
+    page.click("dialog button:text-is('Create it')")
+    wait_for(lambda: [*brain.glob("Log/*.md")], lambda: page.inner_text("body"))

@@ -423,6 +423,18 @@ def test_what_is_pasted_becomes_markdown_and_an_address_on_a_selection_a_link(pa
     for part in ("## Plan", "**on Friday**", "[agreed](https://x.example/a)", "one\n", "| a | b |", "```\nx = 1\n```"):
         assert part in text, text
 
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.evaluate(
+        """(html) => navigator.clipboard.write([new ClipboardItem(Object.fromEntries(
+            [["text/html", html], ["text/plain", "Ship *on* Friday"]].map(
+                ([type, text]) => [type, new Blob([text], { type })])))])""",
+        FROM_A_BROWSER,
+    )
+    for keys, wanted in (("Control+Shift+V", "Ship *on* Friday"), ("Control+V", "## Plan")):
+        page.keyboard.press("Control+a")
+        page.keyboard.press(keys)
+        until(page, f"document.querySelector('code-editor').value.startsWith('{wanted}')")
+
     page.keyboard.press("Control+a")
     paste(page, plain="just words", html="<span style='color: red'>just words</span>")
     until(page, "document.querySelector('code-editor').value === 'just words'")

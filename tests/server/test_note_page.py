@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -382,6 +383,10 @@ def test_the_menu_moves_pins_and_prints_a_note(page: Any, server: Server) -> Non
         .map((one) => one.outerHTML)""")
     assert shown == [], "the text alone is printed"
     assert page.inner_text(".sheet h1") == page.evaluate("document.querySelector('.name').textContent")
+    page.goto(f"{server.url}/note/{REF}")
+    page.wait_for_selector(".about time", state="attached")
+    date = "getComputedStyle(document.querySelector('.about time'), '::after').content"
+    assert re.search(r"\d{4}", page.evaluate(date)), "a paper has the date, not the age"
 
 
 def test_a_note_that_is_not_there_offers_links_and_one_that_cannot_be_read_a_button(page: Any, server: Server) -> None:
