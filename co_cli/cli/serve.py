@@ -7,7 +7,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Collection
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ from co_cli.cli.app import read_secret_files
 from co_cli.cli.opening import at_least_1, open_knowledge_base, print_result, settings_of
 from co_cli.cli.terminal import age, printable
 from co_cli.ground.access import PER_SECOND, ROLES, Token
-from co_cli.ground.errors import InvalidInputError, KnowledgeError
+from co_cli.ground.errors import IndexUnavailableError, InvalidInputError, KnowledgeError
 from co_cli.ground.paths import install_line
 from co_cli.ground.settings import Settings
 from co_cli.ground.values import fields_of, moment_text
@@ -122,6 +122,8 @@ def _open_site(
 
     home = os.path.realpath(settings.vault)  # no skills of whoever started the server
     kb = stack.enter_context(open_knowledge_base(options, "web", settings, home=home))
+    with suppress(IndexUnavailableError):  # it may come back; a database that cannot be used ends the server
+        kb.index.notes.state()
     tokens = AccessTokens.of(kb.vault)
     open_id = _open_id(settings, tokens.vault)
     if not (at.is_local or tokens.all() or open_id):
