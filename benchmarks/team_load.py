@@ -147,7 +147,7 @@ async def _mix(urls: Sequence[str], tokens: Sequence[str], seconds: float) -> tu
     """Milliseconds of each kind of request, and what was saved and what failed."""
     asked, writer, load = cycle(questions(DIFFERENT, 31)), Writer(5), Load()
     taken: dict[str, list[float]] = {kind: [] for kind in MIX}
-    ends = time.monotonic() + seconds
+    connected = asyncio.Barrier(len(tokens))
 
     async def do(kind: str, web: httpx2.AsyncClient, agent: Client, refs: list[str]) -> str:
         """What went wrong, if something did."""
@@ -173,10 +173,14 @@ async def _mix(urls: Sequence[str], tokens: Sequence[str], seconds: float) -> tu
     async def work(number: int, url: str, token: str) -> None:
         headers, refs = {"Authorization": f"Bearer {token}"}, list[str]()
         async with (
-            httpx2.AsyncClient(base_url=f"{url}/api/v1", headers=headers, timeout=PATIENCE, verify=False) as web,
-            httpx2.AsyncClient(headers=headers, timeout=PATIENCE, verify=False) as other,
+            httpx2.AsyncClient(
+                base_url=f"{url}/api/v1", headers=headers, timeout=seconds + PATIENCE, verify=False
+            ) as web,
+            httpx2.AsyncClient(headers=headers, timeout=seconds + PATIENCE, verify=False) as other,
             Client(streamable_http_client(f"{url}/mcp", http_client=other)) as agent,
         ):
+            await connected.wait()
+            ends = time.monotonic() + seconds
             for kind in islice(cycle(MIX), number % len(MIX), None):
                 if time.monotonic() > ends:
                     return
