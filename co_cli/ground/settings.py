@@ -194,6 +194,7 @@ class Settings:
     most_notes: int = _own("count", 0, "maximum number of notes in the vault; 0: no limit")
     oidc_issuer: str | None = _own("text", None, "the OpenID Connect provider that people sign in to `co serve` with")
     oidc_client: str | None = _own("text", None, "the client's id at that provider; its secret is in CO_OIDC_SECRET")
+    oidc_scope: str = _own("text", "openid profile email", "what `co serve` asks the provider for when people sign in")
     oidc_claim: str = _own("text", "groups", "the claim with a person's groups")
     oidc_groups: tuple[str, ...] = _own(
         "list", (), "what groups may do, as GROUP=ROLE; *=read: everybody who can sign in"

@@ -1,9 +1,10 @@
 """Sign-in to `co serve` with OpenID Connect, besides tokens: the groups of a person say what they may do.
 
 The page signs in by the authorization code flow with PKCE. Nothing is stored: what belongs to one sign-in is in a
-signed cookie until the provider sends the person back, and a session is a signed text that says who has which role
-until when. Every server of a team has the client's secret, and so the key. MCP clients may send an access token of the
-same provider, if it is a signed JWT for this server.
+sealed cookie until the provider sends the person back, and a session is a sealed text that says who has which role
+until when, with what the provider is asked with every few minutes whether that is still so. Then the page gets a new
+text. Every server of a team has the client's secret, and so the key. MCP clients may send an access token of the same
+provider, if it is a signed JWT for this server.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from authlib.common.errors import AuthlibBaseError
 from authlib.integrations.httpx_client import AsyncOAuth2Client
 from joserfc import jwt
 from joserfc.errors import JoseError
+from joserfc.jwe import JWERegistry
 from joserfc.jwk import KeySet, OctKey
 
 from co_cli.ground.access import ROLES, Role, Token
@@ -33,11 +35,16 @@ Answer = TypeVar("Answer")
 log = logger("server")
 ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "Ed25519", "EdDSA"]
 """How a provider may sign: never with a key that a client has, too."""
-OWN_ALGORITHM, OWN_ISSUER = "HS256", "co"
+SEAL = {"alg": "dir", "enc": "A256GCM"}
+"""Nobody but our servers can read or write such a text."""
+OWN_ISSUER = "co"
 ENDPOINTS = ("authorization_endpoint", "token_endpoint", "jwks_uri")
-SCOPE = "openid profile email"
 SIGN_IN_SECONDS, CODE_SECONDS, SESSION_SECONDS = 600, 60, 8 * 3_600
-"""How long a sign-in may take, its result waits for the page, and a person stays signed in."""
+"""How long a sign-in may take, its result waits for the page, and a person stays signed in at most."""
+CHECK_SECONDS, AWAY_SECONDS = 240, 30.0
+"""After which the provider is asked again about a person, and how long it is left alone if it does not answer."""
+GRANTS = ("refresh_token", "access_token")
+"""What it is asked with: the first of these that it gave."""
 METADATA_SECONDS, KEYS_SECONDS, AGAIN_SECONDS = 3_600.0, 60.0, 2.0
 """How long the provider's metadata and keys are good for, how often keys are fetched for a text that none fits, and
 when a provider that was away is asked for them again."""
@@ -59,6 +66,14 @@ class SignInError(Exception):
         self.status = status
 
 
+class Session:
+    """What this server knows newest about one session."""
+
+    def __init__(self, claims: dict[str, Any]) -> None:
+        self.claims, self.is_over = claims, False
+        self.asking, self.ask_again = asyncio.Lock(), 0.0
+
+
 class OpenId:
     """One provider, for one vault."""
 
@@ -67,6 +82,7 @@ class OpenId:
         self._fetching = asyncio.Lock()
         self._used: dict[str, float] = {}
         """Codes that were exchanged here, and when."""
+        self._sessions: dict[str, Session] = {}
         self.configure(settings, secret)
 
     def configure(self, settings: Settings, secret: str) -> None:
@@ -74,6 +90,7 @@ class OpenId:
         if not settings.oidc_issuer or not settings.oidc_client or not secret:
             raise InvalidInputError(f"sign-in with OpenID Connect needs oidc_issuer, oidc_client and {SECRET}")
         self._claim, self._roles = settings.oidc_claim, _roles(settings.oidc_groups)
+        self._scope = settings.oidc_scope
         self.issuer, self._client_id, self._secret = settings.oidc_issuer, settings.oidc_client, secret
         self._key = OctKey.import_key(hmac.digest(secret.encode(), f"co session {self._vault}".encode(), "sha256"))
         self._metadata: dict[str, Any] = {}
@@ -88,7 +105,7 @@ class OpenId:
         state, nonce, verifier = (secrets.token_urlsafe(48) for _ in range(3))
         async with self._client(back) as client:
             url, _ = client.create_authorization_url(endpoint, state=state, nonce=nonce, code_verifier=verifier)
-        return url, self._sign("sign-in", SIGN_IN_SECONDS, state=state, nonce=nonce, verifier=verifier)
+        return url, self._seal("sign-in", time.time() + SIGN_IN_SECONDS, state=state, nonce=nonce, verifier=verifier)
 
     async def finish(self, answer: Mapping[str, str], cookie: str, back: str) -> str:
         """A code that the page exchanges for a session, once the provider has sent the person back."""
@@ -97,7 +114,7 @@ class OpenId:
         kept = self._read("sign-in", cookie)
         if kept is None or not hmac.compare_digest(answer.get("state", "").encode(), kept["state"].encode()):
             raise SignInError("This sign-in was not started in this browser, or took too long: start again.")
-        claims = await self._asked(self._exchange(answer["code"], kept, back))
+        claims, grant = await self._asked(self._exchange(answer["code"], kept, back))
         if claims is None:
             raise SignInError("The provider's answer is not valid: it is expired, or signed or made for somebody else.")
         token = self._caller(claims)
@@ -105,7 +122,8 @@ class OpenId:
             log.warning("%s tried to sign in, but is in no group that may", _name(claims))
             raise SignInError(f"{_name(claims)} is in none of the groups that may use these notes.")
         log.info("%s signed in, with the role %s", token.name, token.role)
-        return self._sign("code", CODE_SECONDS, jti=secrets.token_urlsafe(16), name=token.name, role=token.role)
+        about = {"sub": claims["sub"], "name": token.name, "role": token.role, "checked": time.time(), "grant": grant}
+        return self._seal("code", time.time() + CODE_SECONDS, jti=secrets.token_urlsafe(16), **about)
 
     def exchange(self, code: str) -> str | None:
         """A session for the code, once on this server."""
@@ -114,24 +132,88 @@ class OpenId:
         if known is None or known["jti"] in self._used:
             return None
         self._used[known["jti"]] = now
-        return self._sign("session", SESSION_SECONDS, name=known["name"], role=known["role"])
+        return self._seal("session", time.time() + SESSION_SECONDS, **_without_times(known))
 
     # -- requests ------------------------------------------------------------------------------------------------------
 
-    async def caller(self, secret: str, resource: str) -> Token | None:
-        """Who has this session, or this access token for the resource. A provider that is away makes no difference."""
+    async def caller(self, secret: str, resource: str) -> tuple[Token | None, str]:
+        """Who has this session, or this access token for the resource; and a newer text of the session, if there is
+        one. A provider that is away makes no difference."""
+        if secret.count(".") == 4 and (known := self._read("session", secret)):
+            return await self._session(known)
         if secret.count(".") != 2:
-            return None
-        if known := self._read("session", secret):
-            return Token(known["name"], known["role"], self._vault)
+            return None, ""
         try:
             claims = await self._asked(self._claims(secret, resource))
         except SignInError:
-            return None
-        return self._caller(claims) if claims else None
+            return None, ""
+        return (self._caller(claims) if claims else None), ""
 
-    async def _exchange(self, code: str, kept: Mapping[str, Any], back: str) -> Mapping[str, Any] | None:
-        """What the provider says about the person who came back with this code."""
+    async def _session(self, given: dict[str, Any]) -> tuple[Token | None, str]:
+        now = time.time()
+        for jti in [jti for jti, session in self._sessions.items() if session.claims["exp"] < now]:
+            del self._sessions[jti]
+        session = self._sessions.setdefault(given["jti"], Session(given))
+        if given["checked"] > session.claims["checked"]:  # another server has asked
+            session.claims = given
+        async with session.asking:
+            if not session.is_over and now - session.claims["checked"] > CHECK_SECONDS:
+                await self._check(session)
+        if session.is_over:
+            return None, ""
+        claims = session.claims
+        is_newer = claims["checked"] > given["checked"]
+        text = self._seal("session", claims["exp"], **_without_times(claims)) if is_newer else ""
+        return Token(claims["name"], claims["role"], self._vault), text
+
+    async def _check(self, session: Session) -> None:
+        """Ask the provider about a person again. While it is away, the session goes on."""
+        known = session.claims
+        if time.monotonic() < session.ask_again:
+            return
+        try:
+            claims, grant = await self._asked(self._ask_again(known["grant"]))
+        except SignInError as error:
+            session.ask_again = time.monotonic() + AWAY_SECONDS
+            log.warning("whether %s may still use these notes is not known: %s", known["name"], error)
+            return
+        token = self._caller(claims) if claims and claims.get("sub") == known["sub"] else None
+        if token is None:
+            session.is_over = True
+            log.info(
+                "%s is signed out: the provider ended the session, or the groups that may use these notes",
+                known["name"],
+            )
+        else:
+            about = {"name": token.name, "role": token.role, "checked": time.time(), "grant": grant}
+            session.claims = {**known, **about}
+
+    async def _ask_again(self, grant: Mapping[str, str]) -> tuple[Mapping[str, Any] | None, dict[str, str]]:
+        """What the provider says about a person now, and what to ask with the next time; None if it is over."""
+        provider = await self._provider()
+        given: Mapping[str, Any] = grant
+        try:
+            async with self._client("") as client:
+                if token := grant.get("refresh_token"):
+                    given = await client.refresh_token(provider["token_endpoint"], refresh_token=token)
+                if given.get("id_token"):
+                    return await self._claims(given["id_token"], self._client_id), _grant({**grant, **given})
+                bearer = {"Authorization": f"Bearer {given['access_token']}"}
+                at = provider["userinfo_endpoint"]
+                answer = await client.request("GET", at, headers=bearer, withhold_token=True)
+                if answer.status_code in (400, 401, 403):
+                    return None, {}
+                found = dict(answer.raise_for_status().json())
+                return found, _grant({**grant, **given})
+        except httpx2.HTTPError:
+            raise _away() from None
+        except AuthlibBaseError:  # it refused
+            return None, {}
+
+    async def _exchange(
+        self, code: str, kept: Mapping[str, Any], back: str
+    ) -> tuple[Mapping[str, Any] | None, dict[str, str]]:
+        """What the provider says about the person who came back with this code, and what to ask again with."""
         endpoint = (await self._provider())["token_endpoint"]
         try:
             async with self._client(back) as client:
@@ -140,7 +222,7 @@ class OpenId:
             raise _away() from None
         except (AuthlibBaseError, ValueError) as error:
             raise SignInError(f"The provider refused the sign-in: {str(error)[:200]}") from None
-        return await self._claims(given.get("id_token") or "", self._client_id, kept["nonce"])
+        return await self._claims(given.get("id_token") or "", self._client_id, kept["nonce"]), _grant(given)
 
     # -- inside --------------------------------------------------------------------------------------------------------
 
@@ -219,29 +301,37 @@ class OpenId:
         return AsyncOAuth2Client(
             self._client_id,
             self._secret,
-            scope=SCOPE,
+            scope=self._scope,
             redirect_uri=back,
             code_challenge_method="S256",
             timeout=PROVIDER_SECONDS,
         )
 
-    def _sign(self, kind: str, seconds: int, **about: str) -> str:
-        claims = {"iss": OWN_ISSUER, "aud": kind, "exp": int(time.time()) + seconds, **about}
-        return jwt.encode({"alg": OWN_ALGORITHM}, claims, self._key)
+    def _seal(self, kind: str, until: float, **about: Any) -> str:
+        claims = {"iss": OWN_ISSUER, "aud": kind, "exp": int(until), **about}
+        return jwt.encode(SEAL, claims, self._key, [*SEAL.values()], JWERegistry())
 
     def _read(self, kind: str, text: str) -> dict[str, Any] | None:
-        """What a text of this kind says; None if this vault's servers did not sign it, or it is expired."""
+        """What a text of this kind says; None if this vault's servers did not seal it, or it is expired."""
         registry = jwt.JWTClaimsRegistry(
             iss={"essential": True, "value": OWN_ISSUER},
             aud={"essential": True, "value": kind},
             exp={"essential": True},
         )
         try:
-            claims = jwt.decode(text, self._key, algorithms=[OWN_ALGORITHM]).claims
+            claims = jwt.decode(text, self._key, [*SEAL.values()], JWERegistry()).claims
             registry.validate(claims)
         except NONSENSE:
             return None
         return claims
+
+
+def _without_times(claims: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in claims.items() if name not in ("iss", "aud", "exp")}
+
+
+def _grant(given: Mapping[str, Any]) -> dict[str, str]:
+    return next(({name: str(given[name])} for name in GRANTS if given.get(name)), dict[str, str]())
 
 
 def _away() -> SignInError:

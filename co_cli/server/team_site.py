@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 import anyio
 from anyio import to_thread
 from starlette.applications import Starlette
+from starlette.datastructures import MutableHeaders
 from starlette.requests import ClientDisconnect, HTTPConnection, Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
@@ -62,6 +63,8 @@ SIGN_INS = 20
 """Sign-ins from one address that may fail at once; after that, one a second."""
 LARGEST = 1_000_000
 """Bytes of a request."""
+SESSION = "x-co-session"
+"""The header with a newer text of the session, if the caller has one."""
 REFUSALS, LONGEST_REF = (401, 403, 421, 429), 200
 WEBHOOK = "/webhook"
 WEBHOOK_SECRET = "CO_WEBHOOK_SECRET"
@@ -69,7 +72,7 @@ WEBHOOK_SECRET = "CO_WEBHOOK_SECRET"
 INDEX_SECONDS = 600.0
 """Between two looks at whether vectors have an index."""
 log = logger("server")
-RELOADED = ("audit_days", "most_notes", "oidc_issuer", "oidc_client", "oidc_claim", "oidc_groups")
+RELOADED = ("audit_days", "most_notes", "oidc_issuer", "oidc_client", "oidc_scope", "oidc_claim", "oidc_groups")
 """Settings that a running server takes over when it is told to read them again."""
 READY_SECONDS = 3.0
 """After which a database that does not answer counts as away."""
@@ -91,7 +94,8 @@ class TeamAccess(Access):
         known = await super().caller(request) or await self._find(given)
         if known or not self.open_id:
             return known
-        return await self.open_id.caller(given, f"{address_of_site(request)}{PATH}")
+        caller, request.state.renewed = await self.open_id.caller(given, f"{address_of_site(request)}{PATH}")
+        return caller
 
     async def exchange(self, code: str) -> str | None:
         """For what a sign-in elsewhere ended with, too. Never for a token: a link must not sign anybody in for long."""
@@ -145,6 +149,8 @@ class TeamSite(Site):
         async def send_measured(message: Message) -> None:
             if message["type"] == "http.response.start":
                 request.begin_answer(message)
+                if renewed := scope.get("state", {}).get("renewed"):
+                    MutableHeaders(scope=message)[SESSION] = renewed
                 method, route = request.method or "any", request.route or "none"
                 self.metrics.observe(method, route, request.status, request.seconds)
             await send(message)

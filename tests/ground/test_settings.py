@@ -104,6 +104,7 @@ VALUES = {
     "audit_days": ("365", 365),
     "most_notes": ("5000", 5000),
     "oidc_issuer": ("https://login.example", "https://login.example"),
+    "oidc_scope": ("openid groups", "openid groups"),
     "oidc_client": ("co-notes", "co-notes"),
     "oidc_claim": ("roles", "roles"),
     "oidc_groups": ("staff=read, ops=admin", ("staff=read", "ops=admin")),

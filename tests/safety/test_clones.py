@@ -58,6 +58,7 @@ REFUSED: dict[str, tuple[str, ...]] = {
     "audit_days": ("1",),
     "most_notes": ("1",),
     "oidc_issuer": ('"https://evil.example"',),
+    "oidc_scope": ('"openid"',),
     "oidc_client": ('"evil"',),
     "oidc_claim": ('"sub"',),
     "oidc_groups": ('["*=admin"]',),

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import base64
+import dataclasses
 import hashlib
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -24,7 +25,7 @@ from co_cli.entrance.knowledge_base import KnowledgeBase
 from co_cli.ground.errors import InvalidInputError
 from co_cli.ground.settings import Settings
 from co_cli.http import http_server
-from co_cli.server import open_id
+from co_cli.server import event_stream, open_id
 from co_cli.server.access_tokens import AccessTokens
 from co_cli.server.open_id import OpenId
 from co_cli.server.routes import API
@@ -56,8 +57,8 @@ PEOPLE = [
 class Provider:
     """One that tells the truth unless `lie` changes what it signs."""
 
-    def __init__(self) -> None:
-        made: Any = app(require_nonce=True, user_claims=PEOPLE)
+    def __init__(self, refreshes: bool = True) -> None:
+        made: Any = app(require_nonce=True, user_claims=PEOPLE, issue_refresh_token=refreshes)
         made.after_request(self._answer)
         made.before_request(self._hang)
         self.server = make_server("127.0.0.1", 0, made, threaded=True)
@@ -66,6 +67,7 @@ class Provider:
         self.key: RSAKey | None = None
         self.verifiers: list[str] = []
         self.nonsense = ""
+        self.rotates = False
         self.hangs = threading.Event()
         self._thread = threading.Thread(target=self.server.serve_forever, args=(0.05,))
         self._thread.start()
@@ -75,6 +77,10 @@ class Provider:
         assert self.key is not None
         signed = {"iss": self.issuer, "sub": "mara", "exp": int(time.time()) + 60, **claims}
         return jwt.encode({"alg": "RS256", "kid": self.key.kid}, signed, key or self.key)
+
+    def change(self, sub: str, **claims: Any) -> None:
+        """From now on, this is what the provider knows about somebody."""
+        assert httpx2.put(f"{self.issuer}/users/{sub}", json=claims).status_code == 204
 
     def close(self) -> None:
         if self._thread.is_alive():
@@ -93,7 +99,15 @@ class Provider:
         if self.key is None:  # importing one takes a fifth of a second
             stored: Any = flask.g.oidc_provider_mock_storage
             self.key = RSAKey.import_key(stored.jwk.as_dict(is_private=True))
-        if flask.request.path == "/oauth2/token":
+        if self.rotates and flask.request.form.get("grant_type") == "refresh_token" and response.status_code == 200:
+            stored = flask.g.oidc_provider_mock_storage  # as providers do that take each refresh token once
+            old = stored.remove_refresh_token(flask.request.form["refresh_token"])
+            new = f"{old.token}+"
+            stored.store_refresh_token(dataclasses.replace(old, token=new))
+            groups = stored.get_user(old.user_id).claims["groups"]
+            signed = self.sign(sub=old.user_id, aud=CLIENT, groups=groups)
+            response.set_data(flask.json.dumps({**response.get_json(), "refresh_token": new, "id_token": signed}))
+        elif flask.request.path == "/oauth2/token" and "code_verifier" in flask.request.form:
             self.verifiers.append(flask.request.form["code_verifier"])
             said = response.get_json()
             if self.lie and "id_token" in said:
@@ -357,20 +371,95 @@ def test_a_session_is_of_one_vault_and_cannot_be_made_up(
 ) -> None:
     session = sign_in(team, "ida")
     other = open_id_of(kb, provider, vault="diary")
-    head, body, signature = session.split(".")
-    claims = base64.urlsafe_b64decode(body + "==").replace(b'"read"', b'"admin"')
-    forged = base64.urlsafe_b64encode(claims).rstrip(b"=").decode()
+    head, key, vector, body, mark = session.split(".")
+    assert b"ida" not in base64.urlsafe_b64decode(body + "=="), "what the provider gave is no text for a browser"
+    forged = "A" * len(body)
     with serving(kb, AccessTokens.of(kb.vault), other) as diary, client(diary, session) as stranger:
         assert stranger.get(f"{API}/session").status_code == 401
     alike = [OpenId(open_id_settings(kb, provider), secret, vault) for vault, secret in (("a b", "c"), ("a", "b c"))]
-    assert alike[1]._read("session", alike[0]._sign("session", 60)) is None  # type: ignore
-    for wrong in (f"{head}.{forged}.{signature}", f"{head}.{body}.", session[:-2]):
+    assert alike[1]._read("session", alike[0]._seal("session", time.time() + 60)) is None  # type: ignore
+    wrongs = (f"{head}.{key}.{vector}.{forged}.{mark}", f"{head}.{key}.{vector}.{body}.", session[:-2], session + "A")
+    for wrong in wrongs:
         with client(team, wrong) as asking:
             assert asking.get(f"{API}/session").status_code == 401
     now = time.time()
     monkeypatch.setattr(time, "time", lambda: now + 9 * 3_600)
     with client(team, session) as asking:
         assert asking.get(f"{API}/session").status_code == 401, "the next day"
+
+
+def later(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    now = time.time
+    monkeypatch.setattr(time, "time", lambda: now() + seconds)
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize("how", ["with a refresh token", "with one that is good once", "without one"])
+def test_a_session_has_the_role_of_the_groups_of_now_and_ends_within_five_minutes_after_the_last(
+    how: str, vault: Vault, kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vault.write("memories/oak.md", "Oaks live long.")
+    kb.sync()
+    provider, servers = Provider(refreshes=how != "without one"), ExitStack()
+    provider.rotates = how == "with one that is good once"
+    with servers:
+        servers.callback(provider.close)
+        team, other = (
+            servers.enter_context(serving(kb, AccessTokens.of(kb.vault), open_id_of(kb, provider))) for _ in "ab"
+        )
+        provider.change("mara", groups=["writers"])
+        session = sign_in(team, "mara")
+        provider.change("mara", groups=["readers"])
+        with client(team, session) as asking:
+            first = asking.get(f"{API}/session")
+            assert (first.json()["role"], "x-co-session" in first.headers) == ("write", False)
+            later(monkeypatch, 300)
+            renewed = asking.get(f"{API}/session")
+            assert renewed.json()["role"] == "read"
+            assert asking.get(f"{API}/session").json()["role"] == "read", "a tab that has the older text"
+        newer = renewed.headers["x-co-session"]
+        with client(other, newer) as asking:
+            assert asking.get(f"{API}/session").json()["role"] == "read", "another server knows what was found out"
+            later(monkeypatch, 300)
+            again = asking.get(f"{API}/session")
+            assert again.json()["role"] == "read"
+            provider.change("mara", groups=["others"])
+            assert asking.get(f"{API}/session").status_code == 200, "it is not asked for each request"
+            later(monkeypatch, 300)
+            assert asking.get(f"{API}/session").status_code == 401
+            provider.change("mara", groups=["writers"])
+            assert asking.get(f"{API}/session").status_code == 401, "over is over: sign in again"
+
+
+@pytest.mark.medium
+def test_a_session_that_the_provider_revoked_ends_and_so_does_its_stream(
+    team: Server, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(event_stream, "QUIET_SECONDS", 0.1)
+    session = sign_in(team, "mara")
+    with client(team, session) as asking, asking.stream("GET", f"{API}/events") as listening:
+        lines = listening.iter_lines()
+        assert next(lines) == ": connected"
+        assert httpx2.post(f"{provider.issuer}/users/mara/revoke-tokens").status_code == 204
+        later(monkeypatch, 300)
+        assert {*lines} <= {"", ": quiet"}, "and then it ends"
+        assert asking.get(f"{API}/session").status_code == 401
+
+
+@pytest.mark.medium
+def test_a_provider_that_is_away_ends_no_session_until_it_is_back(
+    team: Server, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(open_id, "AWAY_SECONDS", 0.0)
+    session = sign_in(team, "mara")
+    provider.change("mara", groups=["others"])
+    later(monkeypatch, 300)
+    with client(team, session) as asking:
+        provider.nonsense = "nonsense"
+        answer = asking.get(f"{API}/session")
+        assert (answer.status_code, "x-co-session" in answer.headers) == (200, False)
+        provider.nonsense = ""
+        assert asking.get(f"{API}/session").status_code == 401
 
 
 @pytest.mark.medium
@@ -394,7 +483,9 @@ def test_mcp_clients_learn_of_the_provider_and_may_use_its_access_tokens(team: S
             assert asking.get(f"{API}/session").status_code == 401
 
 
-def test_a_person_signs_in_on_the_page(team: Server, open_page: Callable[[str], Any], provider: Provider) -> None:
+def test_a_person_signs_in_on_the_page_and_stays_signed_in(
+    team: Server, open_page: Callable[[str], Any], provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
     page = open_page(team.url)
     page.wait_for_selector("text=Sign in with your organization")
     inspect(page, "sign-in-elsewhere")
@@ -404,6 +495,11 @@ def test_a_person_signs_in_on_the_page(team: Server, open_page: Callable[[str], 
     page.wait_for_selector("note-card a")
     assert page.url == f"{team.url}/"
     assert not page.is_visible("text=New"), "a reader writes nothing"
+    before = page.evaluate("localStorage['co-token']")
+    later(monkeypatch, 300)
+    page.reload()
+    page.wait_for_selector("note-card a")
+    assert page.evaluate("localStorage['co-token']") != before, "it keeps the newer text"
     page.problems.clear()  # Chromium logs the 401, and requests to the provider
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from contextlib import ExitStack
@@ -145,6 +146,17 @@ def test_a_vault_can_be_dropped_and_the_other_goes_on(vaults: Vaults, co: Co, mo
         for statement in ("drop database co_diary_{}", "drop role co_diary_{}"):
             admin.execute(statement.format(vaults.suffix).encode())
     assert "tree" in co("search", "oaks", "--vault", str(vaults.place / "handbook")).out
+
+
+def test_the_vaults_of_the_guide_share_no_host_no_folder_and_no_database(tmp_path: Path) -> None:
+    guide = (DEPLOY.parent / "docs" / "guides" / "team.md").read_text("utf-8")
+    (text,) = re.findall(r"^```toml\n(.*?)^```", guide, re.M | re.S)
+    (tmp_path / "vaults.toml").write_text(text)
+    found = read_vaults(str(tmp_path / "vaults.toml"))
+    assert [vault.name for vault in found] == ["everyone", "support", "hr"]
+    for own in ({vault.host for vault in found}, {vault.settings.vault for vault in found}):
+        assert len(own) == len(found)
+    assert [vault.settings.engine.rpartition("/")[2] for vault in found] == [f"co_{vault.name}" for vault in found]
 
 
 def test_a_wrong_file_is_named_with_the_fix(tmp_path: Path, co: Co) -> None:

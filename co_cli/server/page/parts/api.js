@@ -53,7 +53,7 @@ export const changes = { count: 0 };
 
 async function ask(method, path, { body, signal } = {}) {
   if (method !== "GET") changes.count++;
-  const headers = { Authorization: `Bearer ${token()}` };
+  const sent = token(), headers = { Authorization: `Bearer ${sent}` };
   if (sample.on) headers["X-Co-Vault"] = "sample";
   if (body !== undefined) headers["Content-Type"] = "application/json";
   let response;
@@ -65,6 +65,8 @@ async function ask(method, path, { body, signal } = {}) {
     throw new ApiError(0, { kind: "offline", message: "co web does not answer: is it still running?" });
   }
   online.value = "on";
+  const renewed = response.headers.get("X-Co-Session"); // of a person who signed in elsewhere, every few minutes
+  if (renewed && sent === token()) localStorage.setItem(TOKEN, renewed);
   if (response.ok) return response;
   const { error, sign_in: elsewhere } = await response.json().catch(() => ({}));
   if (response.status === 401) signedOut(elsewhere);
