@@ -75,7 +75,7 @@ def _search(page: Any, url: str) -> None:
 
 def _note(page: Any, url: str) -> None:
     page.goto(f"{url}/note/The%20day%20the%20tide%20ran%20backwards")
-    until(page, READY.format("main article"))
+    until(page, "document.querySelector('main aside')?.innerText.includes('History')")
     _keep(page, "note")
 
 
