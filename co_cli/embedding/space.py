@@ -72,13 +72,19 @@ Anthropic's documentation, Cranfield and vaults of short notes; `near` on the ha
 benchmarks/quality/precision."""
 
 LANGUAGES = VectorSpace(
-    "languages", f"use-multilingual-3@51d177e1-{ENCODER.model[-8:]}", 256, noise=0.15, certainty=(9.0, 4.0, -0.25, -2.8)
+    "languages",
+    f"use-multilingual-3@51d177e1-{ENCODER.model[-8:]}",
+    256,
+    noise=0.15,
+    certainty=(9.0, 4.0, -0.25, -2.8),
+    near=0.07,
 )
 """Named after the first eight hex digits of the sha256 of the projection's file, and after the encoder. The noise is
 what the same share of unrelated questions and notes reaches as .14 with the static model, a fifth: .12 to .15 in one
 other language, .12 to .17 in two, .14 to .21 in English. The certainty was fitted on XQuAD in German, Spanish, Chinese
 and English, and on vaults of short notes in these languages, French and Japanese. Its constant is .8 higher than
-fitted, because no reader corrects it in other languages: about 5 % of their answered questions are absent, not 20 %."""
+fitted, because no reader corrects it in other languages: about 5 % of their answered questions are absent, not 20 %.
+`near` was chosen on benchmarks/quality/languages."""
 
 
 class Embedder(Protocol):

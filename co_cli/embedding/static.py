@@ -38,9 +38,10 @@ NAME = "co-static-256"
 REVISION = "83172e9b"
 FILE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "model", f"{NAME}.bin")
 SPACE = VectorSpace(
-    "static", f"{NAME}@{REVISION}", 256, noise=0.14, reading=(20, 1.2), certainty=(11.6, 2.7, -0.25, -3.4)
+    "static", f"{NAME}@{REVISION}", 256, noise=0.14, reading=(20, 1.2), certainty=(11.6, 2.7, -0.25, -3.4), near=0.1
 )
-"""The certainty was fitted on nine public sets of seven families and on three vaults of short notes."""
+"""The certainty was fitted on nine public sets of seven families and on three vaults of short notes, `near` on the half
+`tune` of benchmarks/quality/precision."""
 
 PREFIX = struct.Struct("<4sII")
 PIECE = struct.Struct("<IHB")

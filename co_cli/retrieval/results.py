@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from math import exp, log
+from math import exp, log, log10
 from typing import NamedTuple
 
 from co_cli.ground.hits import Hit, Searched, SearchResult
@@ -54,6 +54,9 @@ weak. On 418 questions of three vaults that loses no answer."""
 LEAST, NEAR = -1.39, 4.0
 """The reader's score that a note needs to answer, and how far it may be below the best one. Fitted on the half `tune`
 of benchmarks/quality/precision."""
+CROWDED = 0.3, 1.0
+"""What ten times as many notes as a hundred add to that score, and take from that distance: among more, some are near
+by chance. Chosen on the questions of the sample vault among 5,000 notes of other people (benchmarks/NOTES.md)."""
 ALMOST = 2.0
 """How far below `LEAST` a weak hit is still near enough for a count of what was left out. What has less is far."""
 
@@ -99,6 +102,11 @@ def odds_unread(fit: Fit, cosine: float, coverage: float) -> float:
     return sum(weight * figure for weight, figure in zip(fit.certainty, figures, strict=True))
 
 
+def crowding(notes: int) -> float:
+    """0 up to a hundred notes, and 1 more for each ten times as many."""
+    return max(0.0, log10(max(notes, 1)) - 2)
+
+
 def make_result(index: IndexedNotes, trace: Trace) -> SearchResult:
     """The answer, from the values of a search."""
     prepared, candidates, ranking = trace.prepared, trace.candidates, trace.ranking
@@ -130,7 +138,9 @@ def make_result(index: IndexedNotes, trace: Trace) -> SearchResult:
             "candidates": len(candidates.notes) or len(ranking.ranked),
             "trust": round(trust(candidates), 4) if candidates.cosines else None,
             "read": len(read),
-            "near": sum(candidate.passage in weak and _is_near(candidate.passage, read) for candidate in chosen),
+            "near": sum(
+                _is_near(candidate.passage, read) for candidate in chosen if candidate.passage in weak or not answered
+            ),
         },
     )
 
@@ -334,7 +344,9 @@ def weak_ones(trace: Trace) -> set[int]:
         return set()
     shown = {candidate.passage: candidate for candidate in trace.ranking.ranked if candidate.passage in texts}
     fit, near = _fit(trace.prepared), trace.prepared.space.near if trace.prepared.space else None
-    least = max(LEAST, max((read[passage] for passage in shown if passage in read), default=LEAST) - NEAR)
+    crowd = crowding(trace.prepared.view.notes)
+    best = max((read[passage] for passage in shown if passage in read), default=LEAST)
+    least = max(LEAST + CROWDED[0] * crowd, best - NEAR + CROWDED[1] * crowd)
     close: dict[int, float] = {}
     if not read and near is not None:
         close = {passage: _closeness(candidates, texts[passage]) for passage in shown}

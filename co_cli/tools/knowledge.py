@@ -268,10 +268,12 @@ class Rendering(NamedTuple):
 
 def render(call: ToolCall, found: SearchResult, dropped: dict[str, Any], how: Rendering) -> ToolResult[Found]:
     """The hits that answer, within the budget. If none does, the nearest notes in a line each."""
-    answering = [hit for hit in found.hits if how.weak or not hit.weak] if found.state == "found" else []
+    newer = {hit.newer for hit in found.hits if not hit.weak}  # what contradicts an answer is part of it
+    answering = [hit for hit in found.hits if how.weak or not hit.weak or without_lines(hit.ref) in newer]
+    answering = answering if found.state == "found" else []
     weaker = min(len(found.hits) - len(answering), found.meta.get("near", 0)) if answering else 0
     state = "absent" if found.state == "found" and not answering else found.state
-    nearest = [] if answering else found.hits[:NEAREST]
+    nearest = [] if answering else _nearest(found)
     found = replace(found, state=state, hits=answering)
     call.kb.track(found)
     degraded = [*call.degraded, *found.degraded]
@@ -288,8 +290,8 @@ def render(call: ToolCall, found: SearchResult, dropped: dict[str, Any], how: Re
         refs, left_out = within(", ".join(map(one_line, cut)), CUT_TOKENS - PART_TOKENS)
         refs += " …" if left_out else ""
         lines.append(f"Also found, left out to keep this short: {refs} {call.prefix}read_note opens them.")
-    if len(answering) > 1 and (why := _why_not_read(call, found)):
-        lines.append(f"Not read, so some may not answer: {why}.")
+    if (len(answering) > 1 or (answering and confidence_word(found) != "high")) and (why := _why_not_read(call, found)):
+        lines.append(f"Not read, so {'some' if len(answering) > 1 else 'it'} may not answer: {why}.")
     if weaker:
         lines.append(f"{weaker} weaker one{'s' * (weaker != 1)} left out; weak=true gives them.")
     hits, near = (notes, []) if answering else ([], notes)
@@ -309,6 +311,12 @@ def render(call: ToolCall, found: SearchResult, dropped: dict[str, Any], how: Re
             meta=meta,
         ),
     )
+
+
+def _nearest(found: SearchResult) -> list[Hit]:
+    """Of hits that do not answer: none that was read and is far from it."""
+    near = sorted(found.hits, key=lambda hit: -hit.signals.get("reader", 0.0))
+    return near[: min(NEAREST, found.meta.get("near", NEAREST))]
 
 
 def _why_not_read(call: ToolCall, found: SearchResult) -> str:

@@ -200,6 +200,23 @@ def test_a_subject_that_was_left_gives_nothing_and_one_that_comes_back_gives_wha
     assert found == [["deploys"], ["berths"], [], ["rollback"]]
 
 
+def test_among_many_notes_a_note_must_fit_a_prompt_better(
+    co: Co, vault: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CO_KNOWLEDGE_SEARCH_BACKEND", "fts5")
+    vault.write("memories/cents.md", "Money is an integer: cents, never a float, with a currency in invoices.")
+    words = "money integer cents float currency invoices"
+    found: list[bool] = []
+    for first, last in ((0, 30), (30, 1_000)):
+        for number in range(first, last):
+            vault.write(f"memories/box-{number}.md", f"Box {number} stands in row {number % 7} of the cellar.")
+        co("index", "sync")
+        for prompt in (f"{words} dimensions", words):
+            found.append("memory:cents" in given(co, "codex", PROMPT, prompt=prompt, session_id=f"{last} {prompt}"))
+
+    assert found == [True, True, False, True]
+
+
 def test_long_notes_are_cut_to_the_budget_of_a_prompt_and_of_a_start(deploys: Co, vault: Vault) -> None:
     for number in range(5):
         text = f"The deploys to the blue pool work in step {number}. " + "Then wait. " * 300
@@ -461,8 +478,11 @@ def test_what_co_starts_itself_is_given_nothing(deploys: Co) -> None:
     assert deploys.process("hook", "claude-code", stdin=stdin, env={"CO_NO_HOOKS": "1"}) == Ran(0, "", "")
 
 
-@pytest.mark.parametrize("provider", ["static", "encoder"])
-def test_a_hook_imports_nothing_slow(deploys: Co, monkeypatch: pytest.MonkeyPatch, provider: str) -> None:
+@pytest.mark.parametrize(
+    ("provider", "prompt"),
+    [("static", QUESTION), ("encoder", QUESTION), ("encoder", "Und wie sind die Deploys in den blue Pool?")],
+)
+def test_a_hook_imports_nothing_slow(deploys: Co, monkeypatch: pytest.MonkeyPatch, provider: str, prompt: str) -> None:
     monkeypatch.setenv("CO_KNOWLEDGE_EMBEDDING_PROVIDER", provider)
     deploys("index", "sync")
     code = (
@@ -470,7 +490,7 @@ def test_a_hook_imports_nothing_slow(deploys: Co, monkeypatch: pytest.MonkeyPatc
         "data = sys.stdin.buffer.read(); text = answer(read_event('codex', data), data);"
         "print(*sorted(sys.modules)); assert 'memory:deploys' in text"
     )
-    stdin = event("codex", PROMPT, deploys.folder, prompt=QUESTION).encode()
+    stdin = event("codex", PROMPT, deploys.folder, prompt=prompt).encode()
 
     ran = subprocess.run([sys.executable, "-c", code], input=stdin, capture_output=True, cwd=deploys.folder, check=True)
 

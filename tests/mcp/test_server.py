@@ -40,6 +40,8 @@ def test_structured_output_follows_the_schema_of_each_tool(kb: KnowledgeBase) ->
         async with Client(VaultServer(toolbox, structured=True)) as client:
             schemas = {tool.name: tool.output_schema for tool in (await client.list_tools()).tools}
             assert {name for name, _ in calls} == set(schemas)
+            assert {"notes", "total", "more"} <= (schemas["list_memories"] or {})["properties"].keys()
+            assert {"ref", "trash", "valid_again"} <= (schemas["forget_memory"] or {})["properties"].keys()
             for name, arguments in calls:
                 result = await client.call_tool(name, arguments)
                 assert not result.is_error, result.content
