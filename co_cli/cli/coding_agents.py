@@ -132,8 +132,7 @@ def check_clients(settings: Settings, root: str) -> Iterator[Finding]:
     yield from found
     trusted = root in vaults_for_prompts(settings, root, ())[0]
     if not found and trusted:
-        places = ("--vault", root, "--data-dir", os.path.abspath(settings.data_dir))
-        trial = try_hook(shell_line(*program(), "hook", "claude-code", *places))
+        trial = try_hook(shell_line(*program(), "hook", "claude-code", "--vault", root), data_dir=settings.data_dir)
         costs = trial.problem or f"it would take {trial.seconds:.1f} s here, and may take {SECONDS:.1f} s"
         slow = trial.problem or trial.seconds > SECONDS
         text = f"the hook of coding agents, which `co setup` installs: {costs}"

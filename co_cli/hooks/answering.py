@@ -11,7 +11,7 @@ from co_cli.ground.errors import KnowledgeError
 from co_cli.ground.paths import own_process
 from co_cli.ground.settings import Settings, load_settings
 from co_cli.hooks.environment import MARKER, restore_environment
-from co_cli.hooks.hook_events import HookEvent, reply
+from co_cli.hooks.hook_events import CHECK, HookEvent, reply
 
 
 def answer(event: HookEvent, data: bytes, vault: str | None = None, data_dir: str | None = None) -> str:
@@ -44,7 +44,8 @@ def settings_for(event: HookEvent, vault: str | None, data_dir: str | None) -> S
         restore_environment(data_dir)
     if os.path.isdir(event.folder):
         os.chdir(event.folder)
-    return load_settings({"vault": vault, "data_dir": data_dir})
+    unrecorded = {"query_log": "off"} if event.prompt == CHECK else {}
+    return load_settings({"vault": vault, "data_dir": data_dir, **unrecorded})
 
 
 def record_late(event: HookEvent, seconds: float, vault: str | None, data_dir: str | None) -> None:

@@ -39,6 +39,8 @@ NOTICE = re.compile(r"[/!]|<(?:task-notification|command-|local-command|bash-|us
 """How commands and notices of clients begin."""
 LARGEST = 10_000_000
 """Bytes of an event that are read."""
+CHECK = "This is only a check of the hook, by co doctor."
+"""A prompt that is not recorded."""
 
 
 class HookEvent(NamedTuple):

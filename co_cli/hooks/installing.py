@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 from co_cli.ground.errors import BrokenError, InvalidInputError
 from co_cli.hooks.clients import Client, read_settings
 from co_cli.hooks.environment import FOLDER, MARKER
+from co_cli.hooks.hook_events import CHECK
 from co_cli.hooks.plugins import Started, opencode_plugin, plugin_files, with_settings, without_settings
 from co_cli.notes.files import make_folders, read_json, replace
 
@@ -142,16 +143,19 @@ def _remove_ours(client: Client, path: str, say: Say) -> None:
         replace(path, (json.dumps(kept, indent=2, ensure_ascii=False) + "\n").encode())
 
 
-def try_hook(command: str, event_name: str = "UserPromptSubmit") -> HookTrial:
-    """Run a hook once, as a client does, with a prompt and more time than it has."""
-    prompt = "This is only a check of the hook, by co doctor."
-    event = {"hook_event_name": event_name, "session_id": "", "prompt": prompt, "cwd": os.getcwd()}
+def try_hook(command: str, event_name: str = "UserPromptSubmit", data_dir: str = "") -> HookTrial:
+    """Run a hook once, as a client does, with a prompt and more time than it has.
+
+    A command that names no data folder uses this one, with the variables of now.
+    """
+    event = {"hook_event_name": event_name, "session_id": "", "prompt": CHECK, "cwd": os.getcwd()}
     started = time.monotonic()
     try:
         ran = subprocess.run(
             f"{command.removesuffix('|| true')} --seconds {CHECK_SECONDS}",  # `true` would hide what is wrong
             shell=True,
             input=json.dumps(event).encode(),
+            env={**os.environ, **({"CO_DATA_DIR": os.path.abspath(data_dir)} if data_dir else {})},
             capture_output=True,
             timeout=CHECK_SECONDS,
             check=False,
