@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import posixpath
 import re
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -170,7 +171,7 @@ def view_note(vault: Vault, ref: str, note: Note) -> NoteView:
 def mentions_of(vault: Vault, note: Note, sources: Sequence[str] = OWN_SOURCES) -> list[Hit]:
     """Other notes that have the title or an alias of an entity, best first; none if it is not an entity.
 
-    By a name that another entity has, too, notes about that one would be found.
+    By a name that another valid entity has, too, notes about that one would be found.
     """
     names = [name.replace('"', " ") for name in (note.title, *note.aliases)] if note.source == "entity" else []
     found: dict[str, Hit] = {}
@@ -187,7 +188,9 @@ def _other_entities(vault: Vault, name: str, ref: str) -> list[StoredNote]:
     with vault.engine.reading() as snapshot:
         scope = vault.index.notes.view(snapshot, Filters(sources=("entity",))).scope
         named = {found.note for found in snapshot.named(scope, fold_name(name)) if found.share == 1.0}
-        return [entity for entity in snapshot.find_notes(None, "id", [*named]) if entity.ref != ref]
+        others = [entity for entity in snapshot.find_notes(None, "id", [*named]) if entity.ref != ref]
+    newer = vault.index.notes.successors({entity.ref: entity.superseded_by for entity in others}, time.time())
+    return [entity for entity in others if not newer[entity.ref]]
 
 
 def notes_around(vault: Vault, ref: str, note: Note) -> Surroundings:

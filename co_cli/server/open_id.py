@@ -66,7 +66,7 @@ class SignInError(Exception):
         self.status = status
 
 
-class Session:
+class SignedIn:
     """What this server knows newest about one session."""
 
     def __init__(self, claims: dict[str, Any]) -> None:
@@ -82,7 +82,7 @@ class OpenId:
         self._fetching = asyncio.Lock()
         self._used: dict[str, float] = {}
         """Codes that were exchanged here, and when."""
-        self._sessions: dict[str, Session] = {}
+        self._sessions: dict[str, SignedIn] = {}
         self.configure(settings, secret)
 
     def configure(self, settings: Settings, secret: str) -> None:
@@ -153,7 +153,7 @@ class OpenId:
         now = time.time()
         for jti in [jti for jti, session in self._sessions.items() if session.claims["exp"] < now]:
             del self._sessions[jti]
-        session = self._sessions.setdefault(given["jti"], Session(given))
+        session = self._sessions.setdefault(given["jti"], SignedIn(given))
         if given["checked"] > session.claims["checked"]:  # another server has asked
             session.claims = given
         async with session.asking:
@@ -166,7 +166,7 @@ class OpenId:
         text = self._seal("session", claims["exp"], **_without_times(claims)) if is_newer else ""
         return Token(claims["name"], claims["role"], self._vault), text
 
-    async def _check(self, session: Session) -> None:
+    async def _check(self, session: SignedIn) -> None:
         """Ask the provider about a person again. While it is away, the session goes on."""
         known = session.claims
         if time.monotonic() < session.ask_again:

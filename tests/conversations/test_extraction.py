@@ -268,7 +268,7 @@ def test_a_person_becomes_an_entity_which_shows_the_memories_that_follow(
     strangers = read("The user is tall.", "Cem sails well.", names=("the user", "Dan"))
     assert strangers == ["memory:the-user-is-tall", "memory:cem-sails-well"], "their names are not in the text"
 
-    asked = Toolbox(kb).call("recall_memory", {"query": "Bex"}).data["hits"]
+    asked = Toolbox(kb).call("recall_memory", {"query": "who is Bex?"}).data["hits"]
     assert [hit["ref"].partition("#")[0] for hit in asked] == ["entity:bex-2", "memory:bex-has-a-parrot"]
     before = vault.notes()
     with kb.activity.database.writing() as connection:
