@@ -308,7 +308,7 @@ class KnowledgeIndex:
         # a vault inside a folder is searched as the vault it is, and our own data folder is no document
         vaults = (self.root, *(linked.root for linked in self.linked if linked.tier))
         for place in (*vaults, os.path.realpath(os.path.dirname(self.engine.path))):
-            if origin != self.origin and is_inside(place, origin.root):
+            if origin != self.origin and place != origin.root and is_inside(place, origin.root):
                 exclude.append("/" + os.path.relpath(place, origin.root).replace(os.sep, "/") + "/")
         setup = IndexSetup(
             limits_of=ours.limits_of,

@@ -18,7 +18,7 @@ from co_cli.notes.dates import read_moment
 from co_cli.notes.note import Note, read_note, version_of
 from co_cli.notes.refs import without_ending
 from co_cli.sources.documents import read_document
-from co_cli.sources.documents.formats import is_binary_name, largest_size, missing_extra
+from co_cli.sources.documents.formats import is_binary_name, is_picture, largest_size, missing_extra
 from co_cli.sources.origin import GIT_FILE, IGNORE_FILE, MARKDOWN, Origin, SourceAdapter
 
 HEAVY = ("node_modules/", "__pycache__/", "venv/", "*.egg-info/", "*~", "#*#", "~$*", "*.part", "*.crdownload")
@@ -106,6 +106,18 @@ class ObsidianAdapter(FolderAdapter):
             short = without_ending(path)
             return replace(note, ref=f"{origin.label}/{path if FILE.search(short) else short}")
         return note if FILE.search(path) else replace(note, ref=f"{origin.label}/./{path}")
+
+
+class PictureAdapter(FolderAdapter):
+    """The pictures of a vault, which are searched beside its notes."""
+
+    guards_missing = False
+
+    def wants(self, name: str) -> bool:
+        return is_picture(name)
+
+    def exclusions(self, origin: Origin) -> tuple[dict[str, Sequence[str]], Sequence[str]]:
+        return {}, (IGNORE_FILE,)
 
 
 def _is_bundle(root: str) -> bool:

@@ -25,6 +25,7 @@ from co_cli.notes.refs import path_of, without_ending
 
 VAULT: Final = "vault"
 CHECKPOINT: Final = "checkpoint"
+PICTURE: Final = "picture"
 CHECKPOINTS = ".checkpoints"
 """The folder of a vault that has them."""
 REGISTRY = "sources.toml"
@@ -43,7 +44,7 @@ class Origin(NamedTuple):
     """A folder, or one file of it, whose text is searched."""
 
     source: str
-    """folder, obsidian, skill, checkpoint, or the vault itself."""
+    """folder, obsidian, skill, checkpoint, picture (those beside the notes of a vault), or the vault itself."""
     root: str
     """The folder, as a real path."""
     name: str = ""
@@ -143,12 +144,13 @@ SOURCE_ADAPTERS = {
     "skill": ("co_cli.sources.skill_format", "SkillAdapter"),
 }
 """The sources that can be added, with the modules and classes of their adapters. They import parsers."""
+PICTURE_ADAPTER = ("co_cli.sources.folder", "PictureAdapter")
 
 
 def adapter_of(origin: Origin) -> SourceAdapter:
     if origin.source in (VAULT, CHECKPOINT):
         return THE_VAULT if origin.source == VAULT else THE_CHECKPOINTS
-    module, name = SOURCE_ADAPTERS[origin.source]
+    module, name = PICTURE_ADAPTER if origin.source == PICTURE else SOURCE_ADAPTERS[origin.source]
     return getattr(import_module(module), name)()
 
 

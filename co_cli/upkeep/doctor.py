@@ -29,7 +29,7 @@ from co_cli.index.sync import Unreadable, read_file
 from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.notes.files import sweep_temporary
 from co_cli.notes.secrets import find_secrets
-from co_cli.sources.documents.formats import INSTALL_PARSERS, NEEDS_EXTRA
+from co_cli.sources.documents.formats import INSTALL_PARSERS, NEEDS_EXTRA, NO_TEXT_SHOWN
 from co_cli.sources.origin import Origin
 from co_cli.upkeep.language_advice import advise, indexed_texts
 from co_cli.upkeep.verification import compare
@@ -269,7 +269,7 @@ def _index(vault: Vault, origin: Origin, fix: bool) -> Iterator[Finding]:
         advice = permission_cure(os.path.join(index.root, path))
         yield finding("note", "warning", f"{path} cannot be read: no permission", advice)
     skipped, problems = _changed_reports(index, unreadable) if waiting else index.notes.reported()
-    skipped = [(path, reason) for path, reason in skipped if reason != BINARY or own]
+    skipped = [(path, reason) for path, reason in skipped if reason not in (BINARY, NO_TEXT_SHOWN) or own]
     for path, reason in skipped:
         advice = f"change or remove {path}" if own else f"change {full(path)}, or exclude it in a .coignore"
         advice = INSTALL_PARSERS if reason == NEEDS_EXTRA else advice

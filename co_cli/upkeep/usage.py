@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from typing import NamedTuple
 
 from co_cli.activity.extracted import ExtractionCost, cost
@@ -21,6 +21,7 @@ from co_cli.activity.statistics import (
 from co_cli.ground.errors import InvalidInputError
 from co_cli.ground.hits import Filters
 from co_cli.ground.values import DAY, moment_text
+from co_cli.index.stored import StoredNote
 from co_cli.vault.vault import Vault
 
 
@@ -74,13 +75,15 @@ def usage_of(vault: Vault, days: int, limit: int) -> Usage:
     if not 1 <= days <= MOST_DAYS:
         raise InvalidInputError(f"days must be between 1 and {MOST_DAYS}, not {days}")
     today = int(time.time() // DAY)
-    indexes = map(vault.index.of, (vault.index.origin, *vault.index.linked))
+    stored: defaultdict[str, list[StoredNote]] = defaultdict(list)
+    for index in map(vault.index.of, (vault.index.origin, *vault.index.linked)):
+        stored[index.root] += index.notes.all()
     with vault.activity.written().reading() as connection:
         searches = count_searches(connection, vault.root, today - days + 1, today, limit)
         since = (today - days + 1) * DAY
         turns, saves = count_turns(connection, vault.root, since), count_saves(connection, vault.root, since)
         extraction = cost(connection, vault.root, since)
-        notes = count_notes(connection, {index.root: index.notes.all() for index in indexes})
+        notes = count_notes(connection, stored)
     return Usage(searches, turns, saves, notes, extraction, limit)
 
 

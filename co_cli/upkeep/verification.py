@@ -17,6 +17,7 @@ from co_cli.index.derivation import stored_text
 from co_cli.index.stored import StoredPassage
 from co_cli.index.sync import Unreadable, read_file
 from co_cli.knowledge_index import KnowledgeIndex
+from co_cli.sources.documents.formats import is_picture, is_unread_picture
 
 
 class Difference(NamedTuple):
@@ -104,13 +105,17 @@ def compare(index: KnowledgeIndex, progress: Progress | None = None, cut_by_mode
         row, note = known.get(path), notes.get(path)
         indexed = row is not None and row.skipped is None
         try:
-            file = read_file(origin, path, index.limit)
+            known_picture = row.hash if row and indexed and is_picture(path) else None
+            file = read_file(origin, path, index.limit, known_picture)
             size += os.path.getsize(os.path.join(index.root, path))
         except (Unreadable, OSError) as error:
             differing += [Difference(path, f"is indexed, but it {error}")] if indexed else []
             continue
-        what = ""
-        if file.note is None:
+        what, problem = "", file.note.problem if file.note else None
+        shows_text = file.hash == known_picture or is_unread_picture(path, file.skipped, problem)
+        if row and indexed and row.hash == file.hash and shows_text:  # which is not read again
+            hashes[path] = file.hash
+        elif file.note is None:
             skipped += 1
             what = f"should not be indexed: {file.skipped}" if indexed or row is None else ""
         else:

@@ -406,7 +406,7 @@ def _path_of_ref(origin: Origin, asked: str, vault: str) -> str | None:
     if asked.startswith(head) and len(asked) > len(head):
         return adapter_of(origin).path(origin, asked[len(head) :])
     if os.path.isabs(asked) or os.path.isfile(asked):
-        if is_inside(os.path.realpath(asked), vault):
+        if origin.root != vault and is_inside(os.path.realpath(asked), vault):
             return None
         inside = _inside(asked, origin.root)
         if inside is not None and origin.only in ("", inside):

@@ -23,9 +23,9 @@ from co_cli.ground.saves import ON_CONFLICT
 from co_cli.ground.values import OWN_SOURCES, moment_text
 from co_cli.notes.refs import slugify
 from co_cli.sources.documents.formats import can_read_pictures, is_unread_picture
-from co_cli.sources.origin import SOURCE_ADAPTERS, Added, Origin, added_sources, change_registry, read_registry
+from co_cli.sources.origin import PICTURE, SOURCE_ADAPTERS, Added, Origin, added_sources, change_registry, read_registry
 from co_cli.vault.tiers import is_own_vault
-from co_cli.vault.vault import Vault
+from co_cli.vault.vault import Vault, pictures_beside
 
 SourceOutcome = Literal["created", "updated", "unchanged", "skipped", "missing", "removed"]
 Part = Callable[[str], bool]
@@ -100,6 +100,7 @@ class Origins:
         """`on_change` is called when a source was added or removed: whoever searches has to open the vault again."""
         self._index, self._vault, self._data_dir = vault.index, vault.root, vault.settings.data_dir
         self._vaults, self._on_change = vault.sources.vaults, on_change
+        self._pictures = pictures_beside(vault.settings, self._vaults)
 
     def all(self) -> list[Origin]:
         return [entry.origin for entry in self.entries()]
@@ -246,7 +247,7 @@ class Origins:
         ]
         if rows:
             rows[0] = rows[0]._replace(skipped=skipped)
-        tiers = [origin for origin in self._index.linked if origin.tier]
+        tiers = [origin for origin in self._index.linked if origin.tier or origin.source == PICTURE]
         added = [self._state(entry.origin)._replace(vault=entry.vault) for entry in self.entries()]
         return [*rows, *map(self._state, tiers), *added]
 
@@ -261,8 +262,13 @@ class Origins:
             origins = [origin for origin in tiers if origin.tier == source] or [self.find(source)]
         found: list[Tree] = []
         for origin in origins:
-            files = dict(sorted(self._index.of(origin).listed()))
-            found.append(Tree("vault" if origin == self._index.origin else origin.label, origin.path, files))
+            files = dict(self._index.of(origin).listed())
+            for beside in (pictures for pictures in self._pictures if pictures.root == origin.root):
+                index = self._index.of(beside)
+                files |= dict.fromkeys(index.files(), BINARY)
+                files |= dict(index.listed() if beside in self._index.linked else ())
+            label = "vault" if origin == self._index.origin else origin.label
+            found.append(Tree(label, origin.path, dict(sorted(files.items()))))
         return found
 
     def _state(self, origin: Origin) -> SourceState:

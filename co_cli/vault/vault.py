@@ -20,6 +20,7 @@ from co_cli.embedding.embedders import PASSAGES_A_SECOND, Embedders
 from co_cli.embedding.model_file import can_run
 from co_cli.embedding.reader import CrossEncoder
 from co_cli.ground.errors import IndexUnavailableError, SettingsError, VaultError
+from co_cli.ground.paths import project_of
 from co_cli.ground.reports import Progress, SyncReport, Waiting, counting_passages
 from co_cli.ground.settings import Settings, load_settings, this_process
 from co_cli.ground.values import content_hash
@@ -31,10 +32,10 @@ from co_cli.knowledge_index import IndexSetup, KnowledgeIndex
 from co_cli.notes.files import locked
 from co_cli.notes.store import NoteStore
 from co_cli.sources.documents.formats import can_read_pictures, is_unread_picture
-from co_cli.sources.origin import IGNORE_FILE, VAULT, Origin, added_sources, registry_version
-from co_cli.sources.walk import LARGEST_IGNORE_FILE, require_vault
+from co_cli.sources.origin import IGNORE_FILE, PICTURE, VAULT, Origin, added_sources, registry_version
+from co_cli.sources.walk import LARGEST_IGNORE_FILE, require_vault, scan_origin
 from co_cli.vault.ranking import RankingSettings, configured
-from co_cli.vault.tiers import other_tiers
+from co_cli.vault.tiers import is_own_vault, other_tiers, trusted_vaults
 
 if TYPE_CHECKING:
     from co_cli.sources.passages import Boundaries
@@ -216,6 +217,7 @@ def sync_vault(
             index.seen.unread[origin] = [""] if os.path.lexists(origin.path) else []
             notes = index.of(origin).notes.state().notes
             linked.append((origin.label, SyncReport(unchanged=notes, skipped=[(origin.path, str(error))])))
+    _forget_pictures(vault)
     if seconds != 0:
         embed_vault(vault, seconds, progress)
     return replace(report, linked=tuple(linked)) if linked else report
@@ -241,6 +243,16 @@ def waits_for_vectors(vault: Vault, more_than: int = 0) -> bool:
     return any(vault.index.of(origin).waits(more_than) for origin in (vault.index.origin, *vault.linked))
 
 
+def pictures_beside(settings: Settings, vaults: Sequence[str]) -> list[Origin]:
+    """The pictures of these vaults, without those of a project that the user does not trust: it may be a clone.
+
+    Servers that share a vault on PostgreSQL read none.
+    """
+    trusted = trusted_vaults(settings.data_dir)
+    read = [root for root in vaults if settings.engine == "sqlite" and (not project_of(root) or root in trusted)]
+    return [Origin(PICTURE, root, "own" if is_own_vault(root) else VAULT) for root in read]
+
+
 def waits_for_pictures(vault: Vault) -> bool:
     """Whether there are pictures or scanned pages that nobody has read, and the extra that reads them."""
     if not can_read_pictures():
@@ -251,6 +263,14 @@ def waits_for_pictures(vault: Vault) -> bool:
         or any(is_unread_picture(path, None, problem) for path, problem in problems)
         for skipped, problems in reported
     )
+
+
+def _forget_pictures(vault: Vault) -> None:
+    """Forget the text of a vault's pictures when the last of them is gone: they are not searched or synced any more."""
+    for origin in pictures_beside(vault.settings, vault.sources.vaults) if can_read_pictures() else ():
+        index = vault.index.of(origin)
+        if origin not in vault.linked and index.notes.state().notes and not index.files():
+            index.drop_all()
 
 
 def read_pictures(vault: Vault) -> bool:
@@ -371,12 +391,14 @@ def _linked_sources(settings: Settings, root: str, settings_of: Callable[[str], 
                 linked.append(entry.origin)
     except SettingsError as error:
         problem = str(error)
+    linked += pictures_beside(settings, vaults) if can_read_pictures() else []
     found: list[Origin] = []
     for origin in linked:
         try:
-            settings_of(origin.root)
-            found.append(origin)
-        except SettingsError as error:
+            exclude = settings_of(origin.root).knowledge_exclude
+            if origin.source != PICTURE or scan_origin(origin, exclude).notes:
+                found.append(origin)
+        except (SettingsError, VaultError) as error:
             problem = str(error)
     return LinkedSources(tuple(found), tiers, vaults, problem, version)
 

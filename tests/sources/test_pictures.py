@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
+import apsw
 import pytest
 
 from co_cli.ground.paths import install_line
@@ -14,18 +16,23 @@ from tests.sources.document_files import lines_of, pdf
 WORDS = "Lanterns are lit at dusk"
 
 
-@pytest.fixture
-def scans(tmp_path: Path) -> Path:
-    """A picture with text, one without, and a PDF of a picture."""
+def draw_text(file: Path, text: str) -> None:
+    """A picture that shows this text."""
     image, draw, font = (
         pytest.importorskip(f"PIL.Image{name}", reason="needs Pillow") for name in ("", "Draw", "Font")
     )
+    picture = image.new("RGB", (640, 90), "white")
+    draw.Draw(picture).text((20, 20), text, fill="black", font=font.load_default(36))
+    file.parent.mkdir(parents=True, exist_ok=True)
+    picture.save(file)
+
+
+@pytest.fixture
+def scans(tmp_path: Path) -> Path:
+    """A picture with text, one without, and a PDF of a picture."""
     folder = tmp_path / "scans"
-    folder.mkdir()
     for name, text in (("photo.png", WORDS), ("empty.png", ""), ("letter.pdf", "The ferry leaves at seven")):
-        picture = image.new("RGB", (640, 90), "white")
-        draw.Draw(picture).text((20, 20), text, fill="black", font=font.load_default(36))
-        picture.save(folder / name)
+        draw_text(folder / name, text)
     (folder / "broken.jpg").write_bytes(b"\xff\xd8\xff nothing")
     (folder / "typed.pdf").write_bytes(pdf(lines_of("Berths are free in May.")))
     return folder
@@ -63,3 +70,77 @@ def test_without_the_extra_skipped_names_what_it_would_read(
     shown = co("source", "skipped", "scans").out
 
     assert f"{install_line('ocr')} makes the text of 4 pictures and scanned PDFs searchable" in shown
+
+
+@pytest.mark.medium
+def test_the_text_of_pictures_beside_notes_is_searched_shown_and_never_edited(co: Co, vault: Vault) -> None:
+    pytest.importorskip("rapidocr", reason="needs the extra ocr")
+    draw_text(vault.path("attachments/scan.png"), WORDS)
+    draw_text(vault.path("attachments/empty.png"), "")
+    vault.write("memories/harbour.md", "The harbour at night: ![[scan.png]]")
+    scan = "picture:vault/attachments/scan.png"
+    assert not any("picture" in ref for ref in refs(co, WORDS))
+    assert "`co index sync` makes the text of 2 pictures" in co("source", "skipped").out
+
+    assert co("index", "sync").code == 0
+
+    assert refs(co, WORDS)[0].startswith(scan)
+    assert len(refs(co, WORDS, "--source", "picture:vault")) == 1
+    for name in (scan, "attachments/scan.png", str(vault.path("attachments/scan.png"))):
+        assert "Lanterns" in co("show", name).out, name
+    before = vault.path("attachments/scan.png").read_bytes()
+    for command in ("edit", "forget"):
+        assert co(command, scan).code == 2, command
+    assert vault.path("attachments/scan.png").read_bytes() == before
+    assert co("source", "tree", "--json").json[0]["files"] == {
+        "attachments/empty.png": "a picture that shows no text",
+        "attachments/scan.png": "",
+        "memories/harbour.md": "",
+    }
+    assert co("index", "verify").code == 0
+    assert "picture:vault: the index agrees with the files (notes: 1)" in co("doctor").out
+
+    for name in ("scan.png", "empty.png"):
+        vault.delete(f"attachments/{name}")
+    assert not any("picture" in ref for ref in refs(co, WORDS))
+    database = apsw.Connection(str(Path(os.environ["CO_DATA_DIR"], "search.db")))
+    assert [path for (path,) in database.execute("select path from docs")] == ["memories/harbour.md"]
+
+
+@pytest.mark.medium
+def test_in_a_project_those_of_your_own_vault_are_searched_and_its_pictures_once_you_trust_it(
+    co: Co, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("rapidocr", reason="needs the extra ocr")
+    monkeypatch.delenv("CO_VAULT")
+    own, project = Vault(home / ".local/share/co-cli/knowledge"), Vault(tmp_path / "project/.co-cli/knowledge")
+    monkeypatch.chdir(tmp_path / "project")
+    draw_text(own.path("oven.png"), "The oven needs an hour")
+    draw_text(project.path("kiln.png"), "The kiln needs a day")
+
+    assert co("index", "sync").code == 0
+
+    assert refs(co, "oven hour")[0].startswith("picture:own/oven.png")
+    assert not any("kiln" in ref for ref in refs(co, "kiln day"))
+    assert co("config", "trust").code == 0
+    assert co("index", "sync").code == 0
+    assert refs(co, "kiln day")[0].startswith("picture:vault/kiln.png")
+    assert "hour" in co("show", str(own.path("oven.png"))).out
+    assert refs(co, "oven hour", "--vault", str(own.root))[0].startswith("picture:own/oven.png")
+
+
+def test_pictures_beside_notes_are_named_without_the_extra_unless_they_are_excluded(
+    co: Co, vault: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in ("cli.sources", "vault.vault"):
+        monkeypatch.setattr(f"co_cli.{module}.can_read_pictures", lambda: False)
+    for name in ("scan.png", "logo.jpg"):
+        vault.write(f"attachments/{name}", b"\xff\xd8\xff nothing")
+    vault.write(".coignore", "logo.jpg\n")
+
+    shown = co("source", "skipped").out
+
+    assert "binary: 1\n  vault/attachments/scan.png" in shown
+    assert "excluded by .coignore: 1\n  vault/attachments/logo.jpg" in shown
+    assert f"{install_line('ocr')} makes the text of 1 picture" in shown
+    assert [state["source"] for state in co("source", "list", "--json").json] == []

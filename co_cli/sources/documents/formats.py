@@ -115,10 +115,15 @@ def showing() -> Generator[None]:
         _shown.reset(token)
 
 
+def is_picture(name: str) -> bool:
+    """Whether the extra `ocr` reads files of this name."""
+    return ending_of(name) in PICTURES.split()
+
+
 def is_unread_picture(name: str, skipped: str | None, problem: str | None = None) -> bool:
     """Whether the extra `ocr` could find text in a file that was skipped for this reason, or has this problem."""
     if skipped == BINARY_REASON:
-        return ending_of(name) in PICTURES.split()
+        return is_picture(name)
     return SCANNED_MARK in (skipped or problem or "") and ending_of(name) == "pdf"
 
 
@@ -130,7 +135,7 @@ def ending_of(name: str) -> str:
 
 def is_binary_name(name: str) -> bool:
     """Whether the file holds no text, or a secret. It is listed and never opened."""
-    if ending_of(name) in PICTURES.split() and reads_pictures():
+    if is_picture(name) and reads_pictures():
         return False
     return ending_of(name) in BINARY or name.rpartition("/")[2].lower() in BINARY_NAMES
 
