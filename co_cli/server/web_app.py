@@ -88,7 +88,9 @@ ABOUT_NOTES = ("/api/", "/mcp")
 PRIVATE = (*ABOUT_NOTES, "/metrics")
 """Beginnings of paths that need a token."""
 READS = 4
-"""Searches and other reads at once. With more, none is faster, and saves wait for all of them."""
+"""Searches at once, and as many other reads. With more, none is faster, and saves wait for all of them."""
+SEARCHES = ("/search", "/compare", "/context", "/given", "/tools/{name}", "/why")
+"""What searches, and takes much longer than to show a note: that should not wait for all searches before it."""
 KEPT_SECONDS = 30 * 86_400.0
 """How long a browser stays signed in to `co web`."""
 SAMPLE = "x-co-vault"
@@ -207,7 +209,7 @@ class Site:
         self._opened: list[LocalKnowledgeBase] = []
         self._opening = Lock()
         self._sample: LocalKnowledgeBase | None = None
-        self._reads = CapacityLimiter(READS)
+        self._searches, self._reads = CapacityLimiter(READS), CapacityLimiter(READS)
         self._saves = CapacityLimiter(REQUESTS)  # they may wait for a push, and searches need threads, too
         described = [self._starlette_route(endpoint) for endpoint in routes.ROUTES]
         described.append(Route(SIGN_IN, self.sign_in, methods=["POST"]))
@@ -313,22 +315,24 @@ class Site:
                 return await to_thread.run_sync(endpoint.call, self.kb, asked, limiter=self._saves)
             if is_sample:
                 CALLER.set(replace(caller, role="read"))
-            return await self._read(request, lambda: endpoint.call(self.open_sample() if is_sample else self.kb, asked))
+            limiter = self._searches if endpoint.path in SEARCHES else self._reads
+            kb = self.open_sample if is_sample else lambda: self.kb
+            return await self._read(request, lambda: endpoint.call(kb(), asked), limiter)
 
         return Route(API + endpoint.path.replace(":path}", ":any}"), answer, methods=[endpoint.method])
 
-    async def _read(self, request: Request, read: Callable[[], Response]) -> Response:
+    async def _read(self, request: Request, read: Callable[[], Response], limiter: CapacityLimiter) -> Response:
         """Answer in a thread of those that read. What a client asked ends when the client leaves."""
         with serving() as deadline:
             watching = asyncio.create_task(_cancel_without_client(request, deadline))
             try:
-                return await to_thread.run_sync(lambda: GONE if deadline.cancelled else read(), limiter=self._reads)
+                return await to_thread.run_sync(lambda: GONE if deadline.cancelled else read(), limiter=limiter)
             finally:
                 watching.cancel()
 
     def busy(self) -> list[str]:
         """Why a search has to wait, if it has to."""
-        now = self._reads.statistics()
+        now = self._searches.statistics()
         full = now.borrowed_tokens >= now.total_tokens and now.tasks_waiting
         return [f"searches: all {READS} at once are busy, and {now.tasks_waiting} more wait"] if full else []
 

@@ -175,6 +175,7 @@ def test_searches_end_when_their_clients_leave_and_readyz_says_while_all_are_bus
         for connection in leaving:
             connection.sendall(asked.format(server.host).encode())
         wait_for(lambda: client.get("/readyz").text == "searches: all 4 at once are busy, and 8 more wait\n")
+        assert client.get(f"{API}/notes/memory:oak").status_code == 200, "who reads a note does not wait for searches"
         for connection in leaving:
             connection.close()
         assert [hit["ref"] for hit in client.get(f"{API}/search?q=oaks").json()["hits"]][:1] == ["memory:oak"]
