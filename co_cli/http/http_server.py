@@ -300,8 +300,8 @@ class GuardedServer(uvicorn.Server):
         self._leaving = False
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        if self._on_reload and hasattr(signal, "SIGHUP"):  # Windows has none
-            asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self._on_reload)
+        if self._on_reload and (hangup := getattr(signal, "SIGHUP", None)):  # Windows has none
+            asyncio.get_running_loop().add_signal_handler(hangup, self._on_reload)
         await super().startup(sockets)
         for listener in sockets or ():
             listener.listen(STRANGERS)
