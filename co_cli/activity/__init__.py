@@ -39,6 +39,7 @@ from co_cli.ground.reports import SyncReport
 from co_cli.ground.settings import Settings
 from co_cli.ground.values import to_utf8
 from co_cli.index.indexed_notes import IndexedNotes
+from co_cli.notes.refs import without_lines
 from co_cli.notes.secrets import redact_random
 
 acting: ContextVar[str] = ContextVar("acting", default="")
@@ -58,9 +59,9 @@ class Deed:
 
 
 def touch(*refs: str) -> None:
-    """Note for the audit that these were found, opened or changed."""
+    """Note for the audit that these were found, opened or changed: the notes, whichever lines of them."""
     if now := deed.get():
-        now.notes.update(dict.fromkeys(refs))
+        now.notes.update(dict.fromkeys(map(without_lines, refs)))
 
 
 class Activity(AbstractContextManager["Activity"]):
