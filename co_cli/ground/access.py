@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
-Role = Literal["clip", "metrics", "read", "write", "admin"]
-ROLES: tuple[Role, ...] = ("metrics", "read", "write", "admin")
-"""Each may do what those before it may. `metrics` may ask how the server is, and nothing about notes.
-
-`clip`, of the bookmarklet of `co web`, may save a page that a browser shows, and nothing else.
-"""
+TokenRole = Literal["metrics", "read", "write", "admin"]
+ROLES: tuple[TokenRole, ...] = get_args(TokenRole)
+"""Each may do what those before it may. `metrics` may ask how the server is, and nothing about notes."""
+Role = Literal["clip", TokenRole]
+"""`clip`, of the bookmarklet of `co web`, may save a page that a browser shows, and nothing else."""
 
 PER_SECOND = 60
 """Requests of one token that a server answers, if nothing else is said; as many may come at once after a pause."""

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from pydantic import BaseModel, Field
 
 from co_cli.entrance.local import LocalKnowledgeBase
-from co_cli.ground.access import Role, Token, TokenChange
+from co_cli.ground.access import Token, TokenChange, TokenRole
 from co_cli.server.access_tokens import AccessTokens
 from co_cli.server.routes import route
 
@@ -22,7 +22,7 @@ class NewToken(NamedTuple):
 
 
 class CreateToken(BaseModel):
-    role: Role
+    role: TokenRole
     name: str | None = None
     days: int = Field(0, ge=0, le=MOST_DAYS)
     """After which it expires; 0: never."""

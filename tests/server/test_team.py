@@ -125,6 +125,7 @@ def test_an_admin_manages_tokens_over_http_and_each_change_is_recorded(team: Ser
                 assert reading.get(f"{API}/session").status_code == 401
         changes = asking.get(f"{API}/token-changes").json()
         wrong = asking.post(f"{API}/tokens", json={"role": "read", "days": -1})
+        assert asking.post(f"{API}/tokens", json={"role": "clip"}).status_code == 400, "only of the bookmarklet"
 
     assert listed["ci"]["expires"] > listed["ci"]["created"]
     assert listed["root"]["last_used"]
