@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import posixpath
 import re
 from collections.abc import Mapping
 from datetime import date
@@ -101,8 +102,8 @@ def _place_of(kb: LocalKnowledgeBase, day: date) -> DailyPlace:
             path = os.path.normpath(os.path.join(folder.strip("/"), f"{_formatted(form, day)}.md"))
             if not path.startswith(("..", "/")):
                 return DailyPlace(origin, path.replace(os.sep, "/"), _template(origin.root, settings))
-    dated = sorted(path for path in kb.index.notes.hashes() if DATED.search(path))
-    folder = dated[-1].rpartition("/")[0] if dated else DEFAULT_FOLDER
+    dated = [path for path in kb.index.notes.hashes() if DATED.search(path)]
+    folder = max(dated, key=posixpath.basename).rpartition("/")[0] if dated else DEFAULT_FOLDER
     return DailyPlace(own, f"{folder}/{day.isoformat()}.md".lstrip("/"), "")
 
 

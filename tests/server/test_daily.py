@@ -32,6 +32,8 @@ def test_todays_note_is_where_the_vault_keeps_daily_notes(api: TestClient, sampl
     assert (root / first["path"]).read_text() == f"# {DAY}\n\n- Called the printer.\n- It is late.\n"
     (root / "articles/log").mkdir()
     (root / "articles/daily" / f"{DAY}.md").rename(root / "articles/log/2026-11-17.md")
+    (root / "articles/old").mkdir()
+    (root / "articles/old/2020-01-01.md").write_text("Happy new year.")
     sample.sync()
     assert ask(api, "POST", "/daily", day=DAY)["path"] == f"articles/log/{DAY}.md", "next to the newest"
 
