@@ -532,7 +532,9 @@ class TeamVault:
             removed |= {path: None for path, seq in differing.items() if texts[seq] is None}
             wanted |= {path: seq for path, seq in differing.items() if texts[seq] is not None}
         unread: dict[str, str] = {}
-        for path in {*repository.own_files(), *files}.difference(newest):
+        for number, path in enumerate({*repository.own_files(), *files}.difference(newest)):
+            if number % AT_ONCE == 0:
+                self._ask("select 1")  # thousands of files must not look like a process that stopped
             data, file = self.copy.read(path), files.get(path)
             if file is not None:
                 unread |= {path: file.blob} if data is None or blob_name(data, file.blob) != file.blob else {}
