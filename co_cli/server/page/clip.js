@@ -14,7 +14,8 @@ let page, target, receipt, error, late, saving = true;
 
 // A page that cuts the windows it opens (COOP), shows no HTML, or is no page of the web.
 function instead(reason) {
-  const url = given.get("url") ?? "", address = /^https?:/.test(url) ? url.replaceAll("'", "%27") : "ADDRESS";
+  const url = given.get("url"), known = URL.canParse(url) && new URL(url).href; // spelled so that nothing is hidden
+  const address = /^https?:/.test(known) ? known.replaceAll("'", "%27") : "ADDRESS";
   render(html`<h1>Nothing to save</h1><p role="alert">${reason} Let co fetch the page instead:</p>
     <pre><code>co add '${address}'</code></pre>`, view);
 }
