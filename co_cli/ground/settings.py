@@ -115,7 +115,7 @@ class Settings:
     knowledge_embedding_provider: str | None = _own(
         "text",
         None,
-        "what turns text into vectors: encoder (the default), languages (the default if it is installed), static,"
+        "what turns text into vectors: languages (the default if it is installed), encoder (else the default), static,"
         " ollama, gemini, openai, ... or none",
     )
     knowledge_embedding_model: str | None = _own("text", None, "the provider's model, if not its default")

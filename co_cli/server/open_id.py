@@ -180,10 +180,8 @@ class OpenId:
         token = self._caller(claims) if claims and claims.get("sub") == known["sub"] else None
         if token is None:
             session.is_over = True
-            log.info(
-                "%s is signed out: the provider ended the session, or the groups that may use these notes",
-                known["name"],
-            )
+            why = "the provider ended the session, or they are in none of the groups any more"
+            log.info("%s is signed out: %s", known["name"], why)
         else:
             about = {"name": token.name, "role": token.role, "checked": time.time(), "grant": grant}
             session.claims = {**known, **about}
