@@ -154,8 +154,8 @@ class OpenId:
         for jti in [jti for jti, session in self._sessions.items() if session.claims["exp"] < now]:
             del self._sessions[jti]
         session = self._sessions.setdefault(given["jti"], SignedIn(given))
-        if given["checked"] > session.claims["checked"]:  # another server has asked
-            session.claims = given
+        if given["checked"] > session.claims["checked"]:  # another server has asked, maybe with what is good once
+            session.claims, session.is_over = given, False
         async with session.asking:
             if not session.is_over and now - session.claims["checked"] > CHECK_SECONDS:
                 await self._check(session)

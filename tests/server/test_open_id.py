@@ -418,6 +418,8 @@ def test_a_session_has_the_role_of_the_groups_of_now_and_ends_within_five_minute
             assert renewed.json()["role"] == "read"
             assert asking.get(f"{API}/session").json()["role"] == "read", "a tab that has the older text"
         newer = renewed.headers["x-co-session"]
+        with client(other, session) as asking:
+            assert asking.get(f"{API}/session").status_code == (401 if provider.rotates else 200)
         with client(other, newer) as asking:
             assert asking.get(f"{API}/session").json()["role"] == "read", "another server knows what was found out"
             later(monkeypatch, 300)
