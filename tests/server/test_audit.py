@@ -113,12 +113,15 @@ def test_a_part_of_an_article_that_is_found_or_opened_is_recorded_as_the_article
     team: Server, vault: Vault, file: Path
 ) -> None:
     vault.write("articles/ash.md", "# Ash\n\nAshes are felled in winter.\n")
+    team.kb.sync()
     with client(team, token(team.kb, "admin")) as asking:
         (hit,) = asking.get(f"{API}/search", params={"q": "ashes felled", "limit": 1}).json()["hits"]
         assert hit["ref"].startswith("article:ash#L")
         asking.get(f"{API}/notes/{hit['ref'].replace('#', '%23')}")
-        assert [entry["notes"] for entry in entries(file, 2)] == [["article:ash"], ["article:ash"]]
-        assert len(asking.get(f"{API}/audit", params={"note": "article:ash"}).json()) == 2
+        by_words = {"backend": "fts5"}
+        asking.post(f"{API}/compare", json={"q": "ashes felled", "left": by_words, "right": by_words})
+        assert [entry["notes"] for entry in entries(file, 3)] == [["article:ash"]] * 3
+        assert len(asking.get(f"{API}/audit", params={"note": "article:ash"}).json()) == 3
 
 
 def test_a_file_that_is_rotated_gets_the_next_lines_and_one_that_cannot_be_written_makes_a_server_unready(
