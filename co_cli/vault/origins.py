@@ -99,8 +99,7 @@ class Origins:
     def __init__(self, vault: Vault, on_change: Callable[[], None] = lambda: None) -> None:
         """`on_change` is called when a source was added or removed: whoever searches has to open the vault again."""
         self._index, self._vault, self._data_dir = vault.index, vault.root, vault.settings.data_dir
-        self._vaults, self._on_change = vault.sources.vaults, on_change
-        self._pictures = pictures_beside(vault.settings, self._vaults)
+        self._vaults, self._on_change, self._settings = vault.sources.vaults, on_change, vault.settings
 
     def all(self) -> list[Origin]:
         return [entry.origin for entry in self.entries()]
@@ -261,9 +260,10 @@ class Origins:
         else:
             origins = [origin for origin in tiers if origin.tier == source] or [self.find(source)]
         found: list[Tree] = []
+        pictures = pictures_beside(self._settings, self._vaults)
         for origin in origins:
             files = dict(self._index.of(origin).listed())
-            for beside in (pictures for pictures in self._pictures if pictures.root == origin.root):
+            for beside in (picture for picture in pictures if picture.root == origin.root):
                 index = self._index.of(beside)
                 files |= dict.fromkeys(index.files(), BINARY)
                 files |= dict(index.listed() if beside in self._index.linked else ())

@@ -370,7 +370,7 @@ def test_a_page_shows_the_article_and_what_a_model_changed_saves_it_and_undoes_t
         assert "Tidelog is an app of ours." in vault.read("articles/about-tidelog.md")
         page.keyboard.press("u")
         page.wait_for_selector(".detail .article")
-        assert vault.notes() == before
+        wait_for(lambda: vault.notes() == before)
         page.keyboard.press("a")
         page.wait_for_selector("co-toast:has-text('Saved: About Tidelog')")
         until(page, "!document.querySelector('.finding')")
