@@ -19,7 +19,7 @@ from co_cli.ground.errors import IndexUnavailableError, InvalidInputError, Knowl
 from co_cli.ground.paths import install_line
 from co_cli.ground.settings import Settings
 from co_cli.ground.values import fields_of, moment_text
-from co_cli.server.access_tokens import AccessTokens
+from co_cli.server.access_tokens import AccessTokens, team_of
 
 if TYPE_CHECKING:
     from co_cli.mcp.transports import Address
@@ -126,7 +126,8 @@ def _open_site(
         kb.index.notes.state()
     tokens = AccessTokens.of(kb.vault)
     open_id = _open_id(settings, tokens.vault)
-    if not (at.is_local or tokens.all() or open_id):
+    is_team = team_of(kb.vault) is not None  # its tokens are in the database, and may be made when servers run already
+    if not (at.is_local or is_team or tokens.all() or open_id):
         raise InvalidInputError(
             f"--host {options.host} opens {printable(kb.root)} to the network: `co token create --role write` first"
         )

@@ -396,3 +396,13 @@ def test_a_file_that_is_added_to_a_note_reaches_the_remote_and_every_server(
     assert git(team.remote, "show", "--stat", "--format=%an", "HEAD~1..HEAD").startswith("mara")
     sent = subprocess.run(["git", "show", "HEAD:memories/bark.png"], cwd=team.remote, capture_output=True, check=True)
     assert sent.stdout == DOT
+
+
+def test_a_server_on_the_network_may_start_before_the_first_token_and_lets_nobody_in(team: Team) -> None:
+    places = {"CO_VAULT": str(team.clone), "CO_DATA_DIR": str(team.place / "data"), "CO_ENGINE": team.address}
+    options = ("--host", "0.0.0.0", "--allow-host", "127.0.0.1")
+    with process_of({**places, "HOME": str(team.place)}, arguments=options) as server:
+        server.url = server.url.replace("0.0.0.0", "127.0.0.1")
+        with server.client("none") as asking:
+            wait_for(lambda: asking.get("/readyz").text == "ok\n")
+            assert asking.get(f"{API}/session").status_code == 401
