@@ -36,6 +36,7 @@ def remote(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> I
     server = OllamaServer() if request.param == "ollama" else OpenAIServer()
     waits: list[float] = []
     monkeypatch.setattr("time.sleep", waits.append)
+    monkeypatch.setattr("co_cli.embedding.remote_embedders.CONNECT_SECONDS", 30.0)  # a busy machine takes over a second
     yield Remote(server, RemoteEmbedder(remote_space(request.param), server.url), waits)
     server.close()
 
