@@ -69,6 +69,7 @@ add docs
 source add more
 source list
 source tree
+source skipped
 source refresh --all
 source remove docs
 index sync

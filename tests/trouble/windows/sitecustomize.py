@@ -15,6 +15,7 @@ import errno
 import fcntl
 import io
 import logging.handlers  # noqa: F401
+import math
 import multiprocessing  # noqa: F401
 import os
 import pathlib
@@ -28,6 +29,7 @@ import ssl  # noqa: F401
 import subprocess
 import sys
 import tempfile
+import time
 import types
 import warnings
 import webbrowser  # noqa: F401
@@ -131,6 +133,16 @@ def windows_file(file, mode="r", *arguments, **options):
     return real.file(file, mode, *arguments, **options)
 
 
+def windows_wait(self, timeout=None):
+    """As on Windows, with a limit too: here that asks for os.WNOHANG."""
+    end = math.inf if timeout is None else time.monotonic() + timeout
+    while self._internal_poll() is None:
+        if time.monotonic() > end:
+            raise subprocess.TimeoutExpired(self.args, timeout)
+        time.sleep(0.01)
+    return self.returncode
+
+
 def windows_popen(self, *arguments, creationflags=0, preexec_fn=None, **options):
     if preexec_fn is not None:
         raise ValueError("preexec_fn is not supported on Windows platforms")
@@ -174,6 +186,7 @@ del os.link
 os.O_BINARY = BINARY
 builtins.open = io.open = windows_file
 subprocess.Popen.__init__, subprocess._USE_POSIX_SPAWN = windows_popen, False
+subprocess.Popen._wait = windows_wait
 subprocess.Popen.kill = lambda self: self.send_signal(9)
 subprocess.CREATE_NEW_PROCESS_GROUP, subprocess.CREATE_NO_WINDOW, subprocess.DETACHED_PROCESS = 0x200, 0x8000000, 8
 ctypes.CDLL.__init__ = windows_library
