@@ -142,6 +142,8 @@ def read_secret_files() -> None:
                     os.environ[variable] = stream.read().strip()  # not what other programs can see of this process
                 _read_from_files.add(variable)
             except (OSError, ValueError) as error:
+                if not variable.startswith(("CO_", "PGPASSWORD")):
+                    continue  # it may be for another program; who needs the key says that it is missing
                 raise InvalidInputError(f"{name}: {file} cannot be read: {error}") from None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 import time
 from collections.abc import Callable, Collection
@@ -59,8 +60,12 @@ def run_serve(options: argparse.Namespace) -> int:
     from co_cli.server.server_log import log, log_to_stderr
     from co_cli.server.vaults_site import VaultsSite
 
-    given = _read_settings(options)
-    with ExitStack() as stack, listen(options.host, options.port) as listening:
+    with ExitStack() as stack:
+        hangup = getattr(signal, "SIGHUP", None)  # Windows has none
+        if hangup and not sys.stderr.isatty():  # one that comes before it is handled would end the server
+            stack.callback(signal.signal, hangup, signal.signal(hangup, signal.SIG_IGN))
+        given = _read_settings(options)
+        listening = stack.enter_context(listen(options.host, options.port))
         at = address_of(listening, options.host, [*options.allow_host, *filter(None, given)])
         is_terminal = False
 
@@ -76,12 +81,16 @@ def run_serve(options: argparse.Namespace) -> int:
             try:
                 read_secret_files()
                 read = _read_settings(options)
-                if read.keys() != sites.keys():
-                    log.warning("start the server again to add or remove vaults")
-                for host in read.keys() & sites.keys():
-                    sites[host].reload(read[host])
             except KnowledgeError as error:
                 log.warning("settings were not read again: %s", error)
+                return
+            if read.keys() != sites.keys():
+                log.warning("start the server again to add or remove vaults")
+            for host in read.keys() & sites.keys():
+                try:
+                    sites[host].reload(read[host])
+                except KnowledgeError as error:
+                    log.warning("%s: settings were not read again: %s", sites[host].kb.root, error)
 
         sites = {
             host: _open_site(

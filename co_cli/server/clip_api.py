@@ -12,7 +12,8 @@ from co_cli.entrance.local import LocalKnowledgeBase
 from co_cli.ground.errors import InvalidInputError
 from co_cli.notes.files import change_json, read_json
 from co_cli.saving.web_pages import PageOutcome
-from co_cli.server.routes import is_owner, route
+from co_cli.server.attachment_api import LARGEST_BODY
+from co_cli.server.routes import CLIP_TOKEN, is_owner, route
 from co_cli.tools.guidance import vault_name
 from co_cli.vault.tiers import is_own_vault
 
@@ -67,14 +68,14 @@ def show_clip_token(kb: LocalKnowledgeBase) -> ClipToken:
     """Show the token for the bookmarklet of `co web`."""
     if not is_owner():
         raise InvalidInputError("`co serve` has no clipper: `co add URL` saves a page")
-    return ClipToken(clip_token(kb.settings.data_dir))
+    return ClipToken(CLIP_TOKEN.get())
 
 
 @route("GET", CLIPS, role="clip")
 def show_clip_target(kb: LocalKnowledgeBase) -> ClipTarget:
     """Show where a clip is saved, and how large it may be."""
     name = "Your notes" if is_own_vault(kb.root) else vault_name(kb)
-    return ClipTarget(name, kb.settings.web_max_bytes)
+    return ClipTarget(name, min(kb.settings.web_max_bytes, LARGEST_BODY))
 
 
 @route("POST", CLIPS, role="clip")

@@ -53,6 +53,8 @@ PROVIDER_SECONDS = 5.0
 """For all that one request asks of the provider: nobody waits longer for a page."""
 NONSENSE = (JoseError, ValueError, TypeError, KeyError, AttributeError)
 """What texts raise that nobody signed, and answers that are not what OpenID Connect says."""
+ENDED = ("invalid_grant", "access_denied")
+"""How a provider says that a session is over. Other refusals are about the server, not about the person."""
 NOT_IN_A_NAME, LONGEST_NAME = re.compile(r"[^\w.@-]"), 40
 SECRET = "CO_OIDC_SECRET"
 """The variable with the client's secret."""
@@ -205,7 +207,9 @@ class OpenId:
                 return found, _grant({**grant, **given})
         except httpx2.HTTPError:
             raise _away() from None
-        except AuthlibBaseError:  # it refused
+        except AuthlibBaseError as error:
+            if error.error not in ENDED:
+                raise _away() from None
             return None, {}
 
     async def _exchange(

@@ -45,6 +45,8 @@ API = "/api/v1"
 ROUTES: list[Route] = []
 CALLER: ContextVar[Token] = ContextVar("caller")
 """Who asks, while a route answers."""
+CLIP_TOKEN: ContextVar[str] = ContextVar("clip_token")
+"""The one that this process accepts. Another process may have made a new one."""
 KEY: ContextVar[str] = ContextVar("key", default="")
 """The Idempotency-Key of the request."""
 STATUSES: dict[type[KnowledgeError], int] = {

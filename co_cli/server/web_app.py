@@ -302,6 +302,7 @@ class Site:
         async def answer(request: Request) -> Response:
             caller: Token = request.state.caller
             CALLER.set(caller)
+            routes.CLIP_TOKEN.set(self.access.clip_token)
             KEY.set(request.headers.get("idempotency-key", ""))
             if not caller.may(endpoint.role):
                 return _forbidden(caller, endpoint.role)

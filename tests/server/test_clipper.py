@@ -241,4 +241,8 @@ def test_co_web_clipper_opens_the_page_with_the_bookmarklet_whose_token_lasts_un
 
     first = token("--clipper")
     assert token() == first
-    assert token("--sign-out") != first
+    with web_process() as (url, code), httpx2.Client(base_url=url, verify=False) as asking:
+        headers = {"Authorization": f"Bearer {asking.post('/session', json={'code': code}).json()['token']}"}
+        assert token("--sign-out") != first
+        shown = asking.get("/clipper", headers=headers).json()["token"]
+        assert shown == first, "the one that this process accepts"

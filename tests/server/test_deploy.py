@@ -129,6 +129,8 @@ def test_a_backup_is_restored_by_its_drill_and_into_an_empty_database(team: Team
         )
 
     assert run("backup", str(backups), BACKUPS="0").returncode == 2
+    unread = run("backup", str(backups), PGPASSWORD_FILE=str(tmp_path / "none"))
+    assert (unread.returncode, backups.exists()) == (1, False), unread.stderr
     first = run("backup", str(backups)).stdout.strip()
     one.remember("Ashes like sun.")
     time.sleep(1.1)  # a backup is named by its second

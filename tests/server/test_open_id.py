@@ -449,15 +449,16 @@ def test_a_session_that_the_provider_revoked_ends_and_so_does_its_stream(
 
 
 @pytest.mark.medium
+@pytest.mark.parametrize("said", ["nonsense", '{"error": "invalid_client"}', '{"error": "temporarily_unavailable"}'])
 def test_a_provider_that_is_away_ends_no_session_until_it_is_back(
-    team: Server, provider: Provider, monkeypatch: pytest.MonkeyPatch
+    said: str, team: Server, provider: Provider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(open_id, "AWAY_SECONDS", 0.0)
     session = sign_in(team, "mara")
     provider.change("mara", groups=["others"])
     later(monkeypatch, 300)
     with client(team, session) as asking:
-        provider.nonsense = "nonsense"
+        provider.nonsense = said
         answer = asking.get(f"{API}/session")
         assert (answer.status_code, "x-co-session" in answer.headers) == (200, False)
         provider.nonsense = ""

@@ -112,6 +112,46 @@ def test_sighup_changes_the_limits_of_each_vault_of_a_file(vault: Vault, co: Co,
         assert save(client, "Elms like water.").status_code == 200
 
 
+def test_sighup_while_a_server_starts_does_not_end_it(vault: Vault, tmp_path: Path) -> None:
+    file = tmp_path / "vaults.toml"
+    os.mkfifo(file)  # whoever writes it waits until the server reads it
+    command = [sys.executable, "-m", "co_cli", "serve", "--port", "0", "--vaults", str(file)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        with file.open("w") as writing:
+            process.send_signal(signal.SIGHUP)
+            writing.write(f'[handbook]\nhost = "handbook.example"\nvault = "{vault.root}"\n')
+        assert process.stderr
+        assert '"url"' in process.stderr.readline()
+        process.kill()
+
+
+def test_sighup_reads_the_settings_of_each_vault_though_those_of_another_are_wrong(
+    vault: Vault, co: Co, tmp_path: Path
+) -> None:
+    names = ("handbook", "diary")
+    file = tmp_path / "vaults.toml"
+    for name in names:
+        (tmp_path / name).mkdir()
+
+    def write(**more: str) -> None:
+        about = 'oidc_issuer = "https://provider.example"\noidc_client = "co"\n'
+        tables = [
+            f'[{name}]\nhost = "{name}.example"\nvault = "{tmp_path / name}"\n{about}{more.get(name, "")}\n'
+            for name in names
+        ]
+        file.write_text("".join(tables))
+
+    write()
+    with serving({"CO_OIDC_SECRET": "the-secret-of-the-client"}, arguments=("--vaults", str(file))) as server:
+        wait_for(lambda: sum("url" in line for line in server.lines) == len(names))
+        wrong = 'oidc_groups = ["writers:write"]'
+        for name, other in (names, names[::-1]):
+            write(**{name: wrong, other: f"most_notes = {len(name)}"})
+            said = read_again(server, f"{tmp_path / name}: settings were not read again")
+            assert "is not GROUP=ROLE" in said["text"]
+            server.line(text=f"{tmp_path / other}: settings were read again; changed: most_notes")
+
+
 # -- several servers ---------------------------------------------------------------------------------------------------
 
 

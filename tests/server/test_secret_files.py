@@ -101,6 +101,8 @@ def test_a_key_of_a_provider_may_be_in_a_file(co: Co, vault: Vault, tmp_path: Pa
         provider.close()
     assert ran.code == 0, ran.err
     assert {*provider.keys} == {TOKEN}
+    other = co.process("list", env={"OTHER_API_KEY_FILE": str(tmp_path / "none")})
+    assert other.code == 0, "it may be for another program"
     missing = co.process("list", env={"CO_TOKEN_FILE": str(tmp_path / "none"), "CO_TOKEN": ""})
     assert missing.code == 2
     assert missing.err.startswith(f"co: CO_TOKEN_FILE: {tmp_path / 'none'} cannot be read:")

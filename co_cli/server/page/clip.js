@@ -25,7 +25,7 @@ const bytes = (text) => new Blob([text]).size;
 function draw() {
   const { title, url, selection } = page, size = bytes(selection || page.html);
   const large = size > target.largest && { message: `This is too large: ${size.toLocaleString("en")} bytes of HTML, and
-    the setting web_max_bytes allows ${target.largest.toLocaleString("en")}. Select the part that you want.` };
+    at most ${target.largest.toLocaleString("en")} can be saved. Select the part that you want.` };
   const note = receipt && html`<a href=${notePath(receipt.ref)} target="_blank">${title || receipt.ref}</a>`;
   render(html`<h1>Save to ${target.vault}</h1>
     <dl><dt class="small soft">Title</dt><dd dir="auto">${title}</dd>
