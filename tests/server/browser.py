@@ -89,7 +89,7 @@ def inspect(page: Any, name: str, prepare: Callable[[], object] = lambda: None) 
     ARTIFACTS.mkdir(exist_ok=True)
     found: dict[str, list[str]] = {}
     for look, size in (("light", DESKTOP), ("dark", DESKTOP), ("dark", PHONE), ("light", PHONE)):
-        page.emulate_media(color_scheme=look)
+        page.emulate_media(color_scheme=look, reduced_motion="reduce")  # a colour that still changes has no contrast
         page.set_viewport_size(size)
         prepare()
         kind = f"phone-{look}" if size is PHONE else look
@@ -97,7 +97,7 @@ def inspect(page: Any, name: str, prepare: Callable[[], object] = lambda: None) 
         found[kind] = axe(page, "color-contrast") if look == "dark" else axe(page)  # nothing else depends on colours
         wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
         found[kind] += [f"{wide} px wider than the window"] if wide > 0 else []
-    page.emulate_media(color_scheme="light")
+    page.emulate_media(color_scheme="light", reduced_motion="null")
     page.set_viewport_size(DESKTOP)
     wrong = [f"{kind}: {one}" for kind, all_of_it in found.items() for one in all_of_it]
     assert not wrong, "\n".join(wrong)

@@ -72,7 +72,7 @@ def test_without_the_extra_skipped_names_what_it_would_read(
     assert f"{install_line('ocr')} makes the text of 4 pictures and scanned PDFs searchable" in shown
 
 
-@pytest.mark.medium
+@pytest.mark.slow
 def test_the_text_of_pictures_beside_notes_is_searched_shown_and_never_edited(co: Co, vault: Vault) -> None:
     pytest.importorskip("rapidocr", reason="needs the extra ocr")
     draw_text(vault.path("attachments/scan.png"), WORDS)
@@ -107,7 +107,7 @@ def test_the_text_of_pictures_beside_notes_is_searched_shown_and_never_edited(co
     assert [path for (path,) in database.execute("select path from docs")] == ["memories/harbour.md"]
 
 
-@pytest.mark.medium
+@pytest.mark.slow
 def test_in_a_project_those_of_your_own_vault_are_searched_and_its_pictures_once_you_trust_it(
     co: Co, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
