@@ -55,7 +55,9 @@ def test_a_reader_can_choose_a_version_and_search(published: str, open_page: Cal
     page.locator("[role=option] >> nth=0").filter(has_text="claude-mem").wait_for()  # not of the letters so far
     page.keyboard.press("Enter")
     page.wait_for_url(f"{published}0.1/coming-from/**#claude-mem")
+    page.locator(".md-version__link").first.wait_for(state="attached")  # its scripts run: until then, p turns a page
     page.keyboard.press("Control+k")
+    page.locator("input:focus").wait_for()
     page.keyboard.press("Control+a")
     page.keyboard.type("co source skipped")
     page.locator("[role=option]").filter(has_text="Commands").first.wait_for()  # a command is found in the reference
