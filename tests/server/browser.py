@@ -74,9 +74,13 @@ def axe(page: Any, *rules: str) -> list[str]:
     if not page.evaluate("'axe' in window"):
         page.evaluate(AXE_SCRIPT)
     only = {"type": "rule", "values": rules} if rules else ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"]
-    return page.evaluate(
-        """async (runOnly) => (await axe.run({ runOnly, resultTypes: ["violations"] })).violations.flatMap(
-            (one) => one.nodes.map((node) => `${one.id}: ${node.html.slice(0, 160)}`))""",
+    return page.evaluate(  # what fades in has no contrast yet
+        """async (runOnly) => {
+        const ending = document.getAnimations().filter((one) => one.effect.getComputedTiming().endTime !== Infinity);
+        await Promise.allSettled(ending.map((one) => one.finished));
+        return (await axe.run({ runOnly, resultTypes: ["violations"] })).violations.flatMap(
+            (one) => one.nodes.map((node) => `${one.id}: ${node.html.slice(0, 160)}`));
+        }""",
         only,
     )
 
@@ -89,7 +93,7 @@ def inspect(page: Any, name: str, prepare: Callable[[], object] = lambda: None) 
     ARTIFACTS.mkdir(exist_ok=True)
     found: dict[str, list[str]] = {}
     for look, size in (("light", DESKTOP), ("dark", DESKTOP), ("dark", PHONE), ("light", PHONE)):
-        page.emulate_media(color_scheme=look, reduced_motion="reduce")  # a colour that still changes has no contrast
+        page.emulate_media(color_scheme=look)
         page.set_viewport_size(size)
         prepare()
         kind = f"phone-{look}" if size is PHONE else look
@@ -97,7 +101,7 @@ def inspect(page: Any, name: str, prepare: Callable[[], object] = lambda: None) 
         found[kind] = axe(page, "color-contrast") if look == "dark" else axe(page)  # nothing else depends on colours
         wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
         found[kind] += [f"{wide} px wider than the window"] if wide > 0 else []
-    page.emulate_media(color_scheme="light", reduced_motion="null")
+    page.emulate_media(color_scheme="light")
     page.set_viewport_size(DESKTOP)
     wrong = [f"{kind}: {one}" for kind, all_of_it in found.items() for one in all_of_it]
     assert not wrong, "\n".join(wrong)
