@@ -208,7 +208,7 @@ def _described(said: Any) -> str:
 def page(server: Server, open_page: Callable[[str], Any]) -> Any:
     """A page that is signed in to the sample vault. `page.goto(server.url + "/activity")` opens others."""
     page = open_page(server.address)
-    page.wait_for_selector("#top nav a")
+    page.wait_for_selector("#top:not([inert])")
     return page
 
 

@@ -164,7 +164,7 @@ def test_the_choice_of_a_year_does_not_cover_what_the_calendar_says(page: Any) -
 @pytest.mark.slow
 def test_an_empty_vault_says_how_to_connect_an_agent(empty: Server, open_page: Any) -> None:
     page = open_page(empty.address)
-    page.wait_for_selector("#top nav a")
+    page.wait_for_selector("#top:not([inert])")
     page.goto(f"{empty.url}/activity")
     page.wait_for_selector("text=co setup claude-code")
     page.click("button:has-text('Conversations')")

@@ -235,7 +235,7 @@ def test_files_are_stored_next_to_the_note_or_added_as_articles(page: Any, serve
     page.problems.clear()  # Chromium logs the 400
 
     page.goto(server.url)
-    page.wait_for_selector("#top nav a")
+    page.wait_for_selector("#top:not([inert])")
     larch = b"Larches lose their needles."
     send(page, "dragenter", "body", "larch.txt", larch)  # loads what takes the drop
     wait_for(

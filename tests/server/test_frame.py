@@ -14,12 +14,12 @@ from tests.server.conftest import Server
 def test_the_address_signs_in_once_and_the_code_leaves_it(server: Server, open_page: Callable[[str], Any]) -> None:
     address = server.address
     page = open_page(address)
-    page.wait_for_selector("#top nav a")
+    page.wait_for_selector("#top:not([inert])")
 
     assert page.url == f"{server.url}/"
     page.goto("about:blank")
     page.goto(address)
-    page.wait_for_selector("#top nav a")
+    page.wait_for_selector("#top:not([inert])")
     assert page.url == f"{server.url}/", "this browser is signed in, so a used code does not matter"
 
     other = open_page(address)
@@ -34,14 +34,14 @@ def test_a_page_that_was_signed_out_opens_again_after_signing_in(
     server: Server, open_page: Callable[[str], Any]
 ) -> None:
     page = open_page(server.address)
-    page.wait_for_selector("#top nav a")
+    page.wait_for_selector("#top:not([inert])")
     page.evaluate("localStorage.setItem('co-token', 'of an earlier run')")
     page.goto(f"{server.url}/activity")
     page.wait_for_selector("text=Sign in")
 
     other = page.context.new_page()
     other.goto(server.address)
-    other.wait_for_selector("#top nav a")
+    other.wait_for_selector("#top:not([inert])")
     assert page.wait_for_selector(".activity h1")
     page.problems.clear()  # Chromium logs the 401
 

@@ -258,7 +258,7 @@ def test_a_user_sees_how_far_the_vectors_of_another_model_are(
 
     with KnowledgeBase.open(settings=load_settings(chosen), opening=Opening("web")) as kb, serving(kb) as server:
         page = open_page(server.address)
-        page.wait_for_selector("#top nav a")
+        page.wait_for_selector("#top:not([inert])")
         deadline = time.monotonic() + 60
         while kb.waiting().passages != NOTES - SLOW_BATCH and time.monotonic() < deadline:
             time.sleep(0.05)  # the first batch is made when the server starts

@@ -25,7 +25,7 @@ def page(page: Any) -> Any:
     """Chromium may let requests pass while `route` begins or ends, so one route is there from the first to the last."""
     page.route("**/not-asked-for", lambda route: route.abort())
     page.reload()
-    page.wait_for_selector("#top nav a")
+    page.wait_for_selector("#top:not([inert])")
     return page
 
 

@@ -95,7 +95,7 @@ def test_html_that_slips_past_the_sanitiser_runs_nothing_and_loads_nothing(
 
 def test_the_browser_refuses_text_as_html_or_as_code(empty: Server, open_page: Callable[[str], Any]) -> None:
     page = open_page(empty.address)
-    page.wait_for_selector("#top nav a")
+    page.wait_for_selector("#top:not([inert])")
     for attempt in (
         "document.body.innerHTML = '<b>x</b>'",
         "document.body.insertAdjacentHTML('beforeend', '<b>x</b>')",

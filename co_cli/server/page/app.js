@@ -336,6 +336,7 @@ effect(showConnection);
 let refused; // a used code does not matter if this browser is signed in
 try {
   await signIn(mayReplace).catch((error) => { refused = error; });
+  top.inert = false; // a link that is followed before would lose the code
   await start();
 } catch (error) {
   if (refused || error.status !== 401) show(html`<h1>Sign in</h1>${problem(refused ?? error)}`);

@@ -161,6 +161,7 @@ export async function open(main, { query, signal, go, toast, setKeys, onChange }
   async function send(asked, said) {
     const done = await post("/review/decisions", asked);
     if (done.problem) toast(done.problem);
+    answer.decided.unshift(done); // `u` takes it back from now on
     told = toast(said(done), () => undo(done));
     checked.clear();
     [anchor, editing] = [undefined, false];
