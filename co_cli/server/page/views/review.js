@@ -161,10 +161,11 @@ export async function open(main, { query, signal, go, toast, setKeys, onChange }
   async function send(asked, said) {
     const done = await post("/review/decisions", asked);
     if (done.problem) toast(done.problem);
-    answer.decided.unshift(done); // `u` takes it back from now on
-    told = toast(said(done), () => undo(done));
+    answer.decided.unshift(done); // `u` takes it back from now on, and is no letter of a text
     checked.clear();
     [anchor, editing] = [undefined, false];
+    draw();
+    told = toast(said(done), () => undo(done));
     await load();
     if (!finding()) showing = false;
     draw();
