@@ -107,6 +107,7 @@ def test_confidence_is_fitted_and_judged_from_sets_and_vaults(
 
 
 @pytest.mark.medium
+@pytest.mark.slow
 def test_a_crowd_makes_answers_harder_to_find(tmp_path: Path) -> None:
     lines = [{"text": f"The cat takes {number} units at {number}:15."} for number in range(1_200)]
     lines += lines[:100]

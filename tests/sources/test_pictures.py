@@ -39,6 +39,7 @@ def scans(tmp_path: Path) -> Path:
 
 
 @pytest.mark.medium
+@pytest.mark.slow
 def test_pictures_and_scanned_pages_are_read_by_index_sync_and_not_by_a_search(
     co: Co, vault: Vault, scans: Path
 ) -> None:
