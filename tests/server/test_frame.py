@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -44,6 +45,20 @@ def test_a_page_that_was_signed_out_opens_again_after_signing_in(
     other.wait_for_selector("#top:not([inert])")
     assert page.wait_for_selector(".activity h1")
     page.problems.clear()  # Chromium logs the 401
+
+
+def test_a_page_asks_for_everything_once_and_hears_of_what_changes_from_then_on(page: Any, server: Server) -> None:
+    page.goto("about:blank")
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url.partition("/api/")[2]))
+    page.goto(server.url)
+    page.wait_for_selector(".home .group a")
+    page.wait_for_timeout(500)  # anything more would have been asked for by now
+    assert any(address.startswith("v1/browse") for address in asked)
+    assert sorted(address for address in asked if address) == sorted({*asked} - {""})
+
+    Path(server.kb.root, "memories", "fresh.md").write_text("A thought that came after the page was opened.\n")
+    page.wait_for_selector("text=A thought that came after")
 
 
 def test_the_menu_opens_each_page_without_loading_again(page: Any) -> None:

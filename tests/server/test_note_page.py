@@ -413,8 +413,8 @@ def test_a_note_that_is_not_there_offers_links_and_one_that_cannot_be_read_a_but
     })"""
     assert page.evaluate(inside) == [True, True], "no box covers letters"
     page.set_viewport_size(PHONE)
-    box = page.locator("li[data-task] input").nth(0).bounding_box()
+    box = wait_for(lambda: page.locator("li[data-task] input").nth(0).bounding_box())  # drawn anew for this size
     assert box["x"] + box["width"] <= PHONE["width"] - 16, "boxes and numbers stay on the page"
-    first, second = (page.locator("th").nth(place).bounding_box() for place in (0, 1))
+    first, second = (wait_for(page.locator("th").nth(place).bounding_box) for place in (0, 1))
     assert first["x"] > second["x"], "columns are read from right to left, too"
     page.problems.clear()  # Chromium logs the 404

@@ -97,9 +97,12 @@ export async function blobUrl(path, signal) {
   return url;
 }
 
-// Calls fn(event, data) for each event of the server. While it is not connected, anything may change.
-export async function events(fn) {
-  for (;;) {
+// Calls fn(event, data) for each event of the server. While it is not connected, anything may change: what is asked for
+// after this has ended misses nothing.
+export const listen = (fn) => new Promise((ready) => follow(fn, ready));
+
+async function follow(fn, ready) {
+  for (let first = true; ; first = false) {
     try {
       const response = await ask("GET", "/events");
       const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
@@ -112,12 +115,14 @@ export async function events(fn) {
         for (const one of parts) {
           const found = /^event: (.*)\ndata: (.*)$/s.exec(one);
           if (found) fn(found[1], JSON.parse(found[2]));
-          if (one === ": connected") fn("changed", { refs: [], many: true });
+          if (one === ": connected" && !first) fn("changed", { refs: [], many: true });
+          ready();
         }
       }
     } catch (error) {
-      if (error.status === 401) return;
+      if (error.status === 401) return ready();
     }
+    ready();
     await new Promise((go) => setTimeout(go, 1000));
   }
 }
