@@ -35,6 +35,14 @@ ACTIVITY_SECONDS = 1.0
 """How often it is looked whether something was recorded."""
 
 
+def revision_of(kb: LocalKnowledgeBase) -> str:
+    """Another text after every change of the index."""
+    try:
+        return json.dumps(kb.engine.revision())
+    except IndexUnavailableError:
+        return ""  # what is asked for next says so
+
+
 class Events:
     """The pages that listen. `publish` may be called from any thread."""
 
@@ -92,7 +100,7 @@ class Events:
         queue: asyncio.Queue[str | None] = asyncio.Queue()
         self.listening.add(queue)
         try:
-            yield ": connected\n\n"
+            yield f": connected {await asyncio.to_thread(revision_of, self._kb)}\n\n"
             while True:
                 try:
                     line = await asyncio.wait_for(queue.get(), QUIET_SECONDS)

@@ -53,7 +53,7 @@ from co_cli.server import (
 )
 from co_cli.server.attachment_api import LARGEST_BODY
 from co_cli.server.clip_api import CLIPS
-from co_cli.server.event_stream import Events
+from co_cli.server.event_stream import Events, revision_of
 from co_cli.server.page_files import send_clip_window, send_file, send_frame
 from co_cli.server.routes import API, CALLER, KEY, ApiError, ErrorAnswer, error_answer, json_answer, read_body, route
 from co_cli.tools.guidance import vault_name
@@ -150,6 +150,8 @@ class Session(NamedTuple):
     """What the token may do."""
     caller: str
     """Whose token it is; empty for the person who started the server."""
+    revision: str
+    """What `GET /events` begins with, unless the index has changed since."""
 
 
 def kept_token(data_dir: str, renew: bool = False) -> str:
@@ -381,7 +383,8 @@ def _is_public(request: HTTPConnection) -> bool:
 def show_session(kb: LocalKnowledgeBase) -> Session:
     """Show which vault this is, and how many notes it has."""
     is_sample = kb.root == os.path.realpath(sample_vault())
+    revision = revision_of(kb)
     notes = sum(index.notes.state().notes for index in (kb.index, *map(kb.index.of, kb.index.linked)))
     name = "Your notes" if is_own_vault(kb.root) else vault_name(kb)
     caller = CALLER.get()
-    return Session(kb.root, name, notes, __version__, is_sample, SAMPLE_QUESTIONS, caller.role, caller.name)
+    return Session(kb.root, name, notes, __version__, is_sample, SAMPLE_QUESTIONS, caller.role, caller.name, revision)

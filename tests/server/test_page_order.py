@@ -76,7 +76,7 @@ def test_a_note_that_is_saved_before_the_page_listens_is_shown(
 def test_the_stream_of_a_page_that_does_not_read_ends_and_no_change_is_left_out_of_it(empty: Server) -> None:
     with empty.client() as client, client.stream("GET", "/api/v1/events") as stream:
         lines = stream.iter_lines()
-        assert next(lines) == ": connected"
+        assert next(lines).startswith(": connected")
         for number in range(300):
             empty.site.events.publish("changed", {"number": number, "text": "x" * 200_000})  # more than sockets hold
         told: list[int] = []

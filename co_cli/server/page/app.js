@@ -1,7 +1,7 @@
 // The frame: sign-in, menu, router, keys, toasts and live updates.
 
 import {
-  ApiError, TOKEN, changes, get, listen, mayWrite, onSignedOut, rights, sample, signIn, whose,
+  ApiError, TOKEN, changes, events, get, mayWrite, onSignedOut, rights, sample, signIn, whose,
 } from "./parts/api.js";
 import { allKeys, keyText, setAlways, setKeys } from "./parts/keys.js";
 import { closeDialog, dialog, html, problem, render, style } from "./parts/pieces.js";
@@ -313,9 +313,10 @@ const mayReplace = (before, after) => new Promise((answer) => {
 });
 
 async function start(path) {
-  const [found] = await Promise.all([get("/session"), live ??= listen(changed)]);
+  const found = await get("/session");
   rights.role = found.role; // before the menu is drawn
   session.value = found;
+  live ??= events(changed, found.revision);
   countFindings();
   await (path ? go(path) : open());
 }
@@ -339,6 +340,5 @@ try {
   top.inert = false; // a link that is followed before would lose the code
   await start();
 } catch (error) {
-  await live; // it may ask for a sign-in, too
   if (refused || error.status !== 401) show(html`<h1>Sign in</h1>${problem(refused ?? error)}`);
 }

@@ -97,12 +97,10 @@ export async function blobUrl(path, signal) {
   return url;
 }
 
-// Calls fn(event, data) for each event of the server. While it is not connected, anything may change: what is asked for
-// after this has ended misses nothing.
-export const listen = (fn) => new Promise((ready) => follow(fn, ready));
-
-async function follow(fn, ready) {
-  for (let first = true; ; first = false) {
+// Calls fn(event, data) for each event of the server. While it is not connected, anything may change; at first, only
+// something after the revision of the session.
+export async function events(fn, revision) {
+  for (let connected = `: connected ${revision}`; ; connected = "") {
     try {
       const response = await ask("GET", "/events");
       const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
@@ -115,14 +113,12 @@ async function follow(fn, ready) {
         for (const one of parts) {
           const found = /^event: (.*)\ndata: (.*)$/s.exec(one);
           if (found) fn(found[1], JSON.parse(found[2]));
-          if (one === ": connected" && !first) fn("changed", { refs: [], many: true });
-          ready();
+          if (one.startsWith(": connected") && one !== connected) fn("changed", { refs: [], many: true });
         }
       }
     } catch (error) {
-      if (error.status === 401) return ready();
+      if (error.status === 401) return;
     }
-    ready();
     await new Promise((go) => setTimeout(go, 1000));
   }
 }
