@@ -44,12 +44,12 @@ from co_cli.notes.secrets import redact_random
 
 acting: ContextVar[str] = ContextVar("acting", default="")
 """Who acts in this context instead of the front end itself, such as `web:mara` for a token of `co serve`."""
-deed: ContextVar[Deed | None] = ContextVar("deed", default=None)
-"""What is done in this context, where a server writes an audit."""
+request_record: ContextVar[RequestRecord | None] = ContextVar("request_record", default=None)
+"""What the request of this context did, where a server writes an audit."""
 
 
 @dataclass(slots=True)
-class Deed:
+class RequestRecord:
     """What one request of a server did. Threads that work for it may add to it."""
 
     tool: str = ""
@@ -58,10 +58,10 @@ class Deed:
     """Refs of those that were found, opened or changed, in order."""
 
 
-def touch(*refs: str) -> None:
-    """Note for the audit that these were found, opened or changed: the notes, whichever lines of them."""
-    if now := deed.get():
-        now.notes.update(dict.fromkeys(map(without_lines, refs)))
+def record_refs(*refs: str) -> None:
+    """Record for the audit that these notes, or lines of them, were found, opened or changed."""
+    if record := request_record.get():
+        record.notes.update(dict.fromkeys(map(without_lines, refs)))
 
 
 class Activity(AbstractContextManager["Activity"]):

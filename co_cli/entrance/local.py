@@ -6,11 +6,12 @@ Synchronous and safe to share between threads. What a search does without is imp
 from __future__ import annotations
 
 import os
+import threading
 from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from co_cli.activity import Activity, touch
+from co_cli.activity import Activity, record_refs
 from co_cli.embedding.embedders import Embedders
 from co_cli.ground.errors import InvalidInputError, KnowledgeError
 from co_cli.ground.hits import SearchResult, is_filtered_out
@@ -65,6 +66,7 @@ class LocalKnowledgeBase(AbstractContextManager["LocalKnowledgeBase"]):
     def __init__(self, settings: Settings, opening: Opening | None = None) -> None:
         self.vault = open_vault(settings, opening)
         """Another value after sources were added or removed."""
+        self._reloading = threading.Lock()
 
     def close(self) -> None:
         self.vault.close()
@@ -133,7 +135,7 @@ class LocalKnowledgeBase(AbstractContextManager["LocalKnowledgeBase"]):
         `track` counts each hit as a recall of its note and logs the query, as far as the settings allow.
         """
         found = search(self.vault, query, options_of(limit, options))
-        touch(*(hit.ref for hit in found.hits))
+        record_refs(*(hit.ref for hit in found.hits))
         if track:
             self.track(found)
         return found
@@ -325,7 +327,7 @@ class LocalKnowledgeBase(AbstractContextManager["LocalKnowledgeBase"]):
         from co_cli.searching.context import always_notes  # slow to import
 
         found = always_notes(self.vault)
-        touch(*(note.ref for note in found.notes))
+        record_refs(*(note.ref for note in found.notes))
         return found
 
     def matching_notes(self, prompt: str, seen: Collection[str] = ()) -> Context:
@@ -333,7 +335,7 @@ class LocalKnowledgeBase(AbstractContextManager["LocalKnowledgeBase"]):
         from co_cli.searching.context import matching_notes  # slow to import
 
         found = matching_notes(self.vault, prompt, seen)
-        touch(*(note.ref for note in found.notes))
+        record_refs(*(note.ref for note in found.notes))
         return found
 
     def untrusted_vaults(self, degraded: Collection[str] = ()) -> list[str]:
@@ -421,7 +423,8 @@ class LocalKnowledgeBase(AbstractContextManager["LocalKnowledgeBase"]):
 
         `settings`: others that apply from now on. Those that are used when a vault is opened do not.
         """
-        self.vault = reopen_vault(replace(self.vault, settings=settings or self.settings))
+        with self._reloading:  # or a request that notices a new source puts the settings back that it began with
+            self.vault = reopen_vault(replace(self.vault, settings=settings or self.settings))
 
 
 def open_local(

@@ -15,7 +15,7 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from co_cli.activity import touch
+from co_cli.activity import record_refs
 from co_cli.ground.errors import (
     IndexUnavailableError,
     InvalidInputError,
@@ -150,7 +150,7 @@ class VaultWriter:
         store = self._store_of(origin)
         with store.lock():
             store.create_at(path, to_utf8(text).encode())
-            touch(source_ref(path))
+            record_refs(source_ref(path))
             if origin == self._vault.index.origin:
                 self._index(path)
         if origin != self._vault.index.origin:
@@ -250,7 +250,7 @@ class VaultWriter:
             others = sum(home == path for _, home in self.store.trashed())
             self._index(path)
             note = read_note(path, self.store.read(path))
-        touch(note.ref)
+        record_refs(note.ref)
         self._vault.index.embed_saved()
         when, copy = self.store.trashed_at(kept) if dropped is None else ("", False)
         detail = f"a copy kept {when}, which is not its last text" if copy else f"forgotten {when}".rstrip()
@@ -284,7 +284,7 @@ class VaultWriter:
                 if draft.key:  # servers have the vault in different places
                     inside = os.path.relpath(saved.path, self.store.root).replace(os.sep, "/")
                     self._answers.keep_answer(draft.key, replace(saved, path=inside))
-        touch(saved.ref)
+        record_refs(saved.ref)
         if waits:
             self._vault.index.embed_saved()
         return replace(saved, seq=self.store.last_seq)

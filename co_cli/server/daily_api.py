@@ -100,7 +100,7 @@ def _place_of(kb: LocalKnowledgeBase, day: date) -> DailyPlace:
         if settings is not None:
             folder, form = str(settings.get("folder") or ""), str(settings.get("format") or DEFAULT_FORMAT)
             path = os.path.normpath(os.path.join(folder.strip("/"), f"{_formatted(form, day)}.md"))
-            if not path.startswith(("..", "/")):
+            if not os.path.isabs(path) and path.split(os.sep)[0] != os.pardir:
                 return DailyPlace(origin, path.replace(os.sep, "/"), _template(origin.root, settings))
     dated = [path for path in kb.index.notes.hashes() if DATED.search(path)]
     folder = max(dated, key=posixpath.basename).rpartition("/")[0] if dated else DEFAULT_FOLDER

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel
 
-from co_cli.activity import touch
+from co_cli.activity import record_refs
 from co_cli.embedding.model_file import can_run
 from co_cli.embedding.reader import CrossEncoder
 from co_cli.entrance.local import LocalKnowledgeBase
@@ -254,5 +254,5 @@ def _search(kb: LocalKnowledgeBase, asked: Compare, ranking: RankingChoice) -> S
     reader = kb.vault.reader or _reader() if reads and can_run() else None
     request = replace(request, reader=reader, read_always=True, read_seconds=None)
     found = find(kb.index, request)
-    touch(*(hit.ref for hit in found.hits))
+    record_refs(*(hit.ref for hit in found.hits))
     return found

@@ -85,6 +85,7 @@ class OpenId:
         self._used: dict[str, float] = {}
         """Codes that were exchanged here, and when."""
         self._sessions: dict[str, SignedIn] = {}
+        self.issuer = ""
         self.configure(settings, secret)
 
     def configure(self, settings: Settings, secret: str) -> None:
@@ -93,11 +94,13 @@ class OpenId:
             raise InvalidInputError(f"sign-in with OpenID Connect needs oidc_issuer, oidc_client and {SECRET}")
         self._claim, self._roles = settings.oidc_claim, _roles(settings.oidc_groups)
         self._scope = settings.oidc_scope
-        self.issuer, self._client_id, self._secret = settings.oidc_issuer, settings.oidc_client, secret
+        self._client_id, self._secret = settings.oidc_client, secret
         self._key = OctKey.import_key(hmac.digest(secret.encode(), f"co session {self._vault}".encode(), "sha256"))
-        self._metadata: dict[str, Any] = {}
-        self._keys: KeySet | None = None
-        self._asked_at = self._keys_at = -METADATA_SECONDS
+        if settings.oidc_issuer != self.issuer:
+            self.issuer = settings.oidc_issuer
+            self._metadata: dict[str, Any] = {}
+            self._keys: KeySet | None = None
+            self._asked_at = self._keys_at = -METADATA_SECONDS
 
     # -- the page ------------------------------------------------------------------------------------------------------
 

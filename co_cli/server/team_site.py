@@ -26,7 +26,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
 
-from co_cli.activity import Deed, acting, deed
+from co_cli.activity import RequestRecord, acting, request_record
 from co_cli.entrance.local import LocalKnowledgeBase
 from co_cli.ground.access import PER_SECOND, Token
 from co_cli.ground.deadline import serving
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from co_cli.server.open_id import OpenId  # its packages are an extra
 
 SIGN_INS = 20
-"""Sign-ins from one address that may fail at once; after that, one a second."""
+"""Sign-ins from one address that may fail at once, and refused strangers that are audited; after that, one a second."""
 LARGEST = 1_000_000
 """Bytes of a request."""
 SESSION = "x-co-session"
@@ -124,7 +124,7 @@ class TeamSite(Site):
         self._team = team_of(kb.vault)
         self.inner.state.team = vault_name(kb)
         self.metrics = Metrics()
-        self._requests, self._sign_ins = Buckets(), Buckets()
+        self._requests, self._sign_ins, self._strangers = Buckets(), Buckets(), Buckets()
         self._vault = access.tokens.vault
         self._audit = Audit(kb.settings.audit) if kb.settings.audit else None
         self._webhook_secret = token_in(WEBHOOK_SECRET).encode()
@@ -143,8 +143,8 @@ class TeamSite(Site):
         if scope["type"] != "http":
             await super().__call__(scope, receive, send)
             return
-        request, done = LoggedRequest(scope), Deed()
-        deed.set(done)
+        request, done = LoggedRequest(scope), RequestRecord()
+        request_record.set(done)
 
         async def send_measured(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -161,11 +161,14 @@ class TeamSite(Site):
             request.end()
             self._record(scope, request, done)
 
-    def _record(self, scope: Scope, request: LoggedRequest, done: Deed) -> None:
+    def _record(self, scope: Scope, request: LoggedRequest, done: RequestRecord) -> None:
         """For the audit: requests about notes, and whatever was refused."""
         refused = done.refused or request.status in REFUSALS
         if not self._audit or not (refused or scope["path"].startswith(ABOUT_NOTES)):
             return
+        address = address_of_client(HTTPConnection(scope))
+        if refused and request.who is None and not self._strangers.take(address, SIGN_INS, 1):
+            return  # or whoever likes could fill the disk
         if refused and request.who is not None and "ref" in scope.get("path_params", {}):
             done.notes[scope["path_params"]["ref"][:LONGEST_REF]] = None
         entry = AuditEntry(
@@ -174,7 +177,7 @@ class TeamSite(Site):
             who=request.who,
             action=done.tool or request.text,
             notes=[*done.notes],
-            address=address_of_client(HTTPConnection(scope)),
+            address=address,
             allowed=not refused,
             status=request.status,
             request=request.id,

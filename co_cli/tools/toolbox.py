@@ -7,7 +7,7 @@ from dataclasses import asdict, is_dataclass
 from functools import cached_property
 from typing import Any, cast
 
-from co_cli.activity import deed
+from co_cli.activity import request_record
 from co_cli.entrance.knowledge_base import KnowledgeBase
 from co_cli.ground.errors import InvalidInputError, KnowledgeError, NoteConflictError, NoteMissingError, UnknownRefError
 from co_cli.searching.freshness import Freshener
@@ -93,7 +93,7 @@ class Toolbox:
         `tokens` is the maximum of this answer, if it is not that of all.
         """
         tool = next((tool for tool in self.tools if tool.name == name), None)
-        if now := deed.get():
+        if now := request_record.get():
             now.tool = name if any(known.name == name for known in EVERY_TOOL) else "unknown tool"
             now.refused = tool is None
         if tool is None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 
-from co_cli.activity import touch
+from co_cli.activity import record_refs
 from co_cli.ground.errors import (
     InvalidInputError,
     KnowledgeError,
@@ -171,7 +171,7 @@ class Lookup:
     def locate(self, ref: str) -> tuple[Origin, str]:
         """The origin of a note and its path there: a linked source that the ref names, the vault, then other tiers."""
         origin, path = self._locate(ref)
-        touch(f"{origin.label}/{path}" if origin.name else source_ref(path))
+        record_refs(f"{origin.label}/{path}" if origin.name else source_ref(path))
         return origin, path
 
     def _locate(self, ref: str) -> tuple[Origin, str]:

@@ -18,6 +18,7 @@ from co_cli.entrance.local import LocalKnowledgeBase
 from co_cli.ground.settings import load_settings
 from co_cli.server.access_tokens import AccessTokens
 from co_cli.server.routes import API
+from co_cli.server.team_site import SIGN_INS
 from tests.command import Co
 from tests.folder import Vault
 from tests.mcp.talking import over_http
@@ -122,6 +123,23 @@ def test_a_part_of_an_article_that_is_found_or_opened_is_recorded_as_the_article
         asking.post(f"{API}/compare", json={"q": "ashes felled", "left": by_words, "right": by_words})
         assert [entry["notes"] for entry in entries(file, 3)] == [["article:ash"]] * 3
         assert len(asking.get(f"{API}/audit", params={"note": "article:ash"}).json()) == 3
+
+
+def test_texts_that_are_read_many_at_once_are_recorded_each(team: Server, file: Path) -> None:
+    with client(team, token(team.kb, "read")) as asking:
+        assert asking.get(f"{API}/bodies", params={"ref": ["memory:oak", "memory:gone"]}).status_code == 200
+    assert [entry["notes"] for entry in entries(file, 1)] == [["memory:oak"]]
+
+
+def test_strangers_who_are_refused_again_and_again_do_not_fill_the_file(team: Server, file: Path) -> None:
+    with client(team, "") as stranger:
+        for _ in range(3 * SIGN_INS):
+            assert stranger.get(f"{API}/notes/memory:oak").status_code == 401
+    with client(team, token(team.kb, "read")) as asking:
+        asking.get(f"{API}/tags")
+    wait_for(lambda: "tags" in file.read_text("utf-8"))
+    refused = [entry for entry in entries(file, 1) if not entry["allowed"]]
+    assert SIGN_INS <= len(refused) < 2 * SIGN_INS
 
 
 def test_a_file_that_is_rotated_gets_the_next_lines_and_one_that_cannot_be_written_makes_a_server_unready(

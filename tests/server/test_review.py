@@ -19,7 +19,7 @@ from co_cli.server.jobs import Jobs, Report
 from co_cli.server.web_app import Access, Site
 from tests.folder import Vault
 from tests.server.api import ask
-from tests.server.browser import PATIENCE, inspect, until, wait_for
+from tests.server.browser import PATIENCE, PHONE, inspect, until, wait_for
 from tests.server.conftest import serving, signed_in
 
 CODE = "---\ncreated: {}\n---\nThe door code is {}.\n"
@@ -347,6 +347,9 @@ def test_a_user_edits_a_proposal_and_saves_it_and_the_menu_counts_what_waits(
         page.wait_for_selector("nav a:has-text('Review') .badge:has-text('1')")
         page.click("nav a:has-text('Review')")
         page.wait_for_selector(".detail mark:has-text('3333')")
+        page.set_viewport_size(PHONE)
+        badge, icon = (page.locator(f"nav a:has(.badge) {part}").bounding_box() for part in (".badge", "svg"))
+        assert badge["x"] + 4 >= icon["x"] + icon["width"], "on a phone, the badge stands beside the icon's corner"
         inspect(page, "proposal")
         page.keyboard.press("e")
         page.wait_for_selector(".detail textarea")
