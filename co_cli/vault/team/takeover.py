@@ -23,7 +23,7 @@ from co_cli.index.postgres.postgres_statements import Connection, fetch
 from co_cli.notes.editing import set_fields
 from co_cli.notes.git import LARGEST, Edit, Repository, blob_name
 from co_cli.notes.refs import ENDINGS, slugify, source_ref
-from co_cli.vault.team.team_vault import ADD_AUDIT, Received, TeamVault, Written
+from co_cli.vault.team.team_vault import ADD_AUDIT, Received, Save, TeamVault, Written
 from co_cli.vault.team.vault_copy import LARGE_FILE
 
 LONGEST_NAME = 150
@@ -217,7 +217,7 @@ class Takeover:
                     if (path in plan.taken and final) or plan.follows(path, own):
                         base = own  # nobody saved it since, or it had arrived: after a restore, the outbox is older
                     changed.append(Incoming(path, base, own, new, saved_by, plan.received(path)))
-            self._merge(save.connection, plan, changed, hashes)
+            self._merge(save, plan, changed, hashes)
             gone = (file.path for file in changed if file.theirs is not None and self.team.copy.read(file.path) is None)
             plan.skipped.update(dict.fromkeys(gone, NOT_HERE))
             blobs = [plan.files[path][1] or "" for path in part]
@@ -238,24 +238,22 @@ class Takeover:
             found |= {blob: content_hash(text) for blob, text in self.repository.texts(few).items()}
         return found
 
-    def _merge(
-        self, connection: Connection, plan: Plan, changed: Sequence[Incoming], hashes: Mapping[str, str]
-    ) -> None:
+    def _merge(self, save: Save, plan: Plan, changed: Sequence[Incoming], hashes: Mapping[str, str]) -> None:
         """Take the files that others changed, merge them, or keep both texts, and write down who did what."""
         taken, merged, edits = list[Written](), list[str](), list[dict[str, object]]()
         for file in changed:
             plain = file.ours is None or file.ours == file.base
             if not plain:
-                fetch(connection, "select 1")  # hundreds of merges must not look like a process that stopped
+                fetch(save.connection, "select 1")  # hundreds of merges must not look like a process that stopped
             if plain:
                 taken.append(Written(file.path, file.theirs, file.ours, file.received))
             if plain or self._merge_both(file):
                 merged.append(file.path)
-                edits += self._audited(file, plan.earlier(file.path), hashes)
+                edits += self._audited(file, plan.earlier(file.path), hashes, save.now)
         self.team.write(*taken)
-        fetch(connection, MERGED, {"vault": self.team.id(), "paths": merged})
+        fetch(save.connection, MERGED, {"vault": self.team.id(), "paths": merged})
         if edits:
-            connection.cursor().executemany(ADD_AUDIT.encode(), edits)
+            save.connection.cursor().executemany(ADD_AUDIT.encode(), edits)
 
     def _merge_both(self, file: Incoming) -> bool:
         """Merge a file that was changed here, too, or keep both texts. False if ours is the result."""
@@ -270,13 +268,15 @@ class Takeover:
             self.team.write(Written(path, merged, ours, author=saved_by))
         return merged != ours
 
-    def _audited(self, file: Incoming, edits: Sequence[Edit], hashes: Mapping[str, str]) -> list[dict[str, object]]:
-        """What commits before the last one did to a file, for the audit."""
+    def _audited(
+        self, file: Incoming, edits: Sequence[Edit], hashes: Mapping[str, str], now: float
+    ) -> list[dict[str, object]]:
+        """What commits before the last one, which is dated `now`, did to a file, for the audit: a millisecond apart."""
         rows, there = list[dict[str, object]](), file.base is not None
-        for edit in edits:
+        for left, edit in zip(range(len(edits), 0, -1), edits, strict=True):
             action = "remove" if edit.blob is None else "change" if there else "create"
             there, made = edit.blob is not None, None if edit.blob is None else hashes[edit.blob]
-            about = {"vault": self.team.id(), "now": time.time(), "path": file.path}
+            about = {"vault": self.team.id(), "now": now - left / 1_000, "path": file.path}
             rows.append({**about, "author": edit.author, "action": action, "hash": made})
         return rows
 

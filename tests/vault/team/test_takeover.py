@@ -258,6 +258,10 @@ def test_each_commit_of_a_push_is_attributed_to_its_author(team: Team) -> None:
     commits = git(team.remote, "log", "--format=%an %H", "--reverse").splitlines()[1:]
     taken = dict(team.ask("select path, author || ' ' || commit from team.changes"))
     assert [taken[f"memories/{name}.md"] for name in ("elm", "ash", "oak")] == commits[1:]
+    assert team.ask("select path, count(distinct moment) from team.audit group by path order by path") == [
+        ("memories/ash.md", 1), ("memories/elm.md", 2), ("memories/oak.md", 1),
+    ], "each is dated, and its change found by that"  # fmt: skip
+    assert team.ask("select count(*) from team.audit join team.changes using (path) where moment > saved_at") == [(0,)]
     changes = note_history(one.vault, "memory:elm", limit=10).changes
     assert [(change.author, change.what) for change in changes if change.source != "git"] == [
         ("Bex", "updated"),
@@ -333,6 +337,7 @@ def test_a_note_that_a_force_push_dropped_is_in_the_history_and_can_be_restored(
     assert "Elms like water." in team.pushed("memories/on-elms.md")
 
 
+@pytest.mark.slow
 def test_only_what_differs_between_two_commits_is_looked_at_and_it_is_the_same_as_in_two_listings(team: Team) -> None:
     push_many(team, many("Note {}.\n"))
     team.server("one")
