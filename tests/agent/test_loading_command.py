@@ -99,6 +99,7 @@ def test_a_document_behind_a_tool_is_added_found_and_refreshed(
     assert vault.read("articles/mooring.md").endswith("Use two short lines.\n")
 
 
+@pytest.mark.slow
 @pytest.mark.medium
 def test_plain_http_replaces_a_broken_loading_agent_and_says_so(
     co: Co, model: ChatServer, server: WebServer, marks: Path, home: Path

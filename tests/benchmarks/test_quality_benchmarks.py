@@ -79,6 +79,7 @@ def write_vault(folder: Path) -> Path:
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reader", ["off", "on"])
 def test_confidence_is_fitted_and_judged_from_sets_and_vaults(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reader: str

@@ -91,6 +91,7 @@ def test_a_home_that_cannot_be_written_is_one_line_that_names_another_place(tmp_
     assert "CO_VAULT or --vault names another folder" in ran.err
 
 
+@pytest.mark.slow
 @pytest.mark.medium
 @pytest.mark.skipif(not can_obey(), reason="this root cannot give up its right to ignore permissions")
 def test_init_makes_a_vault_that_works_and_says_what_a_home_that_cannot_be_written_lacks(tmp_path: Path) -> None:

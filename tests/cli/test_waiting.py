@@ -174,6 +174,7 @@ def test_a_save_does_not_wait_for_the_vectors_of_other_notes(vault: Vault, co: C
     assert kb.status().unembedded >= 2 * FEW
 
 
+@pytest.mark.slow
 @pytest.mark.medium
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no kill -9")
 def test_the_next_command_finishes_what_a_killed_process_left(

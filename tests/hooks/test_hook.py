@@ -200,6 +200,7 @@ def test_a_subject_that_was_left_gives_nothing_and_one_that_comes_back_gives_wha
     assert found == [["deploys"], ["berths"], [], ["rollback"]]
 
 
+@pytest.mark.slow
 def test_among_many_notes_a_note_must_fit_a_prompt_better(
     co: Co, vault: Vault, monkeypatch: pytest.MonkeyPatch
 ) -> None:

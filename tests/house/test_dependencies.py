@@ -103,6 +103,7 @@ def test_a_plain_install_runs_the_agent_of_the_readme(co: Co, vault: Vault, plai
         assert "Oaks live long." in str(server.requests[1]["messages"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("extra", "command", "settings"),
     [

@@ -137,11 +137,13 @@ def branches(node: ast.AST, inside: tuple[str, ...] = ()) -> Iterator[str]:
             yield from branches(child, inside)
 
 
+@pytest.mark.slow
 def test_what_only_unix_has_is_used_only_where_windows_does_not_get_to() -> None:
     found = {str(file.relative_to(ROOT)): lines for file in FILES if (lines := list(unprotected(tree(file))))}
     assert found == {}
 
 
+@pytest.mark.slow
 def test_windows_can_import_every_test() -> None:
     found = {
         str(file.relative_to(ROOT)): lines

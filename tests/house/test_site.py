@@ -41,6 +41,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build_site(tmp_path_factory.mktemp("site"))
 
 
+@pytest.mark.slow
 def test_every_link_of_the_site_leads_to_a_page_and_an_anchor(site: Path) -> None:
     pages = {file: Page(file) for file in site.rglob("*.html") if file.name != "404.html"}
     broken: list[str] = []

@@ -14,6 +14,7 @@ from tests.vault.team.servers import Team, keep
 pytestmark = pytest.mark.postgres
 
 
+@pytest.mark.slow
 def test_a_pool_that_shares_sessions_is_refused_with_one_line(
     co: Co, vault: Vault, monkeypatch: pytest.MonkeyPatch
 ) -> None:

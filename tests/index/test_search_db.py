@@ -246,6 +246,7 @@ def test_a_save_is_not_lost_to_a_damaged_index(sound: Path, co: Co, vault: Vault
     assert len(vault.notes()) == len(NOTES) + 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scans", [0, resident.FEW_SCANS], ids=["in memory", "with vec0"])
 @pytest.mark.parametrize("damage", VECTOR_DAMAGE.values(), ids=VECTOR_DAMAGE)
 def test_damaged_vectors_stop_neither_a_search_nor_a_save(

@@ -75,6 +75,7 @@ def apply(vault: Vault, index: KnowledgeIndex, verb: str, path: str | None, argu
         index.index_file(None, path)
 
 
+@pytest.mark.slow
 @pytest.mark.medium
 @settings(max_examples=25, deadline=None)
 @given(operations=st.lists(OPERATIONS, max_size=15))

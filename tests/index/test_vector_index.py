@@ -163,6 +163,7 @@ def limited(what: int, soft: int) -> Generator[None]:
         resource.setrlimit(what, before)
 
 
+@pytest.mark.slow
 def test_a_build_is_done_by_one_process_where_there_is_no_shared_memory_for_several() -> None:
     small_files = limited(resource.RLIMIT_FSIZE, SHARED_MEMORY)  # here, shared memory is in files
     with small_files, own_server("-c dynamic_shared_memory_type=mmap -c min_parallel_table_scan_size=0 ") as found:

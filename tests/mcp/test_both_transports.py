@@ -22,6 +22,7 @@ def text_of(result: Any) -> str:
     return content.text
 
 
+@pytest.mark.slow
 def test_the_tools_have_their_schemas_and_hints_and_no_output_schema(served: Served) -> None:
     tools = served[1].list_tools().tools
 
@@ -61,6 +62,7 @@ def test_a_file_written_changed_or_deleted_by_hand_is_so_in_the_next_recall(serv
         assert f"Lantern {number}" not in recall()
 
 
+@pytest.mark.slow
 def test_a_folder_that_is_added_meanwhile_is_searched_by_the_next_call_until_it_is_removed(served: Served) -> None:
     place, talk = served
     handbook = place.folder / "handbook"
@@ -183,6 +185,7 @@ def test_notes_that_are_always_loaded_come_with_a_prompt_as_they_are_now(served:
         assert "<system>" not in context()
 
 
+@pytest.mark.slow
 def test_calls_at_once_lose_nothing(served: Served) -> None:
     place, talk = served
     names = """

@@ -32,6 +32,7 @@ def server_in(config: dict[str, Any]) -> dict[str, Any]:
     return servers["co"]
 
 
+@pytest.mark.slow
 def test_the_printed_command_serves_this_vault_from_any_folder(
     co: Co, vault: Vault, data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

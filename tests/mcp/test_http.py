@@ -87,6 +87,7 @@ def test_a_body_that_is_too_large_is_refused_whether_or_not_it_declares_its_leng
     assert post(address, **GOOD).json()["result"] == {}
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no signals to send")
 def test_a_generated_token_is_printed_and_works_until_a_signal(place: Place) -> None:
     with http_server(place, CO_MCP_TOKEN="") as (process, address):

@@ -49,6 +49,7 @@ def kept(place: Place, ref: str) -> list[str]:
     return [part.partition("\n\n")[2].strip() for part in re.split(r"^## ", text, flags=re.MULTILINE)[1:]]
 
 
+@pytest.mark.slow
 def test_two_conversations_with_one_invented_id_or_none_stay_apart(keeping: Served) -> None:
     place, talk = keeping
     for session in ({"session": "session-1"}, {"session": "conversation:invented"}, {}):
@@ -60,6 +61,7 @@ def test_two_conversations_with_one_invented_id_or_none_stay_apart(keeping: Serv
         assert (kept(place, pools), kept(place, teas)) == (POOLS, TEAS)
 
 
+@pytest.mark.slow
 def test_a_unique_id_and_turns_that_go_on_from_what_was_kept_continue_a_conversation(keeping: Served) -> None:
     place, talk = keeping
     own = "0f8fad5b-d9cb-469f-a165-70867728950e"
@@ -72,6 +74,7 @@ def test_a_unique_id_and_turns_that_go_on_from_what_was_kept_continue_a_conversa
     assert kept(place, invented) == POOLS
 
 
+@pytest.mark.slow
 def test_content_in_parts_is_kept_and_a_turn_without_time_gets_the_time_of_saving(keeping: Served) -> None:
     place, talk = keeping
     parts = [{"type": "text", "text": "Look at this."}, {"type": "image", "data": "aGk="}, "And say what it is."]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import httpx2
+import pytest
 
 from tests.mcp.conftest import both_transports
 from tests.mcp.talking import TOKEN, Place, Talk, http_server
@@ -10,6 +11,7 @@ from tests.mcp.talking import TOKEN, Place, Talk, http_server
 ARTICLE = "".join(f"## Part {number}\n\nFerry {number} leaves the pier at noon.\n\n" for number in range(12_000))
 
 
+@pytest.mark.slow
 @both_transports
 def test_a_long_save_reports_progress_to_a_client_that_asks_for_it(served: tuple[Place, Talk]) -> None:
     told: list[float] = []
@@ -26,6 +28,7 @@ def test_a_long_save_reports_progress_to_a_client_that_asks_for_it(served: tuple
     assert told, "it takes longer than half a second"
 
 
+@pytest.mark.slow
 def test_an_answer_is_a_stream_only_if_the_client_asks_for_progress_and_reads_streams(place: Place) -> None:
     arguments = {"name": "list_memories", "arguments": {}}
     with http_server(place) as (_, address):

@@ -62,6 +62,7 @@ def asked(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         yield found
 
 
+@pytest.mark.slow
 def test_schemas_name_no_ranking_options_and_no_object_without_properties(asked: Asked) -> None:
     told = asked("recall_memory", query="oaks", profile="rrf")
 
@@ -157,6 +158,7 @@ def test_a_file_that_was_just_written_is_found_by_the_next_recall(asked: Asked) 
         assert f"Lantern {number} hangs" in asked("recall_memory", query=f"lantern {number} boathouse {number}")
 
 
+@pytest.mark.slow
 def test_a_long_article_is_saved_and_progress_is_reported(asked: Asked, request: pytest.FixtureRequest) -> None:
     parts = (f"## Part {number}\n\nFerry {number} leaves the pier at noon.\n\n" for number in range(20_000))
 

@@ -17,6 +17,7 @@ from tests.command import Co
 from tests.mcp.talking import CO, HALF_A_CHARACTER, MODERN, Place, over_stdio
 
 
+@pytest.mark.slow
 def test_standard_output_carries_only_the_protocol_until_the_client_hangs_up(place: Place) -> None:
     place.vault.write("memories/odd.md", "Line one.\r\nLine\u2028two, \x85 three.\n\n日本語 🦦")
     server = place.start()
@@ -51,6 +52,7 @@ def test_standard_output_carries_only_the_protocol_until_the_client_hangs_up(pla
     assert ended == (0, "", "")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no terminal to open there")
 def test_a_person_who_starts_it_on_a_terminal_is_told_how_to_configure_a_client(co: Co) -> None:
     with terminal(co.folder, "mcp") as screen:
@@ -59,6 +61,7 @@ def test_a_person_who_starts_it_on_a_terminal_is_told_how_to_configure_a_client(
         assert screen.expect(pexpect.EOF) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no signals to send")
 def test_a_signal_lets_running_saves_finish_and_cuts_none(place: Place) -> None:
     server = place.start()
@@ -121,6 +124,7 @@ def test_it_answers_initialize_at_little_more_than_what_importing_the_sdk_costs(
     assert min(server) - min(sdk) <= 0.2, (sdk, server)
 
 
+@pytest.mark.slow
 def test_only_the_chosen_tools_are_offered(place: Place) -> None:
     with over_stdio(
         place, "--read-only", "--tools", "recall_memory, search_knowledge, save_memory", mode=MODERN

@@ -14,6 +14,7 @@ from tests.folder import Vault
 from tests.mcp.talking import Place, http_server, over_http, over_stdio
 
 
+@pytest.mark.slow
 def test_a_client_is_told_the_name_the_path_and_the_size_of_the_vault(tmp_path: Path) -> None:
     place = Place(tmp_path / "harbour notes")
     for number in range(3):

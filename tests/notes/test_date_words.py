@@ -160,6 +160,7 @@ def test_a_date_phrase_means_what_the_english_one_means(language: str) -> None:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.medium
 @given(day=st.dates(date(1990, 1, 1), date(2090, 1, 1)), count=st.integers(1, 999))
 @example(day=date(2024, 2, 29), count=366)

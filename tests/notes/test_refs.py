@@ -28,6 +28,7 @@ def test_a_ref_names_the_source_and_the_place() -> None:
         assert path_of(ref) == path
 
 
+@pytest.mark.slow
 @given(folders=st.lists(NAMES, max_size=3), name=NAMES, ending=ENDINGS, source=st.sampled_from(["memory", "article"]))
 def test_every_path_comes_back_from_its_ref(folders: list[str], name: str, ending: str, source: str) -> None:
     path = "/".join([*folders, name + ending])

@@ -107,12 +107,14 @@ SHOWN = """
 """
 
 
+@pytest.mark.slow
 def test_what_is_stored_is_shown_and_not_obeyed(attacked: Co) -> None:
     for command in SHOWN.strip().replace("\n", "|").split("|"):
         assert_inert(attacked(*command.split()))
         assert_inert(attacked(*command.split(), "--json"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hostile", [*TOGETHER, HOSTILE["an option"], HOSTILE["a bare sign"]])
 def test_what_is_said_to_a_command_is_text(attacked: Co, hostile: str) -> None:
     here = "memory:m1"
@@ -143,6 +145,7 @@ def test_a_terminal_sees_our_colours_and_nothing_else(attacked: Co) -> None:
     assert "\x1b[31mred" not in drawn
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["show --raw", "data export --to -", "data export --format jsonl --to -"])
 def test_a_terminal_gets_no_file_as_it_is_and_a_pipe_does(attacked: Co, command: str) -> None:
     refs = [f"memory:m{number}" for number in range(len(HOSTILE))] if "--raw" in command else []
@@ -215,6 +218,7 @@ def test_an_export_and_an_import_carry_it_and_change_nothing(attacked: Co, tmp_p
     assert len(Vault(tmp_path / "new").notes()) > len(HOSTILE)
 
 
+@pytest.mark.slow
 def test_a_chat_shows_it_and_sends_it_as_data(attacked: Co, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(models, "ALLOW_MODEL_REQUESTS", True)  # of a server of ours on loopback
     monkeypatch.setenv("CO_MODEL", "ollama:qwen3")
@@ -238,6 +242,7 @@ def test_a_chat_shows_it_and_sends_it_as_data(attacked: Co, monkeypatch: pytest.
             assert_data(server.said("tool"))
 
 
+@pytest.mark.slow
 def test_a_chat_on_a_terminal_steers_nothing(
     attacked: Co, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -302,6 +307,7 @@ async def answers_of_a_server(kb: KnowledgeBase) -> list[str]:
     return sent
 
 
+@pytest.mark.slow
 def test_resources_and_prompts_carry_it_as_data(attacked: Co) -> None:
     with KnowledgeBase.open() as kb:
         kb.sync()

@@ -48,6 +48,7 @@ def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Kno
     team.close()
 
 
+@pytest.mark.slow
 @pytest.mark.medium
 def test_links_to_and_from_a_moved_note_are_kept(opened: tuple[KnowledgeBase, Path]) -> None:
     kb, root = opened

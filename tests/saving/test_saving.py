@@ -80,6 +80,7 @@ def test_related_says_why_by_words_or_by_meaning(kb: KnowledgeBase) -> None:
     assert [(one.ref, one.why) for one in by_meaning] == [(meaning.ref, "close in meaning")]
 
 
+@pytest.mark.slow
 @pytest.mark.medium
 @pytest.mark.usefixtures("languages")
 def test_with_the_extra_a_german_memory_in_other_words_is_related(kb: KnowledgeBase) -> None:

@@ -60,6 +60,7 @@ def test_a_copy_of_a_synchroniser_is_no_note_and_the_review_shows_both_versions(
         assert (item["replaced"].strip(), item["proposed"].strip()) == (HERE, THERE)
 
 
+@pytest.mark.slow
 @pytest.mark.medium
 @pytest.mark.parametrize(
     ("key", "text", "left"),

@@ -195,6 +195,7 @@ def test_without_an_onnxruntime_that_loads_nothing_is_read_and_the_answer_says_s
     assert [reason for reason in found["degraded"] if "onnxruntime cannot be loaded" in reason]
 
 
+@pytest.mark.slow
 def test_where_onnxruntime_is_not_installed_search_uses_static_vectors_and_only_the_doctor_says_so(
     reading: KnowledgeBase, co: Co, monkeypatch: pytest.MonkeyPatch
 ) -> None:

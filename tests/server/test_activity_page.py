@@ -34,6 +34,7 @@ class OneWish:
         return Reply([("new", None) for _ in pairs], 5)
 
 
+@pytest.mark.slow
 def test_activity_shows_what_agents_did_live_and_one_click_stops_a_note(sample: LocalKnowledgeBase, page: Any) -> None:
     now, before = time.time(), sample.store.read(RULE).decode()
     for _ in range(2):

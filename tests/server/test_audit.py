@@ -177,6 +177,7 @@ def test_two_vaults_that_share_the_file_show_their_admins_only_their_own_entries
         assert asking.get(f"{API}/audit").json() == [mine]
 
 
+@pytest.mark.slow
 def test_co_serve_writes_the_file_that_its_option_names(
     co: Co, vault: Vault, kb: LocalKnowledgeBase, data_dir: Path, file: Path
 ) -> None:

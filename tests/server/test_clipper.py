@@ -88,6 +88,7 @@ def says(window: Any, text: str) -> None:
     wait_for(lambda: text in window.inner_text("main"), lambda: window.inner_text("main"))
 
 
+@pytest.mark.slow
 def test_the_window_shows_a_page_with_a_strict_policy_and_saves_it_when_the_person_says_so(
     bookmarklet: str, reading: Any, elsewhere: str, vault: Vault
 ) -> None:
@@ -116,6 +117,7 @@ def test_the_window_shows_a_page_with_a_strict_policy_and_saves_it_when_the_pers
     inspect(again, "clip")
 
 
+@pytest.mark.slow
 def test_only_what_is_selected_is_saved_and_code_keeps_its_lines(bookmarklet: str, reading: Any, vault: Vault) -> None:
     for part, text in (("quote", "Never leave a **wet** rope."), ("code", "while tide:\n    wait()")):
         reading.evaluate(f"getSelection().selectAllChildren(document.getElementById('{part}'))")
@@ -137,6 +139,7 @@ def test_a_page_that_cuts_off_its_windows_is_saved_by_its_address(
     assert not window.query_selector("button")
 
 
+@pytest.mark.slow
 def test_a_page_that_is_too_large_says_so_in_one_line(bookmarklet: str, reading: Any, elsewhere: str) -> None:
     reading.goto(f"{elsewhere}/large")
     window = clipped(reading, bookmarklet)
@@ -145,6 +148,7 @@ def test_a_page_that_is_too_large_says_so_in_one_line(bookmarklet: str, reading:
     assert window.is_disabled("button:has-text('Save')")
 
 
+@pytest.mark.slow
 def test_a_hostile_page_saves_nothing_with_or_without_the_token(
     bookmarklet: str, reading: Any, empty: Server, vault: Vault
 ) -> None:
@@ -230,6 +234,7 @@ def test_a_selection_a_page_and_another_selection_are_three_notes_and_none_is_fe
     assert vault.files() == before
 
 
+@pytest.mark.slow
 @pytest.mark.medium
 def test_co_web_clipper_opens_the_page_with_the_bookmarklet_whose_token_lasts_until_sign_out(
     vault: Vault, co: Co

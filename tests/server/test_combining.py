@@ -291,6 +291,7 @@ def model(monkeypatch: pytest.MonkeyPatch) -> Iterator[ChatServer]:
         yield server
 
 
+@pytest.mark.slow
 @pytest.mark.medium
 def test_a_model_rewrites_the_draft_only_when_asked_and_shows_what_differs_first(
     co: Co, app: Vault, model: ChatServer
@@ -330,6 +331,7 @@ def test_over_http_a_model_rewrites_the_draft_and_saves_nothing(
         assert "<note" in str(asked["messages"][-1]["content"])
 
 
+@pytest.mark.slow
 @pytest.mark.medium
 def test_a_model_that_fails_leaves_the_draft_as_it_is(co: Co, app: Vault, model: ChatServer) -> None:
     model.turns[:] = [fails(500)]
@@ -344,6 +346,7 @@ def test_a_model_that_fails_leaves_the_draft_as_it_is(co: Co, app: Vault, model:
     assert ARTICLE in app.read("articles/about-tidelog.md")
 
 
+@pytest.mark.slow
 def test_a_page_shows_the_article_and_what_a_model_changed_saves_it_and_undoes_that(
     model: ChatServer, vault: Vault, data_dir: Path, open_page: Callable[[str], Any]
 ) -> None:

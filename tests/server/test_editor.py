@@ -65,6 +65,7 @@ def test_vendored_files_take_less_than_250_kb_compressed() -> None:
     assert sum(len(gzip.compress(file.read_bytes())) for file in VENDOR.iterdir()) < 250_000
 
 
+@pytest.mark.slow
 def test_a_new_note_is_written_with_completion_lists_and_keys_and_saved_by_itself(page: Any, server: Server) -> None:
     page.goto(f"{server.url}/note/")
     page.wait_for_selector("#title:focus")
@@ -443,6 +444,7 @@ def test_what_is_pasted_becomes_markdown_and_an_address_on_a_selection_a_link(pa
     until(page, "document.querySelector('code-editor').value === '[just words](https://x.example/b)'")
 
 
+@pytest.mark.slow
 def test_what_is_typed_right_after_n_is_all_there_although_the_editor_is_late(page: Any, server: Server) -> None:
     page.wait_for_selector("note-card")
     page.keyboard.press("Escape")
@@ -514,6 +516,7 @@ def test_back_leads_from_a_note_that_was_edited_to_the_page_before_it(page: Any,
     assert page.wait_for_selector(".context textarea")
 
 
+@pytest.mark.slow
 def test_somebody_who_goes_elsewhere_while_done_saves_stays_there(page: Any, server: Server) -> None:
     page.goto(f"{server.url}/note/{REF}?edit=1")
     page.wait_for_selector(f"{TEXT}:focus")

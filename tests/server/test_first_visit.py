@@ -19,6 +19,7 @@ from tests.server.browser import held, inspect, until, wait_for
 from tests.server.conftest import Server, serving
 
 
+@pytest.mark.slow
 def test_an_empty_vault_offers_questions_to_the_sample_vault(
     vault: Vault, empty: Server, open_page: Callable[[str], Any]
 ) -> None:

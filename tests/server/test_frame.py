@@ -99,6 +99,7 @@ LOOKS = """() => Object.fromEntries([
     }))"""
 
 
+@pytest.mark.slow
 def test_each_view_looks_the_same_whichever_were_opened_before_it(server: Server, page: Any) -> None:
     def look(path: str) -> dict[str, str]:
         page.wait_for_selector(VIEWS[path])
@@ -141,6 +142,7 @@ def test_keys_and_chords_go_places_and_fields_keep_their_letters(page: Any) -> N
     assert not page.query_selector("dialog[open]")
 
 
+@pytest.mark.slow
 def test_a_bar_stays_while_the_server_is_away_and_the_page_goes_on_when_it_is_back(server: Server, page: Any) -> None:
     page.wait_for_selector("input[type=search]")
     wait_for(lambda: server.site.events.listening)

@@ -182,6 +182,7 @@ def test_a_weight_that_makes_no_sense_is_refused(api: TestClient) -> None:
     assert "luck" in refused["error"]["message"]
 
 
+@pytest.mark.slow
 def test_a_user_sees_what_is_wrong_and_compares_two_rankings(page: Any, server: Server, sample: KnowledgeBase) -> None:
     (Path(sample.root) / "memories" / "bot.md").write_text(f"The bot uses {TOKEN} at night.\n")
     (Path(sample.root) / "memories" / "broken.md").write_text("---\ntitle: [a\n---\nText.\n")
@@ -273,6 +274,7 @@ def test_a_user_sees_how_far_the_vectors_of_another_model_are(
         page.close()  # it would miss the server
 
 
+@pytest.mark.slow
 def test_a_user_adds_a_folder_sees_what_is_not_read_and_removes_it(page: Any, server: Server, tmp_path: Path) -> None:
     handbook = tmp_path / "handbook"
     handbook.mkdir()

@@ -31,6 +31,7 @@ def finished(api: TestClient) -> dict[str, Any]:
     return answer
 
 
+@pytest.mark.slow
 @pytest.mark.medium
 def test_the_layout_keeps_neighbours_together_and_changes_little_when_a_note_is_added(sample: KnowledgeBase) -> None:
     notes = sample.index.notes.docs()
@@ -55,6 +56,7 @@ def test_every_number_of_notes_has_a_layout_even_if_they_say_the_same(count: int
     assert np.isfinite(places).all()
 
 
+@pytest.mark.slow
 @pytest.mark.medium
 def test_places_are_computed_once_and_again_when_notes_change(sample: KnowledgeBase, api: TestClient) -> None:
     first = api.get("/api/v1/map").json()
@@ -93,6 +95,7 @@ PAINTED = """() => {
 """Where the first point is drawn that has the first colour and is not dimmed."""
 
 
+@pytest.mark.slow
 def test_notes_are_found_on_the_map_and_in_its_list(page: Any, server: Server) -> None:
     page.goto(f"{server.url}/map?colour=tag")
     until(page, ARRANGED)
@@ -162,6 +165,7 @@ def test_groups_have_names_and_their_notes_can_be_hidden(page: Any, server: Serv
     until(page, "location.pathname.startsWith('/note/')")
 
 
+@pytest.mark.slow
 def test_groups_keep_their_colours_when_a_note_is_added(sample: KnowledgeBase, api: TestClient) -> None:
     before = finished(api)["groups"]
     sample.remember("The gull on the harbour wall is called Admiral.")

@@ -82,6 +82,7 @@ def test_the_text_of_a_note_has_one_colour_whatever_was_opened_before(page: Any,
     assert page.evaluate(colour) == after_home
 
 
+@pytest.mark.slow
 def test_a_note_is_read_from_hit_to_hit_with_its_outline_its_cards_and_an_older_version(
     page: Any, server: Server
 ) -> None:

@@ -125,6 +125,7 @@ def test_ten_thousand_notes_would_scroll_because_only_the_visible_ones_are_drawn
         page.close()  # it would miss the server
 
 
+@pytest.mark.slow
 def test_what_is_chosen_is_in_the_address_and_back_takes_it_back(
     many: KnowledgeBase, open_page: Callable[[str], Any]
 ) -> None:

@@ -271,6 +271,7 @@ def test_who_is_refused_by_the_provider_is_told_so(team: Server) -> None:
     assert refused(team, "") == "The provider refused the sign-in: access_denied\n"
 
 
+@pytest.mark.slow
 @pytest.mark.medium
 @pytest.mark.parametrize(
     "lie",
@@ -319,6 +320,7 @@ def test_a_provider_that_is_away_stops_sign_ins_and_nothing_else(
             assert one.get(f"{API}/session", headers={"Authorization": f"Bearer {junk}"}).status_code == 401
 
 
+@pytest.mark.slow
 @pytest.mark.medium
 @pytest.mark.parametrize("how", ["gone", "hanging"])
 def test_access_tokens_work_on_while_the_provider_is_away_for_longer_than_its_keys_are_good_for(
@@ -334,6 +336,7 @@ def test_access_tokens_work_on_while_the_provider_is_away_for_longer_than_its_ke
         assert asking.get(f"{API}/session").status_code == 200
 
 
+@pytest.mark.slow
 @pytest.mark.medium
 @pytest.mark.parametrize("said", ["[]", "{}", '{"issuer": 1}', "nonsense", '{"issuer": "ISSUER", "jwks_uri": 7}'])
 def test_a_provider_that_answers_nonsense_is_as_good_as_away(team: Server, provider: Provider, said: str) -> None:
@@ -393,6 +396,7 @@ def later(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
     monkeypatch.setattr(time, "time", lambda: now() + seconds)
 
 
+@pytest.mark.slow
 @pytest.mark.medium
 @pytest.mark.parametrize("how", ["with a refresh token", "with one that is good once", "without one"])
 def test_a_session_has_the_role_of_the_groups_of_now_and_ends_within_five_minutes_after_the_last(
@@ -448,6 +452,7 @@ def test_a_session_that_the_provider_revoked_ends_and_so_does_its_stream(
         assert asking.get(f"{API}/session").status_code == 401
 
 
+@pytest.mark.slow
 @pytest.mark.medium
 @pytest.mark.parametrize("said", ["nonsense", '{"error": "invalid_client"}', '{"error": "temporarily_unavailable"}'])
 def test_a_provider_that_is_away_ends_no_session_until_it_is_back(

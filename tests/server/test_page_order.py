@@ -277,6 +277,7 @@ def test_a_note_can_be_edited_before_its_history_is_read(page: Any, server: Serv
     assert page.url == f"{server.url}/note/{REF}"
 
 
+@pytest.mark.slow
 def test_leaving_the_page_does_not_keep_a_note_from_being_saved_or_forgotten(page: Any, server: Server) -> None:
     page.goto(f"{server.url}/note/{REF}?edit=1")
     page.fill("code-editor .cm-content", "Saved on the way out.")

@@ -37,6 +37,7 @@ OBEYED = """() => [window.owned ?? 0, ...[...document.querySelectorAll(
   .map((element) => element.outerHTML)]"""
 
 
+@pytest.mark.slow
 def test_hostile_strings_are_shown_on_every_page_and_never_obeyed(
     vault: Vault, empty: Server, open_page: Callable[[str], Any]
 ) -> None:
@@ -59,6 +60,7 @@ def test_hostile_strings_are_shown_on_every_page_and_never_obeyed(
     assert "<script>alert(1)</script>" in page.inner_text("h1")
 
 
+@pytest.mark.slow
 def test_html_that_slips_past_the_sanitiser_runs_nothing_and_loads_nothing(
     vault: Vault, empty: Server, open_page: Callable[[str], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

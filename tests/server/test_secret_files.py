@@ -88,6 +88,7 @@ def test_git_gets_its_token_from_a_file_and_it_is_in_no_address_and_no_environme
         assert start("git", "-C", str(clone), "fetch").returncode != 0, "the file is read each time"
 
 
+@pytest.mark.slow
 @pytest.mark.medium
 def test_a_key_of_a_provider_may_be_in_a_file(co: Co, vault: Vault, tmp_path: Path) -> None:
     vault.write("memories/oak.md", "Oaks live long.")

@@ -40,6 +40,7 @@ def environment(vault: Vault, data_dir: Path) -> dict[str, str]:
     return {"CO_VAULT": str(vault.root), "CO_DATA_DIR": str(data_dir)}
 
 
+@pytest.mark.slow
 @pytest.mark.medium
 def test_each_request_is_a_json_line_that_says_who_asked_what_route_and_not_what_was_asked(
     environment: dict[str, str], kb: KnowledgeBase
@@ -119,6 +120,7 @@ def test_a_client_that_goes_away_is_a_line_and_never_a_traceback(
         assert server.traces() == []
 
 
+@pytest.mark.slow
 @pytest.mark.medium
 def test_a_bug_is_one_traceback_with_the_id_of_the_request(environment: dict[str, str], kb: KnowledgeBase) -> None:
     secret = token(kb)

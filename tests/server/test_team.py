@@ -444,6 +444,7 @@ def test_the_network_needs_a_token_and_a_word_about_tls(co: Co, vault: Vault) ->
     assert "`co token create --role write` first" in refused.err
 
 
+@pytest.mark.slow
 @pytest.mark.medium
 def test_it_listens_on_this_machine_only_and_serves_the_vault_that_is_named(
     co: Co, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -548,6 +549,7 @@ def test_the_page_of_a_reader_has_no_button_that_writes(sample: KnowledgeBase, o
             page.problems.clear()  # Chromium logs the 401 before somebody is signed in
 
 
+@pytest.mark.slow
 def test_who_signs_in_sees_the_vaults_name_and_whether_a_token_is_valid(
     sample: KnowledgeBase, open_page: Callable[[str], Any]
 ) -> None:

@@ -154,6 +154,7 @@ def first_hit(asking: httpx2.Client, query: str) -> str:
     return asking.get(f"{API}/search", params={"q": query}).json()["hits"][0]["ref"]
 
 
+@pytest.mark.slow
 @pytest.mark.medium
 def test_secrets_in_files_are_in_no_environment_and_no_log(team: Team, tmp_path: Path) -> None:
     team.server("one")
@@ -168,6 +169,7 @@ def test_secrets_in_files_are_in_no_environment_and_no_log(team: Team, tmp_path:
         assert SECRET not in server.text
 
 
+@pytest.mark.slow
 def test_a_push_that_nobody_announces_comes_in_soon(team: Team, servers: tuple[Server, Server]) -> None:
     secret = token(servers[0].kb)
     with client(servers[0], secret) as saving:  # the keeper has looked at the remote before
@@ -215,6 +217,7 @@ def test_many_clients_search_and_save_on_two_servers_without_an_error(
     assert [text for text in load.saved if text not in texts] == []
 
 
+@pytest.mark.slow
 def test_metrics_and_the_doctor_tell_how_far_git_is_behind(team: Team, servers: tuple[Server, Server]) -> None:
     one, two = servers
     hidden = team.remote.rename(team.remote.with_suffix(".away"))
@@ -232,6 +235,7 @@ def test_metrics_and_the_doctor_tell_how_far_git_is_behind(team: Team, servers: 
     assert [gauges(one)[name] for name in behind] == [0, 0, 0, 0]
 
 
+@pytest.mark.slow
 def test_metrics_tell_that_a_replica_stopped_replaying_and_searches_find_what_it_lacks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -310,6 +314,7 @@ def test_a_full_disk_of_the_clone_a_late_keeper_and_a_folder_that_lags_make_a_se
 CLOCK = "import time; real = time.time; time.time = lambda: real() {seconds:+}\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seconds", [300, -300])
 def test_a_server_whose_clock_is_wrong_is_ready_and_so_are_the_others(team: Team, seconds: int) -> None:
     one = team.server("one")
@@ -398,6 +403,7 @@ def test_a_file_that_is_added_to_a_note_reaches_the_remote_and_every_server(
     assert sent.stdout == DOT
 
 
+@pytest.mark.slow
 def test_a_server_on_the_network_may_start_before_the_first_token_and_lets_nobody_in(team: Team) -> None:
     places = {"CO_VAULT": str(team.clone), "CO_DATA_DIR": str(team.place / "data"), "CO_ENGINE": team.address}
     options = ("--host", "0.0.0.0", "--allow-host", "127.0.0.1")

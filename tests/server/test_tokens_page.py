@@ -60,6 +60,7 @@ def test_others_do_not_see_it(sample: KnowledgeBase, open_page: Callable[[str], 
             assert asking.get("/api/v1/tokens").status_code == 403
 
 
+@pytest.mark.slow
 def test_the_page_asks_before_an_address_signs_in_as_somebody_else(
     sample: KnowledgeBase, open_page: Callable[[str], Any]
 ) -> None:

@@ -66,6 +66,7 @@ def vaults(tmp_path: Path) -> Vaults:
     return Vaults(tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.postgres
 def test_each_vault_has_its_own_host_tokens_and_notes(vaults: Vaults, co: Co, monkeypatch: pytest.MonkeyPatch) -> None:
     secrets: dict[str, str] = {}

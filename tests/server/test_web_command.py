@@ -31,6 +31,7 @@ run()
 """`co`, except that an open stream would keep the server from ending for an hour, and not for five seconds."""
 
 
+@pytest.mark.slow
 @pytest.mark.medium
 @pytest.mark.skipif(sys.platform == "win32", reason="a Windows process gets no SIGINT")
 def test_it_opens_the_browser_and_ctrl_c_ends_it_although_a_page_listens(vault: Vault, co: Co, tmp_path: Path) -> None:
@@ -67,6 +68,7 @@ def test_it_opens_the_browser_and_ctrl_c_ends_it_although_a_page_listens(vault: 
     busy.close()
 
 
+@pytest.mark.slow
 @pytest.mark.medium
 def test_a_folder_that_is_added_meanwhile_is_searched_by_the_next_request_until_it_is_removed(
     vault: Vault, co: Co, tmp_path: Path

@@ -217,6 +217,7 @@ def test_xml_in_other_encodings_than_utf_8_and_utf_16_is_refused() -> None:
         assert found == "broken: its XML is neither UTF-8 nor UTF-16; open it and save it again", encoding
 
 
+@pytest.mark.slow
 @pytest.mark.medium
 @pytest.mark.parametrize(
     ("name", "start", "repeated", "times", "end"),
@@ -238,6 +239,7 @@ def test_every_format_is_read_within_the_limits_of_the_worker(
     assert answer(name, data) == "it takes too long"
 
 
+@pytest.mark.slow
 @pytest.mark.medium
 def test_a_body_that_takes_too_long_is_reported_and_the_rest_of_the_mail_is_read(
     monkeypatch: pytest.MonkeyPatch,

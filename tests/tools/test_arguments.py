@@ -123,6 +123,7 @@ HOSTILE: list[Any] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.medium
 def test_hostile_arguments_are_answered_or_refused_in_one_short_line(tmp_path: Path) -> None:
     errors: list[tuple[str, str]] = []

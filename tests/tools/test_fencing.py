@@ -37,6 +37,7 @@ def test_a_label_is_short_whatever_the_note_says_of_itself() -> None:
     assert fenced.endswith(">\nbody\n</note>")
 
 
+@pytest.mark.slow
 @pytest.mark.medium
 def test_marks_that_are_never_closed_cost_little() -> None:
     started = time.process_time()

@@ -637,6 +637,7 @@ HAUSHALT = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.medium
 def test_a_question_in_another_language_brings_few_notes_and_says_that_none_was_read(
     languages: None, reader: None, kb: KnowledgeBase, toolbox: Toolbox

@@ -21,6 +21,7 @@ def test_the_default_tools_cost_a_model_no_more_than_5600_bytes() -> None:
     assert len(json.dumps(described, separators=(",", ":")).encode()) <= 5_600
 
 
+@pytest.mark.slow
 @pytest.mark.medium
 def test_every_schema_can_be_made_strict_as_openai_agents_does_it() -> None:
     strict_schema = pytest.importorskip("agents.strict_schema", reason="openai-agents is not installed")

@@ -113,6 +113,7 @@ def test_an_update_changes_what_it_names_and_nothing_else(vault: Vault, toolbox:
     assert text.endswith("---\nNew text.\n")
 
 
+@pytest.mark.slow
 @pytest.mark.medium
 def test_parallel_calls_lose_nothing(vault: Vault, toolbox: Toolbox) -> None:
     facts = [f"Harbour {name} has a tide gauge from {year}." for year, name in enumerate(NAMES, 1960)]

@@ -149,6 +149,7 @@ def test_whatever_the_system_refuses_is_named_with_a_cure(vault: Vault, monkeypa
         assert vault.read("memories/oak.md") == OAK
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not can_obey(), reason="this root cannot give up its right to ignore permissions")
 def test_what_may_not_be_read_or_written_is_one_line_and_the_rest_is_found(
     co: Co, vault: Vault, kb: KnowledgeBase, tmp_path: Path

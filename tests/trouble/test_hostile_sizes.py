@@ -114,6 +114,7 @@ def test_a_note_with_too_many_passages_or_cells_is_reported_and_all_of_it_search
     assert "article:much" in co("search", "zebra").out
 
 
+@pytest.mark.slow
 def test_a_text_with_too_many_names_of_passwords_is_refused_and_reported_in_a_second_or_two(
     co: Co, oaks: Vault
 ) -> None:

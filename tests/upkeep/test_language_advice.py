@@ -54,6 +54,7 @@ def german(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.medium
 def test_adding_notes_and_the_doctor_recommend_the_extra(
     co: Co, vault: Vault, german: Path, without_languages: str

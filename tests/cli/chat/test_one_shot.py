@@ -179,6 +179,7 @@ def test_a_model_that_does_not_answer_is_one_line_with_the_fix(
     assert "`OPENAI_API_KEY`" in ran.err
 
 
+@pytest.mark.slow
 @pytest.mark.medium
 def test_a_misspelled_provider_and_a_dead_server_are_named_as_such(
     co: Co, server: ChatServer, monkeypatch: pytest.MonkeyPatch

@@ -100,6 +100,7 @@ def guarded(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, timeout=60)
 
 
+@pytest.mark.slow
 @pytest.mark.medium
 def test_no_command_touches_the_network(co: Co, vault: Vault, data_dir: Path) -> None:
     vault.write("memories/apology.md", "De-escalation starts with an apology to the client.")

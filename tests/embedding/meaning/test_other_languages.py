@@ -92,6 +92,7 @@ def test_a_question_too_short_to_tell_is_in_the_language_of_the_note_that_has_it
     assert [kb.search(query).backend for query in asked] == ["fts5", "fts5", "hybrid", "hybrid", "hybrid"]
 
 
+@pytest.mark.slow
 @pytest.mark.medium
 def test_notes_in_other_languages_have_vectors_of_a_model_that_knows_them(
     open_kb: Open, three: Vault, inside: Inside

@@ -28,6 +28,7 @@ def learned(co: Co, vault: Vault, data_dir: Path) -> dict[str, float]:
     return WEIGHTS
 
 
+@pytest.mark.slow
 @pytest.mark.medium
 def test_learned_weights_are_shown_first_and_applying_them_can_be_undone(
     co: Co, judge_answers: Judge, data_dir: Path

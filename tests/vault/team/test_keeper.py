@@ -770,6 +770,7 @@ def push_raw(team: Team, *entries: tuple[str, str, bytes]) -> None:
     subprocess.run(["git", "fast-import", "--quiet"], cwd=team.remote, input=stream, check=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("entries", "skipped"),
     [
@@ -831,6 +832,7 @@ def test_a_branch_that_was_deleted_at_the_remote_is_made_again_by_the_next_save(
     assert team.pushed("memories/oak.md") == "Oaks live long."
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ['a "quoted"\ttab\\and\nline', "-x", ":(top)", "*", "x" * 240], ids=repr)
 def test_a_note_of_any_name_is_changed_merged_and_pushed(team: Team, name: str) -> None:
     one = team.server("one")
