@@ -48,6 +48,9 @@ STRANGERS = 128
 """Connections that have not sent the token yet; one more closes the oldest."""
 ACCEPTED = 16
 """Connections accepted at a time: far fewer than STRANGERS, so that none is the oldest before it can send anything."""
+IDLE_SECONDS = 8
+"""After which a connection that sends nothing is closed: later than the five seconds after which many clients stop
+using one, or some requests meet a connection that is just closed."""
 HEADERS_SECONDS = 10
 """How long a connection has to send the complete headers of a request with the token."""
 BODY_SECONDS = 30
@@ -430,6 +433,7 @@ def make_server(
         access_log=False,
         server_header=False,
         backlog=ACCEPTED,
+        timeout_keep_alive=IDLE_SECONDS,
         timeout_graceful_shutdown=GRACE,
     )
     return GuardedServer(config, on_stop, on_reload, leave)

@@ -105,6 +105,21 @@ def test_a_connection_with_the_token_has_the_same_time_for_each_further_request(
     asyncio.run(talk())
 
 
+@pytest.mark.slow
+def test_an_idle_connection_is_good_for_longer_than_clients_keep_one() -> None:
+    async def talk() -> None:
+        async with Served() as served:
+            served.go.set()
+            reader = await served.send(REQUEST)
+            assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 204")
+            await asyncio.sleep(5.5)  # httpx closes one after 5 seconds
+            served.writers[-1].write(REQUEST)
+            assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 204")
+            assert await is_closed(reader)
+
+    asyncio.run(talk())
+
+
 def test_a_body_that_does_not_come_is_refused_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_server, "BODY_SECONDS", 0.2)
 
