@@ -90,7 +90,7 @@ def install(client: Client, started: Started, say: Say) -> None:
             _run(client, [folder if word == "DIR" else word for word in words], say)
         for file, (_, after) in edited.items():
             make_folders(os.path.dirname(file))
-            replace(file, after.encode())
+            replace(os.path.realpath(file), after.encode())
             say(f"changed {file}; the file as it was is in {folder + BACKUP}")
     finally:
         backup["after"] = {path: _hash(path) for path in watched}
@@ -140,7 +140,7 @@ def _remove_ours(client: Client, path: str, say: Say) -> None:
         return
     kept = without_settings(client.name, settings)
     if kept != settings:
-        replace(path, (json.dumps(kept, indent=2, ensure_ascii=False) + "\n").encode())
+        replace(os.path.realpath(path), (json.dumps(kept, indent=2, ensure_ascii=False) + "\n").encode())
 
 
 def try_hook(command: str, event_name: str = "UserPromptSubmit", data_dir: str = "") -> HookTrial:
@@ -223,8 +223,9 @@ def _hash(path: str) -> str | None:
 
 
 def _restore(path: str, before: str | None) -> None:
+    file = os.path.realpath(path)  # settings may be a link to where somebody keeps them
     if before is not None:
-        replace(path, base64.b64decode(before))
+        replace(file, base64.b64decode(before))
     else:
         with contextlib.suppress(FileNotFoundError):
-            os.unlink(path)
+            os.unlink(file)

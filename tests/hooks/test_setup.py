@@ -192,6 +192,26 @@ def test_settings_with_comments_are_left_alone(co: Co, home: Path) -> None:
 
 
 @pytest.mark.usefixtures("programs")
+def test_settings_that_are_a_link_stay_a_link(co: Co, home: Path) -> None:
+    kept = home / "dotfiles" / "mcp.json"
+    kept.parent.mkdir()
+    kept.write_text("{}")
+    link = home / ".cursor" / "mcp.json"
+    link.parent.mkdir()
+    link.symlink_to(kept)
+
+    assert co("setup", "cursor").code == 0
+    assert (link.is_symlink(), '"co": {' in kept.read_text()) == (True, True)
+    kept.write_text(kept.read_text().replace('"co": {', '"other": {"command": "x"}, "co": {'))
+    assert co("setup", "cursor", "--undo").code == 0
+
+    assert (link.is_symlink(), json.loads(kept.read_text())) == (True, {"mcpServers": {"other": {"command": "x"}}})
+    kept.write_text("{}")
+    assert (co("setup", "cursor").code, co("setup", "cursor", "--undo").code) == (0, 0)
+    assert (link.is_symlink(), kept.read_text()) == (True, "{}")
+
+
+@pytest.mark.usefixtures("programs")
 def test_undo_keeps_other_plugins(co: Co, home: Path) -> None:
     co("setup", "claude-code")
     other = home / ".claude" / "plugins" / "cache" / "other" / "plugin.json"
