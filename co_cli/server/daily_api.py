@@ -10,7 +10,7 @@ import json
 import os
 import posixpath
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import date
 from typing import Any, NamedTuple, cast
 
@@ -26,17 +26,30 @@ from co_cli.sources.origin import Origin
 OBSIDIAN = os.path.join(".obsidian", "daily-notes.json")
 DEFAULT_FOLDER, DEFAULT_FORMAT = "articles/daily", "YYYY-MM-DD"
 DATED = re.compile(r"(?:^|/)\d{4}-\d{2}-\d{2}\.md$")
-TOKENS = {
-    "YYYY": "%Y",
-    "YY": "%y",
-    "MMMM": "%B",
-    "MMM": "%b",
-    "MM": "%m",
-    "DD": "%d",
-    "dddd": "%A",
-    "ddd": "%a",
+TOKENS: Mapping[str, Callable[[date], str]] = {
+    "YYYY": lambda day: f"{day:%Y}",
+    "YY": lambda day: f"{day:%y}",
+    "GGGG": lambda day: f"{day:%G}",
+    "MMMM": lambda day: f"{day:%B}",
+    "MMM": lambda day: f"{day:%b}",
+    "MM": lambda day: f"{day:%m}",
+    "M": lambda day: str(day.month),
+    "DD": lambda day: f"{day:%d}",
+    "D": lambda day: str(day.day),
+    "Do": lambda day: f"{day.day}{'th' if day.day in (11, 12, 13) else ENDINGS.get(day.day % 10, 'th')}",
+    "dddd": lambda day: f"{day:%A}",
+    "ddd": lambda day: f"{day:%a}",
+    "dd": lambda day: f"{day:%a}"[:2],
+    "WW": lambda day: f"{day:%V}",
+    "W": lambda day: str(day.isocalendar().week),
 }
-FORMAT = re.compile(r"\[([^\]]*)\]|YYYY|YY|MMMM|MMM|MM|M|DD|D|dddd|ddd|WW")
+ENDINGS = {1: "st", 2: "nd", 3: "rd"}
+FORMAT = re.compile(
+    r"\[([^\]]*)\]|(Y{1,6}|y{1,4}|N{1,5}|G{4}|g{4}|GG|gg|Mo|M{1,4}|DDDo|Do|D{1,4}|do|d{1,4}|[wWQ]o|ww|WW|LTS|LT|L{1,4}|l{1,4}"
+    r"|[wWQeEaAxX]|[Hhkms]{1,2}|S{1,9}|[zZ]{1,2})"
+)
+"""A text in brackets, which stays as it is, or a token of Moment."""
+KNOWN = ", ".join(f"`{token}`" for token in TOKENS) + " and texts in [brackets]"
 LONGEST_TEMPLATE = 100_000
 
 
@@ -99,7 +112,10 @@ def _place_of(kb: LocalKnowledgeBase, day: date) -> DailyPlace:
         settings = _obsidian(origin.root)
         if settings is not None:
             folder, form = str(settings.get("folder") or ""), str(settings.get("format") or DEFAULT_FORMAT)
-            path = os.path.normpath(os.path.join(folder.strip("/"), f"{_formatted(form, day)}.md"))
+            name = _formatted(form, day)
+            if name is None:
+                raise InvalidInputError(f"the format of your daily notes in Obsidian is `{form}`; co knows {KNOWN}")
+            path = os.path.normpath(os.path.join(folder.strip("/"), f"{name}.md"))
             if not os.path.isabs(path) and path.split(os.sep)[0] != os.pardir:
                 return DailyPlace(origin, path.replace(os.sep, "/"), _template(origin.root, settings))
     dated = [path for path in kb.index.notes.hashes() if DATED.search(path)]
@@ -132,17 +148,12 @@ def _template(root: str, settings: Mapping[str, Any]) -> str:
 
 def _filled(template: str, title: str, day: date) -> str:
     template = template.replace("{{title}}", title)
-    return re.sub(r"{{date(?::([^}]+))?}}", lambda found: _formatted(found[1] or DEFAULT_FORMAT, day), template)
+    dates = re.compile(r"{{date(?::([^}]+))?}}")
+    return dates.sub(lambda found: _formatted(found[1] or DEFAULT_FORMAT, day) or found[0], template)
 
 
-def _formatted(form: str, day: date) -> str:
-    """A date in a format of Moment, such as `YYYY/MM-MMMM/YYYY-MM-DD-dddd`."""
-
-    def part(found: re.Match[str]) -> str:
-        if found[1] is not None:
-            return found[1]
-        if found[0] in ("M", "D"):
-            return str(day.month if found[0] == "M" else day.day)
-        return f"{day.isocalendar().week:02}" if found[0] == "WW" else day.strftime(TOKENS[found[0]])
-
-    return FORMAT.sub(part, form)
+def _formatted(form: str, day: date) -> str | None:
+    """A date in a format of Moment, such as `YYYY/MM-MMMM/YYYY-MM-DD-dddd`; None if it needs more than a date."""
+    if any(found[2] and found[2] not in TOKENS for found in FORMAT.finditer(form)):
+        return None
+    return FORMAT.sub(lambda found: TOKENS[found[2]](day) if found[2] else found[1], form)

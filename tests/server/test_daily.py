@@ -44,7 +44,7 @@ def test_obsidians_settings_and_template_are_used_and_an_added_folder_is_asked_f
     brain = tmp_path / "brain"
     daily_settings(brain, folder="Log", format="YYYY/MM-MMMM/[day] DD ddd", template="Templates/Day")
     (brain / "Templates").mkdir()
-    (brain / "Templates/Day.md").write_text("# {{title}}\n\nOn {{date:D.M.}}\n")
+    (brain / "Templates/Day.md").write_text("# {{title}}\n\nOn {{date:D.M.}} {{date:HH:mm}}\n")
     sample.sources.add(str(brain))
     path = "Log/2026/11-November/day 18 Wed.md"
 
@@ -52,9 +52,39 @@ def test_obsidians_settings_and_template_are_used_and_an_added_folder_is_asked_f
     assert (asked["asks"], asked["path"], (brain / path).exists()) == ("obsidian:brain", path, False)
     ask(api, "POST", "/daily", day=DAY, line="Now.", confirmed=True)
 
-    assert (brain / path).read_text() == "# day 18 Wed\n\nOn 18.11.\n\n- Now.\n"
+    assert (brain / path).read_text() == "# day 18 Wed\n\nOn 18.11. {{date:HH:mm}}\n\n- Now.\n"
     daily_settings(Path(sample.root), folder="../elsewhere")
     assert ask(api, "POST", "/daily", day=DAY)["path"] == path, "a folder outside of the vault is not used"
+
+
+@pytest.mark.parametrize(
+    ("form", "day", "name"),
+    [
+        ("YYYYMMDD", DAY, "20261118"),
+        ("dddd Do MMMM", "2026-11-22", "Sunday 22nd November"),
+        ("Do_D, dd", "2026-11-11", "11th_11, We"),
+        ("GGGG-[W]WW [at] W", "2027-01-03", "2026-W53 at 53"),
+        ("DD.MM.YY", DAY, "18.11.26"),
+    ],
+)
+def test_a_date_is_written_as_obsidian_writes_it(
+    api: TestClient, sample: KnowledgeBase, form: str, day: str, name: str
+) -> None:
+    daily_settings(Path(sample.root), folder="Log", format=form)
+
+    assert ask(api, "POST", "/daily", day=day)["path"] == f"Log/{name}.md"
+
+
+@pytest.mark.parametrize("form", ["gggg-[W]ww", "YYYY-MM-DD HH:mm", "Y-[Q]Q"])
+def test_a_format_that_needs_more_than_a_date_is_named(api: TestClient, sample: KnowledgeBase, form: str) -> None:
+    daily_settings(Path(sample.root), format=form)
+    before = [*Path(sample.root).rglob("*.md")]
+
+    refused = api.post("/api/v1/daily", json={"day": DAY})
+
+    assert refused.status_code == 400
+    assert f"`{form}`; co knows `YYYY`" in refused.json()["error"]["message"]
+    assert [*Path(sample.root).rglob("*.md")] == before
 
 
 @pytest.mark.parametrize("broken", ["{", "[]"])
