@@ -61,16 +61,18 @@ def capture_session(
     if vault.settings.capture == "off":
         return None
     found = CLIENTS[client].read([dict(exported)])
-    return _keep(vault, client, session or found.id, cwd, found, repeated=True)
+    return _keep(vault, client, session or found.id, cwd, found, repeated=True, whole=True)
 
 
-def _keep(vault: Vault, client: str, session: str, cwd: str, found: Transcript, repeated: bool) -> KeptTurns | None:
+def _keep(
+    vault: Vault, client: str, session: str, cwd: str, found: Transcript, repeated: bool, whole: bool = False
+) -> KeptTurns | None:
     said = merged(found.turns)
     if not said:
         return None
     project = os.path.basename((cwd or found.cwd).rstrip("/\\"))
     about = KeptSession(session, CLIENTS[client].name, found.title, project=project, provenance="import")
-    kept = keep_turns(vault, about, said, repeated)
+    kept = keep_turns(vault, about, said, repeated, whole)
     return kept if kept.added else None
 
 

@@ -31,6 +31,8 @@ ROLES = {
 """What programs call the speakers. What a system says is not said by a person either."""
 LONGEST_NAME = 60
 GIVEN = "given "
+ERASED = "(erased)"
+"""What is left of a turn whose text was erased."""
 QUOTED_LINE = re.compile(r"\s{0,3}>")
 PASTED = re.compile(r"<(context|file|document|page|note|knowledge)\b.*?(?:</\1>|\Z)", re.S | re.I)
 """What programs put around text that is not the speaker's own."""

@@ -10,6 +10,7 @@ import contextlib
 import re
 import time
 from collections.abc import Sequence
+from difflib import SequenceMatcher
 from typing import NamedTuple
 from uuid import uuid4
 
@@ -22,7 +23,7 @@ from co_cli.notes.note import read_note
 from co_cli.notes.refs import FOLDERS, path_of, source_ref, without_lines
 from co_cli.notes.secrets import redact
 from co_cli.notes.subjects import title_from
-from co_cli.notes.transcripts import SpokenTurn, nested, participants, read_turns, render_turns
+from co_cli.notes.transcripts import ERASED, SpokenTurn, nested, participants, read_turns, render_turns
 from co_cli.saving.writer import VaultWriter
 from co_cli.vault.vault import Vault
 
@@ -54,21 +55,27 @@ class KeptTurns(NamedTuple):
     added: int
 
 
-def keep_turns(vault: Vault, session: KeptSession, turns: Sequence[SpokenTurn], repeated: bool = False) -> KeptTurns:
+def keep_turns(
+    vault: Vault, session: KeptSession, turns: Sequence[SpokenTurn], repeated: bool = False, whole: bool = False
+) -> KeptTurns:
     """Append turns to the file of their session.
 
     `repeated`: an agent hands them in. They may begin with turns that the file has already, the id may be the ref of
-    the file, and one that the agent may have invented continues a file only if the turns do.
+    the file, and one that the agent may have invented continues a file only if the turns do. `whole`: they are all
+    turns of the session, from the first one.
     """
     said = [turn._replace(text=redact(turn.text.strip())) for turn in turns if turn.text.strip()]
     store = vault.store
     with store.lock():
         named = _session_of(vault, session.id) if repeated else None
         session = session._replace(id=named or session.id or uuid4().hex) if repeated else session
-        path = _file_of(vault, session.id)
+        paths = _files_of(vault, session.id)
+        path = paths[-1] if paths else None
         before = store.read(path) if path else b""
         if path and repeated:
-            unsaid = _unsaid(read_turns(read_note(path, before).body), said)
+            files = paths if whole else [path]
+            known = [turn for file in files for turn in read_turns(read_note(file, store.read(file)).body)]
+            unsaid = _unsaid(known, said, whole)
             if said and len(unsaid) == len(said) and not (named or UNIQUE.search(session.id)):
                 session, path, before = session._replace(id=uuid4().hex), None, b""
             said = unsaid
@@ -133,25 +140,35 @@ def _session_of(vault: Vault, ref: str) -> str | None:
     return str(read_note(path, vault.store.read(path)).metadata.get("session") or "") or None
 
 
-def _file_of(vault: Vault, session: str) -> str | None:
-    """The file that has the latest turns of a session."""
+def _files_of(vault: Vault, session: str) -> list[str]:
+    """The files with turns of a session, the latest last."""
     if not session.strip():
         raise InvalidInputError("a conversation needs an id: the same for all turns of one session")
     if len(session) > LONGEST_ID:
         raise InvalidInputError(f"the id of a conversation has at most {LONGEST_ID} characters")
     if vault.working_index() is None:
-        return None
+        return []
     filters = Filters(("conversation",), fields=(("session", session),), roots=(vault.root,))
     found = sorted(vault.index.notes.docs(filters), key=lambda note: (note.created, note.id))
-    return next((note.path for note in reversed(found) if vault.store.exists(note.path)), None)
+    return [note.path for note in found if vault.store.exists(note.path)]
 
 
-def _unsaid(known: Sequence[SpokenTurn], turns: list[SpokenTurn]) -> list[SpokenTurn]:
-    """Those that come after what is known: its end may be their beginning."""
-    keys = [(turn.speaker, turn.text.split()) for turn in known]
-    new = [(turn.speaker, nested(turn.text).split()) for turn in turns]
-    shared = next((count for count in range(min(len(keys), len(new)), 0, -1) if keys[-count:] == new[:count]), 0)
-    return turns[shared:]
+def _unsaid(known: Sequence[SpokenTurn], turns: list[SpokenTurn], whole: bool) -> list[SpokenTurn]:
+    """Those that are not known: after a beginning that is the end of what is known, or, of all turns, any.
+
+    Some clients take turns back. The file keeps them, so what is said instead comes after them.
+    """
+    keys = [(turn.speaker, " ".join(turn.text.split())) for turn in known]
+    new = [(turn.speaker, " ".join(nested(turn.text).split())) for turn in turns]
+    if not whole:
+        shared = next((count for count in range(min(len(keys), len(new)), 0, -1) if keys[-count:] == new[:count]), 0)
+        return turns[shared:]
+    unsaid: list[SpokenTurn] = []
+    for change, start, end, first, last in SequenceMatcher(None, keys, new, autojunk=False).get_opcodes():
+        erased = {number for number, key in enumerate(keys[start:end]) if key[1] == ERASED}
+        if change != "equal":
+            unsaid += (turn for number, turn in enumerate(turns[first:last]) if number not in erased)
+    return unsaid
 
 
 def _appended(before: bytes, said: Sequence[SpokenTurn]) -> bytes:

@@ -32,7 +32,7 @@ from co_cli.notes.note import Note, read_note
 from co_cli.notes.properties import properties_of
 from co_cli.notes.refs import lines_of, path_of, source_ref, without_ending
 from co_cli.notes.store import TRASH
-from co_cli.notes.transcripts import SpokenTurn, read_turns
+from co_cli.notes.transcripts import ERASED, SpokenTurn, read_turns
 from co_cli.saving.writer import opened_tier
 from co_cli.searching.as_of import FOLDER as AS_OF
 from co_cli.vault.lookup import Lookup
@@ -42,7 +42,6 @@ WORD = re.compile(r"[^\W_]+")
 SHORTEST = 3
 """Letters of a word that can be a note's own."""
 ESCAPE = re.compile(r"\\u([0-9a-f]{4})")
-ERASED = "(erased)"
 WITH_LINES = ("co.log*", "chat-history", "sessions/*")
 WITH_ENTRIES = ("answered-saves.json", "review.json")
 REMOVED = ("last-search.json", "chat-conversation.json")

@@ -25,8 +25,9 @@ from co_cli.cli.chat_session import CONVERSATION, ChatSession
 from co_cli.entrance.knowledge_base import KnowledgeBase
 from co_cli.ground.errors import InvalidInputError, SettingsError
 from co_cli.ground.settings import load_settings
+from co_cli.importers.recorded_sessions import capture_session
 from co_cli.mcp.server import VaultServer
-from co_cli.notes.transcripts import SpokenTurn, read_turns
+from co_cli.notes.transcripts import ERASED, SpokenTurn, read_turns
 from co_cli.saving.proposals import proposals
 from co_cli.saving.turns import KeptSession, keep_turns
 from co_cli.tools import Toolbox
@@ -258,6 +259,45 @@ def test_a_conversation_that_would_be_too_large_continues_in_a_second_file(open_
     assert len(vault.notes()) == 3
     assert all(vault.path(path).stat().st_size < 1_000 for path in vault.notes())
     assert len(kb.notes("conversation", fields={"session": "s"})) == 3
+
+
+def opencode_session(*texts: str) -> dict[str, object]:
+    """What opencode exports: user and assistant by turns."""
+    speakers = ("user", "assistant")
+    messages = [
+        {"info": {"role": speakers[number % 2]}, "parts": [{"type": "text", "text": text}]}
+        for number, text in enumerate(texts)
+    ]
+    return {"info": {"id": "ses_1"}, "messages": messages}
+
+
+def test_what_follows_turns_that_were_taken_back_is_kept_once(open_vault: OpenVault, vault: Vault) -> None:
+    kb = open_vault(capture="keep")
+
+    for texts in (
+        ("Hello.", "Hi.", "Go on.", "Done."),
+        ("Hello.", "Hi.", "Go on.", "Here it is."),  # after `/undo`
+        ("Hello.", "Hi.", "Go on.", "Here it is.", "Thanks.", "Bye."),
+    ):
+        capture_session(kb.vault, "opencode", "", "", opencode_session(*texts))
+
+    assert [text for _, text in said(kb)] == ["Hello.", "Hi.", "Go on.", "Done.", "Here it is.", "Thanks.", "Bye."]
+
+
+def test_what_was_erased_and_what_an_earlier_file_has_does_not_come_back(open_vault: OpenVault, vault: Vault) -> None:
+    kb = open_vault(capture="keep", knowledge_max_note_bytes=1_000)
+    texts = ["Which quay?", "The long one.", "word " * 120, "Noted.", "And " + "then " * 100, "Nothing."]
+    for count in (2, 4):
+        capture_session(kb.vault, "opencode", "", "", opencode_session(*texts[:count]))
+    (path,) = vault.notes()
+    vault.write(path, vault.read(path).replace("The long one.", ERASED))
+    for _ in range(2):
+        capture_session(kb.vault, "opencode", "", "", opencode_session(*texts))
+
+    written = [vault.read(path) for path in vault.notes()]
+    assert len(written) == 2
+    assert not any("The long one." in text for text in written)
+    assert [sum(text.count(turn) for text in written) for turn in ("Which quay?", "Noted.", "Nothing.")] == [1, 1, 1]
 
 
 def test_turns_that_are_handed_in_at_once_are_in_one_file(open_vault: OpenVault, vault: Vault) -> None:
