@@ -6,6 +6,7 @@ import argparse
 import difflib
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import cast
 
 from co_cli.cli.editor import edit_note, new_text
@@ -15,7 +16,7 @@ from co_cli.entrance.local import LocalKnowledgeBase
 from co_cli.ground.errors import InvalidInputError, KnowledgeError
 from co_cli.notes.sync_copies import merged
 from co_cli.tools.budget import estimate_tokens
-from co_cli.upkeep.decisions import Action, decide, require_unchanged
+from co_cli.upkeep.decisions import Action, decide, look_again, require_unchanged
 from co_cli.upkeep.review import Review, review
 from co_cli.upkeep.review_checks import ACTIONS, KINDS, ReviewItem
 
@@ -110,6 +111,9 @@ def _decide(screen: Screen, kb: LocalKnowledgeBase, found: Review) -> int:
     for number, item in enumerate(found.items, 1):
         if gone & set(item.refs):
             continue  # decided with another finding
+        if item.is_version and edited & set(item.refs):
+            with suppress(KnowledgeError):  # its copy is gone: to decide about it says so
+                item = look_again(kb.vault, item)
         screen.line()
         screen.line(screen.paint(f"{number} of {len(found.items)}: {item.kind}", "bold"))
         _show_item(screen, item)
@@ -126,10 +130,11 @@ def _decide(screen: Screen, kb: LocalKnowledgeBase, found: Review) -> int:
                     text = _rewrite(screen, kb, item)
                     continue
                 if key != "n":
-                    if (key in "fs" or (key == "a" and item.kind != "proposed")) and not edited & set(item.refs):
+                    careful = "" if item.kind == "proposed" else "aefs" if item.is_version else "afs"
+                    if key in careful and not edited & set(item.refs):
                         require_unchanged(kb.vault, item, seen)
                     screen.line("  " + printable(_act(kb, item, key, text)))
-                    edited |= set(item.refs) if key in "es" else set()
+                    edited |= set(item.refs) if key in "es" or item.is_version else set()
                     combined = item.refs if item.kind == "combine" and key == "a" else ()
                     gone |= {item.refs[0]} if key == "s" else item.lost(ACTIONS[key]) | {*combined}
                 break

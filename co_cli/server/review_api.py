@@ -6,6 +6,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
@@ -17,7 +18,16 @@ from co_cli.ground.errors import ActivityUnavailableError, InvalidInputError, Kn
 from co_cli.server.jobs import Jobs, JobState, Report
 from co_cli.server.routes import CALLER, route
 from co_cli.tools.budget import estimate_tokens
-from co_cli.upkeep.decisions import Action, Decision, ask_again, decide, dismiss_all, require_unchanged, undo
+from co_cli.upkeep.decisions import (
+    Action,
+    Decision,
+    ask_again,
+    decide,
+    dismiss_all,
+    look_again,
+    require_unchanged,
+    undo,
+)
 from co_cli.upkeep.review import Review, proposed, review
 from co_cli.upkeep.review_checks import KINDS, Kind, ReviewItem
 
@@ -124,13 +134,19 @@ class Reviewed:
         ]
         return sorted([*waiting, *found], key=lambda item: ORDER.index(item.kind))
 
-    def look_again(self, kb: LocalKnowledgeBase, decisions: Iterable[Decision]) -> None:
-        """What a decision did to its files is no change by others."""
+    def look_again(self, kb: LocalKnowledgeBase, decisions: Sequence[Decision]) -> None:
+        """What a decision did to its files is no change by others, and other versions are compared with it."""
         paths = [path for decision in decisions for path in decision.paths]
         hashes = kb.index.notes.hashes() if paths else {}
         for path in paths:
             self.seen.pop(path, None)
             self.seen.update({path: hashes[path]} if path in hashes else {})
+        refs = {ref for decision in decisions for ref in decision.item.refs}
+        waiting = {item.key for item in self.undecided(()) if item.is_version and refs & {*item.refs}}
+        for place, item in enumerate(self.review.items):
+            if item.key in waiting:
+                with suppress(KnowledgeError):  # its copy is gone: to decide about it says so
+                    self.review.items[place] = look_again(kb.vault, item)
 
 
 _jobs: Jobs[Reviewed] = Jobs()

@@ -12,13 +12,14 @@ from typing import Literal, NamedTuple
 
 from co_cli.ground.errors import InvalidInputError, NoteConflictError
 from co_cli.ground.saves import Change, Draft
+from co_cli.ground.values import to_utf8
 from co_cli.notes.new_note import one_or_list
 from co_cli.notes.note import version_of
 from co_cli.notes.sync_copies import versions_in
 from co_cli.saving.proposals import accept, dismiss, take_back
 from co_cli.saving.writer import VaultWriter
 from co_cli.upkeep.review import Dismissals
-from co_cli.upkeep.review_checks import ReviewItem
+from co_cli.upkeep.review_checks import ReviewItem, with_versions
 from co_cli.vault.lookup import file_of, open_note
 from co_cli.vault.vault import Vault
 
@@ -96,29 +97,52 @@ def _decide_proposal(vault: Vault, item: ReviewItem, action: Action, text: str |
 def _decide_version(vault: Vault, item: ReviewItem, action: Action, text: str | None) -> Decision:
     """Two versions of a note: take the other one, or a merged text, keep this one, or make two notes of them."""
     ref, path, copy = item.refs[0], open_note(vault, item.refs[0]).path, item.copy
-    before = vault.store.read(path)
-    if copy and vault.store.read(copy).decode("utf-8", "replace") != item.proposed:
-        raise NoteConflictError(f"{copy} was changed since: nothing was done; run the review again")
+    writes, before = action == "accept" or not copy, vault.store.read(path)
+    both, version = _both_versions(vault, item, before), ""
+    ours, theirs = (side.decode("utf-8", "replace") for side in both)
+    if theirs != item.proposed or (writes and ours != item.replaced):
+        changed = copy if ours == item.replaced else ref
+        raise NoteConflictError(f"{changed} was changed since: nothing was done; run the review again")
     if action == "keep":
         stem, ending = os.path.splitext(path)
         new = next(name for n in count(2) if not vault.store.exists(name := f"{stem}-version-{n}{ending}"))
         if not vault.store.move(copy, new):
             raise NoteConflictError(f"{new} exists: nothing was done; run the review again")
         return Decision(item, action, (new,), f"both are kept; the other version is now {new}", trash=new)
-    chosen = (text or item.proposed) if action == "accept" else item.replaced
-    if versions_in(chosen):
-        raise InvalidInputError("the text has conflict markers (<<<<<<<): merge what is between them")
-    changed = chosen.encode("utf-8")
-    if changed != before:
-        vault.store.keep(path, before)
-        VaultWriter(vault).rewrite(file_of(vault, ref), changed, before)
+    if writes:
+        merged = text if action == "accept" else None
+        if merged and "\ufffd" in merged and (ours.encode(), theirs.encode()) != both:
+            raise InvalidInputError(
+                "a version is not UTF-8, and the merged text would lose letters of it: save both as UTF-8 first"
+            )
+        data = to_utf8(merged).encode() if merged else both[action == "accept"]
+        if versions_in(data.decode("utf-8", "replace")):
+            raise InvalidInputError("the text has conflict markers (<<<<<<<): merge what is between them")
+        version = version_of(data)
+        if data != before:
+            vault.store.keep(path, before)
+            VaultWriter(vault).rewrite(file_of(vault, ref), data, before)
     if item.refs[1:]:
         kept = VaultWriter(vault).forget(item.refs[1]).trash
     else:
         kept = vault.store.trash(copy) if copy else ""
     told = "keeps its version" if action == "forget" else "has the merged text" if text else "has the other version"
-    told = f"{ref} {told}; what was replaced is in the trash"
-    return Decision(item, action, (path, copy) if item.refs[1:] else (path,), told, kept, before, version_of(changed))
+    told = f"{ref} {told}; {'what was replaced' if writes else 'the other one'} is in the trash"
+    return Decision(item, action, (path, copy) if item.refs[1:] else (path,), told, kept, before, version)
+
+
+def look_again(vault: Vault, item: ReviewItem) -> ReviewItem:
+    """A finding about two versions of a note, with what they say now."""
+    both = _both_versions(vault, item, vault.store.read(open_note(vault, item.refs[0]).path))
+    return with_versions(item, *(side.decode("utf-8", "replace") for side in both))
+
+
+def _both_versions(vault: Vault, item: ReviewItem, data: bytes) -> tuple[bytes, bytes]:
+    if item.copy:
+        return data, vault.store.read(item.copy)
+    text = data.decode("utf-8", "surrogateescape")
+    ours, theirs = versions_in(text) or (text, text)
+    return ours.encode("utf-8", "surrogateescape"), theirs.encode("utf-8", "surrogateescape")
 
 
 def _undo_version(vault: Vault, decision: Decision) -> None:
@@ -128,9 +152,9 @@ def _undo_version(vault: Vault, decision: Decision) -> None:
             raise NoteConflictError(f"{copy} exists again: nothing was undone")
         return
     data = vault.store.read(path)
-    if version_of(data) != decision.version:
+    if decision.version and version_of(data) != decision.version:
         raise NoteConflictError(f"{path} was changed since: nothing was undone; `co list --trash` has the other text")
-    if data != decision.before:
+    if decision.version and data != decision.before:
         VaultWriter(vault).rewrite(file_of(vault, decision.item.refs[0]), decision.before, data)
     if decision.item.refs[1:]:
         VaultWriter(vault).restore(decision.trash)

@@ -95,7 +95,7 @@ class ReviewItem(NamedTuple):
     @property
     def is_version(self) -> bool:
         """Whether it is about two versions of one note."""
-        return self.kind == "conflict" and bool(self.proposed)
+        return self.kind == "conflict" and "accept" in self.actions
 
     @property
     def keeping_acts(self) -> bool:
@@ -177,17 +177,26 @@ def _secrets(given: ReviewInput) -> Iterator[ReviewItem]:
 def _conflicts(given: ReviewInput) -> Iterator[ReviewItem]:
     """Versions that synchronisers left, and notes that a team's keeper made of texts that did not merge."""
     for note, ours, theirs, copy, other in given.versions:
-        same = ", with the same text" if ours == theirs else ""
-        reason = f"{copy} is {'perhaps ' if other else ''}another version of it{same}"
-        key = _key("version", note.ref, copy, *(() if other else (ours, theirs)))  # two notes are kept once for all
-        texts = redact(note.title), reason if copy else "git could not merge two versions of it"
         actions = _named("afek" if copy else "afe")
-        yield ReviewItem("conflict", (note.ref, *other), *texts, actions, key, theirs, ours, copy)
+        yield with_versions(
+            ReviewItem("conflict", (note.ref, *other), redact(note.title), "", actions, "", copy=copy), ours, theirs
+        )
     by_ref = {note.ref: note for note in given.notes}
     for note in given.notes:
         for other in (by_ref[ref] for ref in note.names("conflict_with") if ref in by_ref):
             reason = f"{_short(note.body)!r} was saved while somebody pushed {_short(other.body)!r}"
             yield _item("conflict", (note, other), reason, "fek", "")
+
+
+def with_versions(item: ReviewItem, ours: str, theirs: str) -> ReviewItem:
+    """A finding about two versions of a note, with their texts."""
+    same = ", with the same text" if ours == theirs else ""
+    reason = f"{item.copy} is {'perhaps ' if item.refs[1:] else ''}another version of it{same}"
+    reason = reason if item.copy else "git could not merge two versions of it"
+    texts = () if item.refs[1:] else (ours, theirs)  # two notes are kept once for all
+    return item._replace(
+        reason=reason, key=_key("version", item.refs[0], item.copy, *texts), proposed=theirs, replaced=ours
+    )
 
 
 def _proposed(given: ReviewInput) -> Iterator[ReviewItem]:

@@ -93,6 +93,102 @@ def test_the_review_takes_one_version_keeps_both_or_merges_them(
         assert THERE in co("show", "memory:ferry-version-2").out
 
 
+SECOND = COPY.replace("091200", "101200")
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize(("key", "text"), [("f", "Ask at the quay."), ("a", THERE)], ids=["keep", "take"])
+def test_the_review_shows_the_merged_text_next_to_the_second_copy(
+    co: Co, vault: Vault, editor: Callable[..., None], key: str, text: str
+) -> None:
+    for path in ("memories/ferry.md", COPY, SECOND):
+        vault.write(path, f"{HERE if path == 'memories/ferry.md' else THERE}\n")
+    editor("echo 'Ask at the quay.' > $1")
+
+    with terminal(co.folder, "note", "review", "--only", "conflict") as screen:
+        screen.expect("keep both")
+        screen.sendline("e")
+        screen.expect("2 of 2")
+        screen.expect("keep both")
+        shown = plain(screen.before)
+        screen.sendline(key)
+        screen.expect("memory:ferry (keeps|has)")
+        screen.read()
+
+    assert "-Ask at the quay." in shown
+    assert vault.read("memories/ferry.md").strip() == text
+    assert vault.notes() == ["memories/ferry.md"]
+    assert any("Ask at the quay." in path.read_text() for path in vault.root.rglob("*.md"))
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize("key", ["a", "e"])
+@pytest.mark.parametrize(
+    "text", [HERE, f"<<<<<<< HEAD\n{HERE}\n=======\n{THERE}\n>>>>>>> other\n"], ids=["a copy", "markers of git"]
+)
+def test_a_version_is_not_written_over_a_note_that_was_changed_since_the_review(
+    co: Co, vault: Vault, editor: Callable[..., None], key: str, text: str
+) -> None:
+    vault.write("memories/ferry.md", text)
+    if text == HERE:
+        vault.write(COPY, THERE)
+    editor("echo 'Ask at the quay.' > $1")
+    changed = text.replace("at seven", "at eight")
+
+    with terminal(co.folder, "note", "review", "--only", "conflict") as screen:
+        screen.expect("merge in your editor")
+        vault.write("memories/ferry.md", changed)
+        screen.sendline(key)
+        screen.expect("was changed since: nothing was done; run the review again")
+        screen.sendline("q")
+        screen.read()
+
+    assert vault.read("memories/ferry.md") == changed
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize(
+    "text", ["", f"<<<<<<< HEAD\n{HERE}\n=======\n>>>>>>> other\n"], ids=["a copy", "markers of git"]
+)
+def test_the_review_keeps_this_version_if_the_other_one_is_empty(co: Co, vault: Vault, text: str) -> None:
+    vault.write("memories/ferry.md", text or f"{HERE}\n")
+    if not text:
+        vault.write(COPY, "")
+
+    with terminal(co.folder, "note", "review", "--only", "conflict") as screen:
+        screen.expect("keep this version")
+        screen.sendline("f")
+        screen.expect("memory:ferry keeps its version")
+        screen.read()
+
+    assert vault.notes() == ["memories/ferry.md"]
+    assert vault.read("memories/ferry.md") == f"{HERE}\n"
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize("key", "fae")
+def test_a_version_in_another_encoding_than_utf_8_keeps_its_bytes(
+    co: Co, vault: Vault, editor: Callable[..., None], key: str
+) -> None:
+    here, there = ("Die Fähre fährt um sieben.\n".encode("cp1252"), "Die Fähre fährt um neun.\n".encode("cp1252"))
+    note, copy = vault.root / "memories/ferry.md", vault.root / COPY
+    note.parent.mkdir(exist_ok=True)
+    note.write_bytes(here)
+    copy.write_bytes(there)
+    editor("grep -v '^[<=>]' $1 > $1.new && mv $1.new $1")
+
+    with terminal(co.folder, "note", "review", "--only", "conflict") as screen:
+        screen.expect("keep both")
+        screen.sendline(key)
+        screen.expect("memory:ferry (keeps|has)|save both as UTF-8 first")
+        shown = plain(screen.after)
+        screen.sendline("q")
+        screen.read()
+
+    assert note.read_bytes() == (there if key == "a" else here)
+    assert copy.exists() is ("UTF-8" in shown) is (key == "e")
+
+
 @pytest.mark.parametrize(
     ("name", "text", "is_copy"),
     [

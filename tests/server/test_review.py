@@ -400,6 +400,66 @@ def test_two_versions_of_a_note_are_decided_and_every_decision_is_taken_back(
     assert decide(client, finding, "accept").status_code == 409
 
 
+def test_a_merged_text_is_compared_with_the_next_copy_and_keeping_it_writes_nothing(
+    client: TestClient, versions: Vault
+) -> None:
+    versions.write("memories/old.sync-conflict-20261118-101200-ABC1234.md", CODE.format("2024-03-01", 5555))
+    before = {path: versions.read(path) for path in versions.notes()}
+    first, second = reviewed(client, kind="conflict")["findings"]
+    text = CODE.format("2024-03-01", "1111 or 4444")
+    ask(client, "POST", "/review/decisions", key=first["key"], action="accept", text=text)
+    assert decide(client, second, "accept").status_code == 400, "it was shown next to another text"
+
+    (again,) = ask(client, "GET", "/review", kind="conflict")["findings"]
+
+    assert (again["copy"], again["replaced"], again["proposed"]) == (second["copy"], text, second["proposed"])
+    assert decide(client, again, "forget").status_code == 200
+    assert versions.read("memories/old.md") == text
+    for key in (first["key"], again["key"]):
+        ask(client, "DELETE", f"/review/decisions/{key}")
+    assert {path: versions.read(path) for path in versions.notes()} == before
+    assert ask(client, "GET", "/review", kind="conflict")["findings"] == [first, second]
+
+
+def test_copies_of_one_note_are_not_all_taken_at_once(client: TestClient, versions: Vault) -> None:
+    versions.write("memories/old.sync-conflict-20261118-101200-ABC1234.md", CODE.format("2024-03-01", 5555))
+    keys = [one["key"] for one in reviewed(client, kind="conflict")["findings"]]
+
+    assert "was changed since" in ask(client, "POST", "/review/decisions", keys=keys, action="accept")["problem"]
+
+    assert versions.read("memories/old.md") == CODE.format("2024-03-01", 4444)
+    assert len(ask(client, "GET", "/review", kind="conflict")["findings"]) == 1
+
+
+def test_a_merged_text_that_lost_letters_by_another_encoding_is_refused(client: TestClient, versions: Vault) -> None:
+    copy = versions.root / "memories/old.sync-conflict-20261118-091200-ABC1234.md"
+    copy.write_bytes("Der Türcode ist 4444.\n".encode("cp1252"))
+    (finding,) = reviewed(client, kind="conflict")["findings"]
+    asked = {"key": finding["key"], "action": "accept"}
+
+    refused = ask(client, "POST", "/review/decisions", 400, **asked, text=finding["proposed"])
+
+    assert "save both as UTF-8 first" in refused["error"]["message"]
+    assert versions.read("memories/old.md") == CODE.format("2024-03-01", 1111)
+    ask(client, "POST", "/review/decisions", **asked)
+    assert (versions.root / "memories/old.md").read_bytes() == "Der Türcode ist 4444.\n".encode("cp1252")
+
+
+def test_a_user_keeps_a_note_whose_other_version_is_empty(
+    versions: Vault, kb: KnowledgeBase, open_page: Callable[[str], Any]
+) -> None:
+    versions.write("memories/old.sync-conflict-20261118-091200-ABC1234.md", "")
+    with serving(kb) as server:
+        page = open_page(server.address)
+        page.click("nav a:has-text('Review')")
+        page.click(".detail button:has-text('Keep this')")
+        page.wait_for_selector("co-toast:has-text('Old')")
+        page.close()
+
+    assert versions.read("memories/old.md") == CODE.format("2024-03-01", 1111)
+    assert not any("sync-conflict" in path for path in versions.notes())
+
+
 def test_a_user_compares_two_versions_of_a_note_and_merges_them(
     versions: Vault, kb: KnowledgeBase, open_page: Callable[[str], Any]
 ) -> None:

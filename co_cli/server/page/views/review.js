@@ -24,6 +24,7 @@ const ACTIONS = {
 };
 const VERSIONS = { accept: "Take the other", forget: "Keep this", edit: "Merge", keep: "Keep both" };
 const SAID = { accept: "Saved", forget: "Forgotten", supersede: "Superseded", keep: "Dismissed" };
+const versioned = (one) => one?.kind === "conflict" && Boolean(one.copy || one.proposed || one.replaced);
 const words = (text) => text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
 
 // A text with the words marked that another one does not have.
@@ -99,7 +100,7 @@ export async function open(main, { query, signal, go, toast, setKeys, onChange }
   // The texts of the selected finding's notes.
   async function look() {
     const one = finding();
-    for (const ref of one?.kind === "secret" || one?.proposed ? [] : one?.refs ?? []) {
+    for (const ref of one?.kind === "secret" || one?.proposed || versioned(one) ? [] : one?.refs ?? []) {
       notes[ref] ??= await get(`/notes/${part(ref)}`, {}, signal).catch((caught) => ({ ref, body: caught.message }));
     }
     if (!signal.aborted && one === finding()) draw();
@@ -174,7 +175,7 @@ export async function open(main, { query, signal, go, toast, setKeys, onChange }
 
   const choose = (name) => async () => {
     const all = chosen(), [one] = all;
-    if (name === "edit" && one?.proposed && all.length === 1) return edit();
+    if (name === "edit" && (one?.proposed || versioned(one)) && all.length === 1) return edit();
     if (!possible(all).includes(name)) return;
     if (name === "edit") return go(`${notePath(one.refs[0])}?edit=1`);
     if (name === "rewrite") return once(`rewrite ${one.key}`, () => rewrite(one));
@@ -233,7 +234,6 @@ export async function open(main, { query, signal, go, toast, setKeys, onChange }
 
   // A memory, next to the one that it replaces, or an article, next to its draft if a model has rewritten it.
   function proposal(one) {
-    if (one.kind === "conflict") return versions(one);
     const [source, known] = one.refs, talk = `/conversation/${part(bare(source))}${source.slice(bare(source).length)}`;
     const article = one.kind === "combine", now = rewritten[one.key] ?? one.proposed;
     const before = !article ? one.replaced : now === one.proposed ? "" : one.proposed;
@@ -251,8 +251,7 @@ export async function open(main, { query, signal, go, toast, setKeys, onChange }
 
   const buttons = (all) => possible(all).map((name) => {
     const [key, one, older] = ACTIONS[name], kind = { forget: "danger", accept: "primary" }[name] ?? "";
-    const both = all.every(({ kind, proposed }) => kind === "conflict" && proposed)
-      && (editing && name === "accept" ? "Save" : VERSIONS[name]);
+    const both = all.every(versioned) && (editing && name === "accept" ? "Save" : VERSIONS[name]);
     return html`<button class=${kind} @click=${choose(name)}>${both || (all.some(({ refs }) => refs[1]) ? older : one)}
       <kbd>${key}</kbd></button>`;
   });
@@ -263,7 +262,8 @@ export async function open(main, { query, signal, go, toast, setKeys, onChange }
       <div class="row"><button class="back" @click=${() => { showing = false; draw(); }}>‹ Back</button>
         ${badge(NAMES[one.kind].replace(/([^s])s$/, "$1"), one.kind === "secret" ? "bad" : "")}</div>
       <h2 dir="auto">${one.title || older}</h2><p class="soft">${one.reason}</p>
-      ${one.proposed ? proposal(one) : html`${side(older, newer)}${newer ? side(newer, older) : nothing}`}
+      ${versioned(one) ? versions(one) : one.proposed ? proposal(one)
+        : html`${side(older, newer)}${newer ? side(newer, older) : nothing}`}
       <div class="row acts">${buttons([one])}${one.proposed && mayWrite() && !editing && !one.actions.includes("edit")
         ? html`<button @click=${edit}>Edit <kbd>e</kbd></button>` : nothing}</div></section>`;
   }
