@@ -37,8 +37,8 @@ def run_eval(options: argparse.Namespace) -> int:
       {"question": "who is king?", "answers": [], "kind": "absent"}
     A SET is a folder in BEIR's layout: corpus.jsonl, queries.jsonl and qrels.tsv.
     Its documents become notes in a temporary vault. Your vault is only read.
-    With --among, it asks in a copy that also has the notes of DIR: in a small vault
-    almost everything is found, and only a crowd shows the rest.
+    With --among, it asks in a copy that also has the notes of DIR, because search
+    finds almost everything in a small vault, but not in a large one.
     Methods: co (as `co search`), co:BACKEND (the same without the reader),
     grep, fts5-all, fts5-any, vectors, spec, rrf, simple
 

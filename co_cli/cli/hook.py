@@ -30,8 +30,7 @@ def run_hook(options: argparse.Namespace) -> int:
     notes marked `loading: always`, with a prompt up to three notes that are about
     it, and only from vaults that you trust. It calls no model, takes at most two
     seconds, and always ends with the exit code 0, so that it never stops a prompt.
-    What goes wrong is in co.log, and so is a prompt for which the time was too
-    short.
+    co.log has errors, and prompts for which the time was too short.
 
     example:
       co hook claude-code < event.json

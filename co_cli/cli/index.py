@@ -182,8 +182,8 @@ def add_reembed(parser: argparse.ArgumentParser) -> None:
 def run_reembed(options: argparse.Namespace) -> int:
     """
     co notices a new provider or model by itself, and makes its vectors in the
-    background. Until they are complete, searches use the old ones. This makes all
-    of them now, also those that are there.
+    background. Until they are complete, searches use the old ones. This command
+    makes all vectors now, also those that exist already.
 
     example:
       CO_KNOWLEDGE_EMBEDDING_PROVIDER=encoder co index reembed
@@ -311,8 +311,8 @@ def add_watch(parser: argparse.ArgumentParser) -> None:
 
 def run_watch(options: argparse.Namespace) -> int:
     """
-    Files that you save, move or delete are searchable half a second later. A line
-    is printed for each batch of changes, and nothing while nothing happens:
+    The index follows half a second after you save, move or delete files. A line is
+    printed for each batch of changes:
 
       12:03:11  2 changed, 1 new: memory:blue-first, article:park, memory:oak
 

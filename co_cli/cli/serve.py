@@ -37,7 +37,7 @@ def add_serve(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--allow-host", action="append", default=[], metavar="NAME", help="a host name that clients may use"
     )
-    parser.add_argument("--audit", metavar="FILE", help="append who asked for what to it, as JSON lines without texts")
+    parser.add_argument("--audit", metavar="FILE", help="log who asked for what, as JSON lines without texts")
     parser.add_argument("--vaults", metavar="FILE", help="serve the vaults that this TOML file lists")
 
 

@@ -61,7 +61,7 @@ def add_add(parser: argparse.ArgumentParser) -> None:
         "--as", dest="source", choices=tuple(SOURCE_ADAPTERS), help="how to read a folder (default: detected)"
     )
     parser.add_argument("--name", help="its name in refs: folder:NAME/file.md")
-    where = "to this project's vault alone, also what is outside of the project"
+    where = "add to this project's vault only, also a folder outside of the project"
     parser.add_argument("--project", action="store_true", help=where)
     rest = parser.add_argument_group("rules")
     rest.add_argument("--read-only", action="store_true", help="`co edit` must not change its files")
@@ -75,8 +75,8 @@ def run_add(options: argparse.Namespace) -> int:
     public addresses are fetched (the setting web_allow lists exceptions).
     Files and folders are read in place and not copied; only `co edit` changes them.
     `co note article add` copies files into the vault instead.
-    In a project, what is outside of it is added to your own vault and searched
-    everywhere; --project adds it here alone, and --vault to another vault.
+    From a project, a folder outside of it is added to your own vault, which is
+    searched everywhere. --project adds it to the project's vault only.
 
     examples:
       co add https://example.org/guide
@@ -259,7 +259,7 @@ def add_skipped(parser: argparse.ArgumentParser) -> None:
 
 def run_skipped(options: argparse.Namespace) -> int:
     """
-    What is not searched, by reason, with what to do where something helps.
+    Groups the files by the reason, with what you can do about it if anything.
 
     example:
       co source skipped folder:handbook
