@@ -26,7 +26,7 @@ from co_cli.importers.okf import bundle_of
 from co_cli.notes.encoding import NotTextError, decode
 from co_cli.notes.files import TEMPORARY
 from co_cli.notes.note import read_note
-from co_cli.notes.refs import ENDINGS
+from co_cli.notes.refs import ENDINGS, name_key
 from co_cli.vault.vault import Vault
 
 STANDARD_OUTPUT = "-"
@@ -67,7 +67,7 @@ def export_notes(
     if layout == "okf":
         if to == STANDARD_OUTPUT or to.lower().endswith(".jsonl"):
             raise InvalidInputError("an OKF bundle is a folder or a .zip: name one")
-        files = bundle_of(files)
+        files = bundle_of(files, {name_key(_place(vault, note)) for note in notes}, failures)
     if to != STANDARD_OUTPUT:
         sizes = _write(files, to, layout, vault.root)
     elif layout == "jsonl":
@@ -89,7 +89,7 @@ def _files(
 ) -> Iterator[NoteFile]:
     """The notes that are in the vault; those read in place from elsewhere are not exported."""
     for number, note in enumerate(notes, 1):
-        path = os.path.relpath(note.path, vault.root).replace(os.sep, "/")
+        path = _place(vault, note)
         try:
             if not path.startswith("../"):
                 data = vault.store.read(path)
@@ -99,6 +99,11 @@ def _files(
             failures.append(f"{path}: {reason(error)}")
         if progress:
             progress(number, len(notes))
+
+
+def _place(vault: Vault, note: NoteSummary) -> str:
+    """Its path in the vault."""
+    return os.path.relpath(note.path, vault.root).replace(os.sep, "/")
 
 
 def _write(files: Iterator[NoteFile], to: str, layout: str, root: str) -> list[int]:

@@ -8,44 +8,62 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterator
+from itertools import count
 
+from co_cli.ground.errors import FrontmatterError
 from co_cli.ground.values import OWN_SOURCES, moment_text
 from co_cli.importers.archive import Export
 from co_cli.importers.folders import read_obsidian
 from co_cli.importers.items import Entry, first_text, skipped
 from co_cli.notes.editing import set_fields
+from co_cli.notes.encoding import UTF_16, decode
 from co_cli.notes.frontmatter import read_frontmatter
 from co_cli.notes.note import Note, generated_at, read_note
-from co_cli.notes.refs import FOLDERS
+from co_cli.notes.refs import FOLDERS, name_key
 from co_cli.sources.folder import BUNDLE_LISTINGS
 from co_cli.version import __version__
 
 VERSION = "0.2"
 LISTING, LOG = BUNDLE_LISTINGS
-RENAMED = "-note.md"
-"""How a note's file ends whose name OKF keeps for its listings."""
 NoteFile = tuple[str, bytes, float]
 
 
-def bundle_of(files: Iterator[NoteFile]) -> Iterator[NoteFile]:
-    """The files of a bundle: each note as a concept, a listing for each folder, and a log of what was created when."""
+def bundle_of(files: Iterator[NoteFile], taken: set[str], failures: list[str]) -> Iterator[NoteFile]:
+    """The files of a bundle: each note as a concept, a listing for each folder, and a log of what was created when.
+
+    `taken` has the keys of the names of all notes. A note that cannot be a concept is added to `failures`.
+    """
     folders: dict[str, list[Note]] = {"": []}
     latest = 0.0
     for path, data, modified in files:
         folder, name = posixpath.split(path)
-        if name.lower() in BUNDLE_LISTINGS:
-            path = posixpath.join(folder, name[:-3] + RENAMED)
-        note = read_note(path, data)
+        if data.startswith(UTF_16):
+            data = decode(data)[0].encode()
+        note = read_note(_free_path(path, taken) if name.lower() in BUNDLE_LISTINGS else path, data)
+        try:
+            concept = _concept(note, data, modified)
+        except FrontmatterError as error:
+            problem = error.problem.rpartition("; ")[0]
+            failures.append(f"{path}: line {error.line}: {problem}; fix it, then export again")
+            continue
         while folder not in folders:
             folders[folder] = []
             folder = posixpath.dirname(folder)
         folders[posixpath.dirname(path)].append(note)
         latest = max(latest, modified)
-        yield path, _concept(note, data, modified), modified
+        yield note.path, concept, modified
     for folder in sorted(folders):
         below = sorted(name for name in folders if name and posixpath.dirname(name) == folder)
         yield posixpath.join(folder, LISTING), _listing(folder, folders[folder], below), latest
     yield LOG, _log([note for notes in folders.values() for note in notes]), latest
+
+
+def _free_path(path: str, taken: set[str]) -> str:
+    """Where a note goes whose name OKF keeps for its listings: a name that no other note has, in any case."""
+    names = (f"{path[:-3]}-note{'' if number == 1 else f'-{number}'}.md" for number in count(1))
+    free = next(name for name in names if name_key(name) not in taken)
+    taken.add(name_key(free))
+    return free
 
 
 def _concept(note: Note, data: bytes, modified: float) -> bytes:

@@ -152,3 +152,47 @@ def test_an_export_says_when_a_concept_was_changed_here(co: Co, vault: Vault, bu
 
     assert again["generated"]["at"] == "2026-11-02T00:00:00Z"
     assert again["verified"] == fields(CONCEPT)["verified"]
+
+
+@pytest.mark.parametrize("to", ["bundle", "bundle.zip"])
+def test_a_note_with_a_reserved_name_gets_a_free_one(co: Co, vault: Vault, tmp_path: Path, to: str) -> None:
+    notes = {"index.md": "First.\n", "Index-Note.md": "Second.\n", "index-note-2.md": "Third.\n", "log.md": "Fourth.\n"}
+    for name, text in notes.items():
+        vault.write(f"articles/{name}", text)
+    back = Vault(tmp_path / "back")
+
+    assert co("data", "export", "--format", "okf", "--to", str(tmp_path / to)).out.startswith("4 notes exported")
+    assert co("data", "import", "okf", str(tmp_path / to), "--yes", "--vault", str(back.root)).code == 0
+
+    assert sorted(back.read(path).splitlines()[-1] for path in back.notes()) == sorted(map(str.strip, notes.values()))
+    assert back.notes() == [
+        f"articles/{name}" for name in ("Index-Note.md", "index-note-2.md", "index-note-3.md", "log-note.md")
+    ]
+
+
+def test_a_note_that_cannot_be_a_concept_is_reported_and_the_others_are_exported(
+    co: Co, vault: Vault, tmp_path: Path
+) -> None:
+    vault.write("articles/broken.md", "---\ntitle: [never closed\n---\nBroken.\n")
+    vault.write("articles/release.md", NOTE)
+    out = tmp_path / "bundle"
+    co("index", "sync")  # says what is wrong with notes, once
+
+    ran = co("data", "export", "--format", "okf", "--to", str(out))
+
+    assert (ran.code, ran.out.partition(" to ")[0]) == (3, "1 note exported")
+    assert ran.err.startswith("co: articles/broken.md: line 2: a list that is not closed")
+    assert ran.err.endswith("; fix it, then export again\n")
+    assert ran.err.count("\n") == 1
+    assert sorted(path.name for path in (out / "articles").iterdir()) == ["index.md", "release.md"]
+    assert "broken" not in (out / "articles/index.md").read_text()
+
+
+def test_a_note_in_utf_16_becomes_a_concept_in_utf_8(co: Co, vault: Vault, tmp_path: Path) -> None:
+    vault.write("articles/wide.md", "---\ntitle: Café\n---\nOpen at nine.\n".encode("utf-16"))
+
+    assert co("data", "export", "--format", "okf", "--to", str(tmp_path / "bundle")).code == 0
+
+    concept = (tmp_path / "bundle/articles/wide.md").read_bytes().decode()
+    assert fields(concept)["title"] == "Café"
+    assert concept.endswith("---\nOpen at nine.\n")
