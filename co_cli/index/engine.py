@@ -34,7 +34,7 @@ from co_cli.sources.origin import Origin
 
 NoteKey = Literal["id", "ref", "path", "path_key", "fingerprint", "name", "link"]
 """What notes can be looked up by: `path_key` and `name` are folded, `link` is the key of a link target."""
-DERIVATION = 28
+DERIVATION = 29
 """Raise it when the same files would give other rows."""
 
 

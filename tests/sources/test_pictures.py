@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import apsw
 import pytest
@@ -16,15 +17,24 @@ from tests.sources.document_files import lines_of, pdf
 WORDS = "Lanterns are lit at dusk"
 
 
-def draw_text(file: Path, text: str) -> None:
-    """A picture that shows this text."""
+def drawn(text: str, color: str = "black", background: str = "white", mode: str = "RGB") -> Any:
+    """A picture of Pillow that shows this text."""
     image, draw, font = (
         pytest.importorskip(f"PIL.Image{name}", reason="needs Pillow") for name in ("", "Draw", "Font")
     )
-    picture = image.new("RGB", (640, 90), "white")
-    draw.Draw(picture).text((20, 20), text, fill="black", font=font.load_default(36))
+    picture = image.new(mode, (640, 90), background)
+    draw.Draw(picture).text((20, 20), text, fill=color, font=font.load_default(36))
+    return picture
+
+
+def draw_text(file: Path, text: str) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
-    picture.save(file)
+    drawn(text).save(file)
+
+
+def words(co: Co, name: str) -> str:
+    """The text of a picture, in one line: what is a line of it can depend on the computer."""
+    return " ".join(co("show", f"folder:scans/{name}").out.split())
 
 
 @pytest.fixture
@@ -60,6 +70,50 @@ def test_pictures_and_scanned_pages_are_read_by_index_sync_and_not_by_a_search(
     assert co("search", '"zebra crossing"', "--json").json["state"] == "absent"
     assert "2 unchanged" not in co("index", "sync").out.partition("skipped")[0]
     assert refs(co, WORDS)[0].startswith("folder:scans/photo.png")  # a sync that reads no pictures keeps their text
+
+
+@pytest.mark.slow
+def test_the_text_of_transparent_pictures_is_read_and_that_of_each_page_of_a_tiff(
+    co: Co, vault: Vault, tmp_path: Path
+) -> None:
+    pytest.importorskip("rapidocr", reason="needs the extra ocr")
+    folder = tmp_path / "scans"
+    folder.mkdir()
+    for name, color in (("dark", "black"), ("light", "white")):
+        drawn(f"The {name} lantern", color, "#00000000", "RGBA").save(folder / f"{name}.png")
+    drawn("The indexed lantern", "black", "#00000000", "RGBA").quantize(8).save(folder / "indexed.png")
+    pages = [drawn(text) for text in ("The ferry leaves at seven", "", "Berths are free in May")]
+    pages[0].save(folder / "fax.tiff", save_all=True, append_images=pages[1:])
+    co("add", str(folder))
+
+    assert co("index", "sync").code == 0
+
+    shown = {name: words(co, f"{name}.png") for name in ("dark", "light", "indexed")}
+    assert {name: "lantern" in text for name, text in shown.items()} == dict.fromkeys(shown, True), shown
+    assert "## Page 1 The ferry leaves at seven ## Page 3 Berths are f" in words(co, "fax.tiff")
+
+
+@pytest.mark.slow
+def test_a_picture_that_is_too_large_is_reported_as_that(co: Co, vault: Vault, tmp_path: Path) -> None:
+    pytest.importorskip("rapidocr", reason="needs the extra ocr")
+    image, folder = pytest.importorskip("PIL.Image", reason="needs Pillow"), tmp_path / "scans"
+    folder.mkdir()
+    small, large, huge = (
+        drawn("Berths are free in May", mode="1"),
+        *(image.new("1", (side, side)) for side in (9_000, 13_000)),
+    )
+    small.save(folder / "fax.tiff", save_all=True, append_images=[large, small], compression="group4")
+    large.save(folder / "large.png")
+    huge.save(folder / "huge.png")
+    co("add", str(folder))
+
+    synced = co("index", "sync")
+
+    too_large = "larger than 80 megapixels: make it smaller"
+    reasons = {row["path"]: row["reason"] for row in co("source", "skipped", "--json").json}
+    assert reasons == {"large.png": too_large, "huge.png": too_large}
+    assert f"fax.tiff: 1 of 3 pages: {too_large}" in synced.out + synced.err
+    assert co("show", "folder:scans/fax.tiff").out.count("free in") == 2
 
 
 def test_without_the_extra_skipped_names_what_it_would_read(
