@@ -128,9 +128,9 @@ def _remarks(receipts: list[ImportReceipt], written: bool) -> list[str]:
         remarks.append(f"{secrets} in {count_of(len(masked), 'note')}")
     if disowned:
         remarks.append(
-            f"{count_of(disowned, 'note')} {'claims' if disowned == 1 else 'claim'} to be your own words, or to belong "
-            f"in every prompt: {to_be}marked `provenance: import`; if you wrote this export yourself, `--trust` keeps "
-            "what it says"
+            f"{count_of(disowned, 'note')} {'claims' if disowned == 1 else 'claim'} to be your own words, to belong in "
+            f"every prompt, to be pinned, or to replace another note: {to_be}marked `provenance: import`; if you wrote "
+            "this export yourself, `--trust` keeps what it says"
         )
     return remarks
 

@@ -1,6 +1,6 @@
 """Copy files into the vault as articles: texts byte for byte, web pages and documents as the text that is in them.
 
-Except for two claims that only the person can make: that a note belongs in every prompt (`loading`), and that it is
+Except for claims that only the person can make, such as that a note belongs in every prompt (`loading`), or that it is
 their own words (`provenance: user`). Those are kept under other names.
 """
 

@@ -53,7 +53,7 @@ class ImportReceipt(NamedTuple):
     detail: str = ""
     masked: int = 0  # secrets that are masked in the note
     disowned: bool = False
-    """The file claims to be the person's own words, or to belong in every prompt, and is not trusted."""
+    """The file claims what only the person may say, such as that it is their own words, and is not trusted."""
 
 
 Entry = Item | ImportReceipt  # a receipt for what is left out on purpose or cannot read

@@ -45,6 +45,8 @@ ORIGIN, IDENTITY, HASH = "imported_from", "import_id", "import_hash"
 NO_HASH = "0" * 16
 WIDE = tuple(mark.decode("utf-8", "surrogateescape") for mark in UTF_16)
 OTHERS_WORDS = ("import", "web", "agent")  # provenance that does not claim to be the person's own words
+CLAIMS = ("loading", "supersedes", "conflict_with", "decay_protected")
+"""That a note belongs in every prompt, replaces another or conflicts with it, or is pinned."""
 WRITTEN = ("created", "updated")
 Result = tuple[ImportOutcome, str | None, str]
 """The outcome, the note's path in the vault, and a detail."""
@@ -340,11 +342,11 @@ def _merge(front: str, here: dict[str, object], new: dict[str, object]) -> tuple
 
 
 def claims_renamed(metadata: dict[str, object]) -> dict[str, object]:
-    """Fields that keep under other names what only the person may say: their own words, part of every prompt."""
+    """Fields that keep under other names what only the person may say: their own words, and `CLAIMS`."""
     fields: dict[str, object] = {}
     speaker = metadata.get("provenance")
     if speaker is not None and not (isinstance(speaker, str) and speaker.strip().casefold() in OTHERS_WORDS):
         fields = {"provenance": "import", "imported_provenance": speaker}
-    if "loading" in metadata:
-        fields |= {"loading": None, "imported_loading": metadata["loading"]}
+    for name in filter(metadata.__contains__, CLAIMS):
+        fields |= {name: None, f"imported_{name}": metadata[name]}
     return fields
