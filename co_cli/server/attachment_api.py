@@ -127,6 +127,8 @@ def _checked(file: Dropped) -> tuple[str, str]:
     name = name.strip("-. ") or "file"
     name = f"file-{name}" if is_taken_by_windows(name) else name
     ending = ending.lower()
+    if not ending.isprintable() or len(ending.encode()) > LONGEST_NAME:
+        raise InvalidInputError(f"{name}: the ending of its name is no type of file; rename it")
     if len(file.data) > LARGEST_DROPPED:
         raise InvalidInputError(
             f"{file.name} has {len(file.data):,} bytes: at most {LARGEST_DROPPED:,} can be added here"
@@ -135,4 +137,4 @@ def _checked(file: Dropped) -> tuple[str, str]:
         raise InvalidInputError(f"{file.name} is empty: nothing was written")
     if ending in SIGNATURES and not re.match(SIGNATURES[ending], file.data, re.DOTALL):
         raise InvalidInputError(f"{file.name} is not what its name says: rename it, or save it again as {ending}")
-    return name + ending, ending
+    return name + UNUSABLE.sub("-", ending), ending

@@ -391,6 +391,10 @@ def test_a_document_becomes_an_article_once(api: TestClient, sample: KnowledgeBa
     added = ask(api, "POST", "/documents", name="larch.md", data=data)
     assert (added["ref"], added["outcome"]) == ("article:larch", "created")
     assert ask(api, "POST", "/documents", name="again.md", data=data)["outcome"] == "duplicate"
+    for path in ("/documents", f"/files/{REF}"):
+        for ending in ("x" * 300, "m\0d", "md\n", "p\u202edf"):
+            refused = ask(api, "POST", path, 400, name=f"larch.{ending}", data=data)["error"]["message"]
+            assert refused == "larch: the ending of its name is no type of file; rename it", ending
     refused = ask(api, "POST", "/documents", 400, name="tool.exe", data=base64.b64encode(b"MZ\0\0").decode())
     assert "tool.exe was not added" in refused["error"]["message"]
 
