@@ -106,6 +106,7 @@ class MemoryFiles:
         if old is not None:
             self.store.replace(path, data, based_on=old)
             return data
+        self.kb.vault.require_room()
         self.store.refuse_name(path)
         make_folders(os.path.dirname(self.store.absolute(path)))
         self.store.touch(path)

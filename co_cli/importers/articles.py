@@ -60,6 +60,7 @@ def _copy(vault: Vault, member: Member, data: bytes) -> Saved:
         for path in filter(vault.store.exists, vault.index.notes.exact_twins("article", fingerprint(note.body))):
             ref = ref_of(path, "article")
             return Saved(ref, vault.store.absolute(path), "duplicate", f"{ref} says this already")
+        vault.require_room()
         vault.store.refuse_name(member.name)
         path = vault.store.create(folder, slugify(os.path.splitext(name)[0]), data, vault.index.notes.taken)
         vault.index.index_file(None, path)

@@ -128,6 +128,7 @@ class NoteImporter:
         self._kept: dict[str, str] | None = None
         self._places: dict[str, str] = {}  # where an id, or the text of a memory, is in the export
         self._names: set[str] = set()
+        self._notes = vault.index.notes.state().notes  # with those that were created since
 
     def put(self, item: Item) -> ImportReceipt:
         """Decide about one item, and write it if this is not a dry run."""
@@ -214,6 +215,7 @@ class NoteImporter:
             if twin:
                 return "skipped", None, f"{twin} says the same"
             self._places[said] = item.place
+        self._vault.require_room(self._notes)
         data, path = self._render(item), item.path
         if path:
             self.store.refuse_name(path)
@@ -233,6 +235,7 @@ class NoteImporter:
             folder = f"{FOLDERS[item.source]}/{item.folder}".rstrip("/")
             path = self.store.create(folder, read_note("note.md", data).title, data, self._taken)
             self._names.add(name_key(path))
+        self._notes += 1
         return "created", path if self.request.write else None, _became_text(item, data)
 
     def _render(self, item: Item, here: bytes = b"") -> bytes:

@@ -85,6 +85,7 @@ def keep_turns(
             raise InvalidInputError("the turns have no text: nothing was kept")
         data = _appended(before, said)
         if not path or len(data) > vault.settings.knowledge_max_note_bytes:  # a second file of the same session
+            vault.require_room()
             title = redact(session.title.strip() or title_from(said[0].text))
             path, created = store.create(FOLDERS["conversation"], title, _new_file(session, title, said)), True
         else:

@@ -150,6 +150,7 @@ class WebPages:
     ) -> None:
         """`open_note` opens a note by its ref."""
         self._settings, self.store, self.index, self.loader = vault.settings, vault.store, vault.index, loader
+        self._require_room = vault.require_room
         self.fetcher, self._open_note = fetcher or make_fetcher(vault.settings), open_note
 
     def add(self, address: str, on_conflict: str = "skip", tags: Sequence[str] | None = None) -> PageReceipt:
@@ -319,6 +320,7 @@ class WebPages:
         return Page(title_from(text) if revealed else without_secrets(page.title, "redact"), text)
 
     def _create(self, url: str, arrived: _Arrived, tags: Sequence[str] | None) -> str:
+        self._require_room()
         title, fields = arrived.page.title, arrived.fields(url)
         own = {"title": title, "kind": "article", "created": fields["fetched"], "tags": clean_tags(tags)}
         data = render_note({**own, **fields}, arrived.page.text).encode("utf-8", "replace")

@@ -75,16 +75,10 @@ class VaultWriter:
             refs = [self._ref_in_tier(draft.tier, ref) for ref in superseded]
             with opened_tier(self._vault, draft.tier) as other:
                 return _prefixed(VaultWriter(other).save(replace(draft, tier=None, supersedes=refs)), draft.tier)
-        self._require_room()
         new = NewNote(draft)
         self._require_size(new.content)
         new.supersede([self.lookup.open_own(ref, "superseded").ref for ref in superseded])
         return self._save(new, draft)
-
-    def _require_room(self) -> None:
-        most, index = self._vault.settings.most_notes, self.lookup.index
-        if most and index and (has := index.notes.state().notes) >= most:
-            raise InvalidInputError(f"this vault has {has:,} notes, and may have {most:,}: forget some first")
 
     def related(self, content: str, title: str | None = None) -> list[Related]:
         """Memories similar to a text, as `save` would name them."""
@@ -149,6 +143,8 @@ class VaultWriter:
         """Write a new file into the vault or an added folder, in a place that its owner uses, and index it."""
         store = self._store_of(origin)
         with store.lock():
+            if origin == self._vault.index.origin:
+                self._vault.require_room()
             store.create_at(path, to_utf8(text).encode())
             record_refs(source_ref(path))
             if origin == self._vault.index.origin:
@@ -241,6 +237,7 @@ class VaultWriter:
             with opened_tier(self._vault, tier) as other:
                 return _prefixed(VaultWriter(other).restore(rest), tier)
         with self.store.lock():
+            self._vault.require_room()
             kept, path = self.lookup.trashed_copy(ref)
             dropped = self.lookup.dropped_text(kept)
             if dropped is None:
@@ -299,6 +296,7 @@ class VaultWriter:
 
     def _create(self, new: NewNote, ready: Sequence[ReadyVectors]) -> tuple[bool, Saved]:
         """Whether something waits for a vector, and the receipt."""
+        self._vault.require_room()
         path = self._write(new)
         waits = self._index(path, ready)  # before another writer asks whether this is a repeat
         return waits, Saved(ref_of(path, new.source), self.store.absolute(path), "created")

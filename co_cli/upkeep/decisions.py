@@ -104,6 +104,7 @@ def _decide_version(vault: Vault, item: ReviewItem, action: Action, text: str | 
         changed = copy if ours == item.replaced else ref
         raise NoteConflictError(f"{changed} was changed since: nothing was done; run the review again")
     if action == "keep":
+        vault.require_room()
         stem, ending = os.path.splitext(path)
         new = next(name for n in count(2) if not vault.store.exists(name := f"{stem}-version-{n}{ending}"))
         if not vault.store.move(copy, new):

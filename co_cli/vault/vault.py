@@ -19,7 +19,7 @@ from co_cli.activity.use_counts import use_counts
 from co_cli.embedding.embedders import PASSAGES_A_SECOND, Embedders
 from co_cli.embedding.model_file import can_run
 from co_cli.embedding.reader import CrossEncoder
-from co_cli.ground.errors import IndexUnavailableError, SettingsError, VaultError
+from co_cli.ground.errors import IndexUnavailableError, InvalidInputError, SettingsError, VaultError
 from co_cli.ground.paths import project_of
 from co_cli.ground.reports import Progress, SyncReport, Waiting, counting_passages
 from co_cli.ground.settings import Settings, load_settings, this_process
@@ -120,6 +120,17 @@ class Vault:
     def authority(self) -> VaultAuthority | None:
         """Says what the files should be, where several servers share the vault; None: the files say so."""
         return self.index.setup.authority
+
+    def require_room(self, has: int | None = None) -> None:
+        """Raise InvalidInputError if the vault has as many notes as it may have. Called before a note is created.
+
+        `has`: how many there are, if the caller has created some that are not indexed yet.
+        """
+        most = self.settings.most_notes
+        with suppress(IndexUnavailableError):  # notes are written without it
+            has = self.index.notes.state().notes if most and has is None else has or 0
+            if most and has >= most:
+                raise InvalidInputError(f"this vault has {has:,} notes, and may have {most:,}: forget some first")
 
     def working_index(self) -> KnowledgeIndex | None:
         """The index, or None if it cannot be opened: notes can be read and written without it."""

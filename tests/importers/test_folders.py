@@ -55,6 +55,19 @@ def test_a_note_keeps_its_name_its_place_and_every_line(
     assert {"target": "Daily/2026-01-01", "ref": "article:My Brain/Daily/2026-01-01", "there": True} in shown["links"]
 
 
+def test_an_import_ends_where_the_vault_has_as_many_notes_as_it_may_have(
+    import_data: ImportData, vault: Vault, brain: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vault.write("memories/oak.md", "Oaks live long.")
+    monkeypatch.setenv("CO_MOST_NOTES", "2")
+
+    for write in (False, True):
+        ran = import_data("obsidian", brain, write=write)
+        assert "this vault has 2 notes, and may have 2: forget some first" in ran.out + ran.err, ran
+
+    assert len(vault.notes()) == 2
+
+
 def test_files_that_obsidian_excludes_are_not_imported(import_data: ImportData, vault: Vault, tmp_path: Path) -> None:
     settings = '{"userIgnoreFilters": ["Templates/", "Old Stuff/"]}'
     files = {**FILES, ".obsidian/app.json": settings, "Templates/day.md": "Template.", "Old Stuff/a.md": "Old."}

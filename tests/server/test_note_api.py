@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import subprocess
 import time
+from contextlib import closing
 from pathlib import Path
 
+import pytest
 from starlette.testclient import TestClient
 
 from co_cli.entrance.knowledge_base import KnowledgeBase
+from co_cli.server.web_app import Access, Site
 from tests.command import Co
+from tests.folder import Vault
 from tests.server.api import ask
+from tests.server.conftest import signed_in
+from tests.sources.web_server import WebServer
 from tests.trouble.test_hostile_sizes import MERGE_BOMB
 
 REF = "memory:odalys-has-the-last-word"
@@ -122,6 +129,40 @@ def test_a_note_is_saved_changed_forgotten_and_restored(api: TestClient, sample:
     assert "was forgotten" in ask(api, "GET", f"/notes/{ref}", 404)["error"]["message"]
     assert ask(api, "POST", "/restored", ref=ref)["outcome"] == "restored"
     assert ask(api, "GET", f"/notes/{ref}")["version"] == changed["version"]
+
+
+def test_no_request_creates_a_note_where_the_vault_has_as_many_as_it_may_have(
+    vault: Vault, data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "Larches lose their needles in autumn, unlike most other trees of their kind. " * 9
+    vault.write("memories/oak.md", "Oaks live long.")
+    vault.write("memories/elm.md", "Elms like water.")
+    monkeypatch.setenv("CO_MOST_NOTES", "2")
+    monkeypatch.setenv("CO_CAPTURE", "keep")
+    monkeypatch.setenv("CO_WEB_ALLOW", "127.0.0.1")
+    with KnowledgeBase.open(vault.root, data_dir) as kb, closing(WebServer()) as web:
+        kb.sync()
+        api = signed_in(Site(kb, Access(), []))
+        ask(api, "DELETE", "/notes/memory:elm")
+        ash = ask(api, "POST", "/notes", content="Ashes burn well.")
+        before, full = vault.notes(), "this vault has 2 notes, and may have 2: forget some first"
+
+        for path, values in {
+            "/notes": {"content": text},
+            "/daily": {"day": "2026-11-18"},
+            "/clips": {"url": "https://example.org/", "html": f"<h1>Larch</h1><p>{text}</p>"},
+            "/documents": {"name": "larch.txt", "data": base64.b64encode(text.encode()).decode()},
+            "/restored": {"ref": "memory:elm"},
+            "/tools/save_conversation": {"arguments": {"turns": [{"role": "user", "text": text}]}},
+        }.items():
+            assert full in ask(api, "POST", path, 400, **values)["error"]["message"], path
+        page = web.page("/larch", f"<h1>Larch</h1><p>{text}</p>")
+        assert full in ask(api, "POST", "/pages", url=page)["detail"]
+
+        assert vault.notes() == before
+        assert ask(api, "POST", "/notes", content="Ashes burn well.")["outcome"] == "duplicate"
+        ask(api, "DELETE", f"/notes/{ash['ref']}")
+        assert ask(api, "POST", "/restored", ref="memory:elm")["outcome"] == "restored"
 
 
 def test_letters_that_are_not_utf_8_are_never_replaced(api: TestClient, sample: KnowledgeBase) -> None:

@@ -50,6 +50,18 @@ def test_a_created_file_is_a_note_that_search_and_its_own_path_find(
     assert vault.notes() == sorted(names.values())
 
 
+def test_no_file_is_created_where_the_vault_has_as_many_notes_as_it_may_have(
+    vault: Vault, data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CO_MOST_NOTES", "1")
+    with KnowledgeBase.open(vault.root, data_dir) as kb:
+        memory = MemoryToolProtocol(kb)
+        create(memory, "oak", "Oaks live long.\n")
+        assert "this vault has 1 notes, and may have 1: forget some first" in create(memory, "elm", "Elms.\n")
+
+    assert vault.notes() == ["memories/oak.md"]
+
+
 def test_the_index_is_up_to_date_after_every_command(kb: KnowledgeBase, memory: MemoryToolProtocol) -> None:
     kb.sync()
     create(memory, "a.txt", "Harbour lights\n")
