@@ -107,8 +107,9 @@ def _decide_version(vault: Vault, item: ReviewItem, action: Action, text: str | 
         vault.require_room()
         stem, ending = os.path.splitext(path)
         new = next(name for n in count(2) if not vault.store.exists(name := f"{stem}-version-{n}{ending}"))
-        if not vault.store.move(copy, new):
-            raise NoteConflictError(f"{new} exists: nothing was done; run the review again")
+        with vault.store.lock():
+            if not vault.store.move(copy, new):
+                raise NoteConflictError(f"{new} exists: nothing was done; run the review again")
         return Decision(item, action, (new,), f"both are kept; the other version is now {new}", trash=new)
     if writes:
         merged = text if action == "accept" else None
@@ -121,12 +122,14 @@ def _decide_version(vault: Vault, item: ReviewItem, action: Action, text: str | 
             raise InvalidInputError("the text has conflict markers (<<<<<<<): merge what is between them")
         version = version_of(data)
         if data != before:
-            vault.store.keep(path, before)
+            with vault.store.lock():
+                vault.store.keep(path, before)
             VaultWriter(vault).rewrite(file_of(vault, ref), data, before)
     if item.refs[1:]:
         kept = VaultWriter(vault).forget(item.refs[1]).trash
     else:
-        kept = vault.store.trash(copy) if copy else ""
+        with vault.store.lock():
+            kept = vault.store.trash(copy) if copy else ""
     told = "keeps its version" if action == "forget" else "has the merged text" if text else "has the other version"
     told = f"{ref} {told}; {'what was replaced' if writes else 'the other one'} is in the trash"
     return Decision(item, action, (path, copy) if item.refs[1:] else (path,), told, kept, before, version)
@@ -149,8 +152,9 @@ def _both_versions(vault: Vault, item: ReviewItem, data: bytes) -> tuple[bytes, 
 def _undo_version(vault: Vault, decision: Decision) -> None:
     path, copy = decision.paths[0], decision.item.copy
     if decision.action == "keep":
-        if not vault.store.move(path, copy):
-            raise NoteConflictError(f"{copy} exists again: nothing was undone")
+        with vault.store.lock():
+            if not vault.store.move(path, copy):
+                raise NoteConflictError(f"{copy} exists again: nothing was undone")
         return
     data = vault.store.read(path)
     if decision.version and version_of(data) != decision.version:
@@ -160,7 +164,8 @@ def _undo_version(vault: Vault, decision: Decision) -> None:
     if decision.item.refs[1:]:
         VaultWriter(vault).restore(decision.trash)
     elif decision.trash:
-        vault.store.restore(decision.trash, copy)
+        with vault.store.lock():
+            vault.store.restore(decision.trash, copy)
 
 
 def _combine(vault: Vault, item: ReviewItem, text: str | None) -> Decision:

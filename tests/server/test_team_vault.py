@@ -80,6 +80,36 @@ def test_what_is_saved_on_one_server_is_found_on_the_other_at_once(servers: tupl
         assert asking.get(f"{API}/session").status_code == 401
 
 
+def test_two_versions_of_a_note_are_decided_on_a_team_s_server(servers: tuple[Server, Server]) -> None:
+    one, _ = servers
+    copy = "memories/oak.sync-conflict-20261118-091200-ABC1234.md"
+    marks = "<<<<<<< HEAD\nOaks live long.\n=======\nOaks live longest.\n>>>>>>> other\n"
+    with client(one, token(one.kb)) as asking:
+
+        def write(path: str, text: str) -> None:
+            with one.kb.local.store.lock():
+                one.kb.local.store.create_at(path, text.encode())
+
+        def decide(action: str) -> tuple[int, str]:
+            asking.post(f"{API}/review")
+            wait_for(lambda: asking.get(f"{API}/review").json()["job"]["state"] == "done")
+            (finding,) = asking.get(f"{API}/review", params={"kind": "conflict"}).json()["findings"]
+            answer = asking.post(f"{API}/review/decisions", json={"key": finding["key"], "action": action})
+            return answer.status_code, answer.text
+
+        write("memories/elm.md", marks)
+        assert decide("accept")[0] == 200
+        assert "Oaks live longest." in asking.get(f"{API}/notes/memory:elm").text
+        for action in ("forget", "keep"):
+            write(copy, "Oaks live for ever.\n")
+            one.kb.sync()
+            assert decide(action)[0] == 200
+            key = asking.get(f"{API}/review").json()["decided"][0]["key"]
+            assert asking.delete(f"{API}/review/decisions/{key}").status_code == 200
+            with one.kb.local.store.lock():
+                one.kb.local.store.trash(copy)
+
+
 def test_a_save_can_wait_until_it_is_pushed_and_is_a_commit_of_the_token_s_owner(
     team: Team, servers: tuple[Server, Server]
 ) -> None:
