@@ -531,3 +531,19 @@ def test_somebody_who_goes_elsewhere_while_done_saves_stays_there(page: Any, ser
         page.wait_for_selector("h1:text-is('Settings')")
     page.wait_for_timeout(300)
     assert page.url == f"{server.url}/settings"
+
+
+def test_undo_takes_back_what_was_typed_here_and_nothing_else(page: Any, server: Server) -> None:
+    file = Path(server.kb.root, FILE)
+    page.goto(f"{server.url}/note/{REF}?edit=1")
+    page.wait_for_selector(f"{TEXT}:focus")
+    before = text_of(page)
+    page.keyboard.press("Control+z")
+    assert text_of(page) == before != ""
+    page.keyboard.type("Mine. ")
+    page.keyboard.press("Control+s")
+    page.wait_for_selector(SAVED)
+    file.write_text(f"{file.read_text()}Theirs.\n")
+    until(page, "document.querySelector('code-editor').value.includes('Theirs.')")
+    page.keyboard.press("Control+z")
+    assert text_of(page) == f"{before}Theirs.\n"

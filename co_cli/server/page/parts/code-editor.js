@@ -196,8 +196,11 @@ class CodeEditor extends HTMLElement {
 
   get value() { return this.view ? this.view.state.doc.toString() : this.#text; }
 
+  // A text from elsewhere, which Undo keeps.
+  set value(text) { this.replace(text, false); }
+
   // Another text, which nobody typed: only what differs is replaced, so that the cursor stays where it is.
-  set value(text) {
+  replace(text, mayUndo) {
     this.#text = text;
     if (!this.view || text === this.value) return;
     const before = this.value, most = Math.min(before.length, text.length);
@@ -207,7 +210,7 @@ class CodeEditor extends HTMLElement {
     this.#quiet = true;
     this.view.dispatch({
       changes: { from, to: before.length - end, insert: text.slice(from, text.length - end) },
-      annotations: Transaction.userEvent.of("set"),
+      annotations: [Transaction.userEvent.of("set"), Transaction.addToHistory.of(mayUndo)],
     });
     this.#quiet = false;
   }

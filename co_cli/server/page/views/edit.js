@@ -133,16 +133,16 @@ export async function edit(main, { signal, go, toast, setKeys, onChange }, { ref
     if (!sent.title) { now.title ||= note.title; saved.title = note.title; }
     if (answer.masked) { // a secret
       Object.assign(saved, { text: note.body, version: note.version });
-      replaceText(note.body);
+      replaceText(note.body, false);
     } else if (!same) saved.version = "changed right after our save"; // the next save asks what to do
     if (isNew && !signal.aborted) history.replaceState(history.state, "", `${notePath(ref)}?edit=1`);
     keep();
     state = unsaved() ? "" : "Saved";
   }
 
-  function replaceText(text) {
+  function replaceText(text, mayUndo = true) {
     now.text = text;
-    if (field()) field().value = text;
+    field()?.replace(text, mayUndo);
     keep();
     preview();
   }
@@ -157,7 +157,7 @@ export async function edit(main, { signal, go, toast, setKeys, onChange }, { ref
     const own = (await get(`/rendered/${part(ref)}`, {}, signal)).own_tags.join(", ");
     saved = { ...saved, title: note.title, tags: own, text: base = note.body, version: note.version };
     Object.assign(now, { title: note.title, tags: own });
-    replaceText(note.body);
+    replaceText(note.body, false);
     draw();
   });
 
