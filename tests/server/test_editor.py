@@ -547,3 +547,15 @@ def test_undo_takes_back_what_was_typed_here_and_nothing_else(page: Any, server:
     until(page, "document.querySelector('code-editor').value.includes('Theirs.')")
     page.keyboard.press("Control+z")
     assert text_of(page) == f"{before}Theirs.\n"
+
+
+def test_what_is_typed_while_a_change_from_elsewhere_is_loaded_stays(page: Any, server: Server) -> None:
+    file = Path(server.kb.root, FILE)
+    page.goto(f"{server.url}/note/{REF}?edit=1")
+    page.wait_for_selector(f"{TEXT}:focus")
+    with held(page, f"**/api/v1/rendered/{REF}") as asked:
+        file.write_text(f"{file.read_text()}Theirs.\n")
+        wait_for(lambda: page.evaluate("true") and asked)
+        page.keyboard.type("Mine. ")
+    until(page, "/^Mine[^]*Theirs/.test(document.querySelector('code-editor').value)")
+    page.problems.clear()  # Chromium logs the 409

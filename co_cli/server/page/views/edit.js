@@ -149,12 +149,14 @@ export async function edit(main, { signal, go, toast, setKeys, onChange }, { ref
 
   // The note was changed elsewhere: shown at once if nothing is unsaved here.
   const follow = inTurn(async () => {
+    const known = saved.version;
     if (!ref || state === "Saving…" || conflict || wrong) return;
     const present = await get(`/notes/${part(ref)}`, {}, signal);
-    if (state === "Saving…" || present.version === saved.version) return;
+    if (present.version === known) return;
+    const own = (await get(`/rendered/${part(ref)}`, {}, signal)).own_tags.join(", ");
+    if (state === "Saving…" || saved.version !== known) return; // a save has seen it
     if (unsaved()) return save();
     note = present;
-    const own = (await get(`/rendered/${part(ref)}`, {}, signal)).own_tags.join(", ");
     saved = { ...saved, title: note.title, tags: own, text: base = note.body, version: note.version };
     Object.assign(now, { title: note.title, tags: own });
     replaceText(note.body, false);
