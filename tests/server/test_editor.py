@@ -119,9 +119,10 @@ def test_a_new_note_is_written_with_completion_lists_and_keys_and_saved_by_itsel
 def test_a_resource_has_a_link_and_revert_brings_the_text_back(page: Any, server: Server) -> None:
     page.goto(f"{server.url}/note/")
     page.select_option("#kind", "resource")
-    page.fill("#url", "https://example.org/arches")
     page.fill("#title", "Arches")
     page.fill(TEXT, "The best text on arches.")
+    page.wait_for_selector(SAVED)
+    page.fill("#url", "https://example.org/arches")
     page.click("button:has-text('Done')")
     page.wait_for_selector(".prose :text('The best text')")
     assert server.kb.note("resource:arches").metadata["url"] == "https://example.org/arches"

@@ -34,7 +34,8 @@ export async function edit(main, { signal, go, toast, setKeys, onChange }, { ref
     toast(error.message);
     return go(notePath(ref));
   }
-  const fresh = ref ? { title: note.title, tags: shown.own_tags.join(", "), text: whole?.text ?? note.body, url: "" }
+  const fieldsOf = ({ title, body: text, metadata }, tags) => ({ title, tags, text, url: `${metadata.url ?? ""}` });
+  const fresh = ref ? fieldsOf({ ...note, body: whole?.text ?? note.body }, shown.own_tags.join(", "))
     : { title: title ?? "", tags: "", text: "", url: "" };
   const draft = draftOf(ref), { version, ...kept } = draft ?? {};
   // `saved` is what the file has, as far as we know; `now` is what was typed; a conflict has the parts of a merge
@@ -42,7 +43,7 @@ export async function edit(main, { signal, go, toast, setKeys, onChange }, { ref
   let saidLinks = false;
   let base = fresh.text; // is kept in the trash when a save changes it, once
   const hasBase = (text) => base !== "" && inWords(text).includes(inWords(base));
-  const first = fresh, now = { source: "memory", ...fresh, ...kept };
+  const first = fresh, now = { source: note?.source ?? "memory", ...fresh, ...kept };
   if (draft) saved = { ...saved, ...draft.before };
   await style("edit");
 
@@ -112,12 +113,13 @@ export async function edit(main, { signal, go, toast, setKeys, onChange }, { ref
     return post("/notes", { content: text, title: title.trim() || null, tags: tagsOf(tags), source, fields });
   }
 
-  function change({ title, tags, text }) {
+  function change({ title, tags, text, url }) {
     if (wrong) return put(`/whole/${part(ref)}`, { text, version: saved.version });
     const values = { version: saved.version, keep: hasBase(saved.text) && !hasBase(text) };
     if (text !== saved.text) values.content = text;
     if (title !== saved.title) values.title = title;
     if (tags !== saved.tags) values.tags = tagsOf(tags);
+    if (url !== saved.url) values.fields = { url: url.trim() || null };
     return put(`/notes/${part(ref)}`, values);
   }
 
@@ -157,8 +159,9 @@ export async function edit(main, { signal, go, toast, setKeys, onChange }, { ref
     if (state === "Saving…" || saved.version !== known) return; // a save has seen it
     if (unsaved()) return save();
     note = present;
-    saved = { ...saved, title: note.title, tags: own, text: base = note.body, version: note.version };
-    Object.assign(now, { title: note.title, tags: own });
+    saved = { ...fieldsOf(note, own), version: note.version };
+    base = note.body;
+    Object.assign(now, saved);
     replaceText(note.body, false);
     draw();
   });
@@ -277,7 +280,7 @@ export async function edit(main, { signal, go, toast, setKeys, onChange }, { ref
     ${ref ? nothing : html`<div class="field"><label for="kind">Kind</label>
       <select id="kind" @change=${(event) => type("source", event.target.value)}>${KINDS.map(([kind, text]) => html`
         <option value=${kind} .selected=${kind === now.source}>${kind} (${text})</option>`)}</select></div>`}
-    ${!ref && now.source === "resource" ? html`<div class="field"><label for="url">Link</label>
+    ${now.source === "resource" ? html`<div class="field"><label for="url">Link</label>
       <input id="url" type="url" .value=${now.url} placeholder="https://example.org"
         @input=${(event) => type("url", event.target.value)}></div>` : nothing}</div>`;
 
