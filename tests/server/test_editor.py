@@ -130,10 +130,14 @@ def test_a_resource_has_a_link_and_revert_brings_the_text_back(page: Any, server
     page.goto(f"{server.url}/note/resource:arches?edit=1")
     page.wait_for_selector(f"{TEXT}:focus")
     page.keyboard.type("Or not. ")
+    page.fill("#tags", "stone")
     page.keyboard.press("Control+s")
     page.wait_for_selector(SAVED)
     page.click("button:text-is('Revert')")
     wait_for(lambda: server.kb.note("resource:arches").body.strip() == "The best text on arches.")
+    assert page.input_value("#tags") == ""
+    page.click("co-toast button:text-is('Undo')")
+    assert (page.input_value("#tags"), text_of(page)[:7]) == ("stone", "Or not.")
 
 
 def test_what_cannot_be_saved_is_kept_as_a_draft_and_comes_back(page: Any, server: Server) -> None:

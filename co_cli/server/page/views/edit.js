@@ -40,7 +40,7 @@ export async function edit(main, { signal, go, toast, setKeys, onChange }, { ref
   const draft = draftOf(ref), { version, ...kept } = draft ?? {};
   // `saved` is what the file has, as far as we know; `now` is what was typed; a conflict has the parts of a merge
   let saved = { ...fresh, version: draft?.version ?? whole?.version ?? note?.version }, state = "", failed, conflict;
-  let saidLinks = false;
+  let saidLinks = false, saidDraft;
   let base = fresh.text; // is kept in the trash when a save changes it, once
   const hasBase = (text) => base !== "" && inWords(text).includes(inWords(base));
   const first = fresh, now = { source: note?.source ?? "memory", ...fresh, ...kept };
@@ -126,6 +126,7 @@ export async function edit(main, { signal, go, toast, setKeys, onChange }, { ref
   // After a save: the version that the next one is based on, unless somebody changed the note right after it.
   async function settle(answer, sent) {
     const isNew = !ref;
+    saidDraft?.remove(); // its Undo is about what is not saved
     dropDraft(ref);
     ref = answer.ref;
     if (wrong) return void (saved = { ...sent });
@@ -186,12 +187,13 @@ export async function edit(main, { signal, go, toast, setKeys, onChange }, { ref
 
   // Back to how it was when editing began; that is saved, too.
   function revert() {
-    const before = { ...now }, { title, tags, text } = first;
-    Object.assign(now, { title, tags });
-    replaceText(text);
-    type("text", text);
-    const again = () => { replaceText(before.text); type("title", before.title); };
-    toast("This is the text as it was before", again, signal);
+    const before = { ...now }, become = (other) => {
+      Object.assign(now, other);
+      replaceText(now.text);
+      type("text", now.text);
+    };
+    become(first);
+    toast("This is the text as it was before", () => become(before), signal);
   }
 
   // -- a conflict
@@ -384,7 +386,7 @@ export async function edit(main, { signal, go, toast, setKeys, onChange }, { ref
     toMarkdown: async (html) => (await post("/markdown", { html }, signal)).text,
     tags: async () => tags ??= await get("/tags", {}, signal),
   });
-  if (draft) toast("Your unsaved text is back", discard, signal);
+  if (draft) saidDraft = toast("Your unsaved text is back", discard, signal);
   if (wrong) {
     const lines = now.text.split("\n"), bad = Math.max(/\d+/.exec(wrong) - 1, 0);
     const start = lines.slice(0, bad).join("\n").length + (bad > 0);
