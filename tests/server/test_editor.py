@@ -564,3 +564,18 @@ def test_what_is_typed_while_a_change_from_elsewhere_is_loaded_stays(page: Any, 
         page.keyboard.type("Mine. ")
     until(page, "/^Mine[^]*Theirs/.test(document.querySelector('code-editor').value)")
     page.problems.clear()  # Chromium logs the 409
+
+
+def test_a_note_that_is_begun_while_the_one_before_is_saved_starts_empty(page: Any, server: Server) -> None:
+    page.goto(f"{server.url}/note/")
+    page.wait_for_selector("#title:focus")
+    page.keyboard.type("Zebra crossings")
+    page.keyboard.press("Enter")
+    page.keyboard.type("They are striped.")
+    with held(page, "**/api/v1/notes"):
+        page.click("a.new")
+        page.wait_for_selector(".early:focus")
+        page.keyboard.type("Knots\n")
+    page.wait_for_selector(f"{TEXT}:focus")
+    assert (page.input_value("#title"), text_of(page)) == ("Knots", "")
+    assert server.kb.note("memory:zebra-crossings").body.strip() == "They are striped."

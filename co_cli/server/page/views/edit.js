@@ -20,6 +20,10 @@ const STRIP = [ // above the keyboard of a phone
   ["↶", "Undo", (field) => field.undo()],
 ];
 const inWords = (text) => text.split(/\s+/).join(" ").trim();
+
+let leaving; // the last save of somebody who went elsewhere: what is opened next has its text, or its draft
+export const lastSave = () => Promise.allSettled([leaving]);
+
 const tagsOf = (text) => text.split(/[,\s]+/).map((tag) => tag.replace(/^#/, "")).filter(Boolean);
 
 // `ref` is empty for a new note; `note` and `shown` are the answers of /notes/REF and /rendered/REF.
@@ -46,6 +50,7 @@ export async function edit(main, { signal, go, toast, setKeys, onChange }, { ref
   const first = fresh, now = { source: note?.source ?? "memory", ...fresh, ...kept };
   if (draft) saved = { ...saved, ...draft.before };
   await style("edit");
+  signal.throwIfAborted(); // or its keys would be those of another view
 
   // -- saving
 
@@ -373,7 +378,7 @@ export async function edit(main, { signal, go, toast, setKeys, onChange }, { ref
 
   setKeys({ Escape: ["Done, if all is saved", leaveSaved], "Mod+s": ["Save now", () => wrong ? leave() : save()] });
   onChange((refs, many) => { if (many || refs.includes(ref)) return follow(); });
-  signal.addEventListener("abort", () => { if (!wrong && isReady()) save(); });
+  signal.addEventListener("abort", () => { if (!wrong && isReady()) leaving = save(); });
   const hidden = () => { if (document.visibilityState === "hidden" && !wrong && isReady()) save(); };
   document.addEventListener("visibilitychange", hidden, { signal });
   effect(() => { if (online.value === "on" && failed?.status === 0) save(); }, signal);

@@ -321,7 +321,8 @@ export async function open(main, context) {
 
   // Opens the editor, with what it needs of a note that is there.
   async function startEditor() {
-    const { edit } = await import("./edit.js");
+    const { edit, lastSave } = await import("./edit.js");
+    await lastSave();
     if (rest) {
       const asked = [`/notes/${part(rest)}`, `/rendered/${part(rest)}`].map((path) => get(path, {}, signal));
       [note, shown] = await Promise.all(asked);
