@@ -579,3 +579,20 @@ def test_a_note_that_is_begun_while_the_one_before_is_saved_starts_empty(page: A
     page.wait_for_selector(f"{TEXT}:focus")
     assert (page.input_value("#title"), text_of(page)) == ("Knots", "")
     assert server.kb.note("memory:zebra-crossings").body.strip() == "They are striped."
+
+
+def test_the_unsaved_text_of_a_note_that_is_gone_becomes_a_new_note(page: Any, server: Server) -> None:
+    page.goto(f"{server.url}/note/{REF}?edit=1")
+    page.wait_for_selector(f"{TEXT}:focus")
+    Path(server.kb.root, FILE).unlink()
+    page.keyboard.type("Mine. ")
+    page.keyboard.press("Control+s")
+    page.wait_for_selector(".edit .problem:has-text('No note')")
+    page.click("a.brand")
+    page.click(".draft a")
+    page.wait_for_selector(f"{TEXT}:focus")
+    assert text_of(page).startswith("Mine. Odalys Benn decides")
+    page.keyboard.press("Control+s")
+    page.wait_for_selector(SAVED)
+    assert server.kb.note(f"{REF}-on-releases").body.startswith("Mine. ")
+    page.problems.clear()  # Chromium logs the 404

@@ -5,7 +5,7 @@ import { badge, bare, closeDialog, count, dialog, html, icon, inTurn, light, men
   nothing, once, render, sentence, showBody, when, withCode } from "../parts/pieces.js";
 import { findHeading } from "../parts/prose.js";
 import { hoverCards } from "../parts/hover-card.js";
-import { forgetNote, rememberNote } from "../parts/store.js";
+import { draftOf, dropDraft, forgetNote, keepDraft, rememberNote } from "../parts/store.js";
 
 const LINES = /^#L(\d+)(?:-L?(\d+))?(?:~\w{4})?$/;
 const WRITTEN = { user: "written by you", agent: "written by an agent", web: "from the web", import: "imported" };
@@ -325,7 +325,15 @@ export async function open(main, context) {
     await lastSave();
     if (rest) {
       const asked = [`/notes/${part(rest)}`, `/rendered/${part(rest)}`].map((path) => get(path, {}, signal));
-      [note, shown] = await Promise.all(asked);
+      try {
+        [note, shown] = await Promise.all(asked);
+      } catch (error) {
+        const draft = error.status === 404 && !draftOf("") && draftOf(rest);
+        if (!draft) throw error;
+        keepDraft("", { ...draft, version: undefined, before: { text: "" } }); // its note is gone: it becomes another
+        dropDraft(rest);
+        return go("/note/", { replace: true });
+      }
       document.title = `${note.title} · co`;
     }
     return edit(main, context, { ref: shown?.ref ?? "", note, shown, title: query.get("title") });
