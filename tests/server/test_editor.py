@@ -452,6 +452,12 @@ def test_what_is_pasted_becomes_markdown_and_an_address_on_a_selection_a_link(pa
     paste(page, plain="https://x.example/b")
     until(page, "document.querySelector('code-editor').value === '[just words](https://x.example/b)'")
 
+    page.keyboard.press("Control+a")
+    with held(page, "**/api/v1/markdown"):
+        paste(page, plain="bold", html="<b>bold</b>")
+        page.keyboard.type(", and on")
+    until(page, "document.querySelector('code-editor').value === '**bold**, and on'")
+
 
 @pytest.mark.slow
 def test_what_is_typed_right_after_n_is_all_there_although_the_editor_is_late(page: Any, server: Server) -> None:

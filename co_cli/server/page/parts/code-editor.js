@@ -100,6 +100,7 @@ class CodeEditor extends HTMLElement {
   toMarkdown = async () => ""; // HTML that was pasted
   #text = "";
   #quiet = false;
+  #held = []; // places in the text
 
   connectedCallback() {
     if (this.view) return;
@@ -128,6 +129,7 @@ class CodeEditor extends HTMLElement {
           "aria-label": this.getAttribute("label"), tabindex: "0", spellcheck: "true", autocapitalize: "sentences",
         }),
         EditorView.updateListener.of((update) => {
+          for (const place of this.#held) place.at = update.changes.mapPos(place.at);
           if (update.docChanged && !this.#quiet) this.dispatchEvent(new Event("change"));
         }),
         EditorView.domEventHandlers({ paste: this.#paste, drop: this.#takeFiles }),
@@ -162,7 +164,9 @@ class CodeEditor extends HTMLElement {
     }
     if (!FORMATTED.test(html) || event.clipboardData.types.includes("vscode-editor-data")) return false;
     event.preventDefault();
-    this.toMarkdown(html).catch(() => text).then((found) => this.insert(found || text));
+    this.insert("");
+    const put = this.hold();
+    this.toMarkdown(html).catch(() => text).then((found) => put(found || text));
     return true;
   };
 
@@ -217,6 +221,18 @@ class CodeEditor extends HTMLElement {
 
   insert(text) {
     this.view.dispatch(this.view.state.replaceSelection(text), { userEvent: "input.paste", scrollIntoView: true });
+  }
+
+  // What puts texts where the cursor is now, wherever it is then.
+  hold() {
+    const place = { at: this.view.state.selection.main.to };
+    this.#held.push(place);
+    return (insert) => {
+      const { state } = this.view, changes = state.changes({ from: place.at, insert });
+      const selection = state.selection.map(changes, 1);
+      this.view.dispatch({ changes, selection, userEvent: "input.paste", scrollIntoView: true });
+      place.at += insert.length;
+    };
   }
 
   bold() { around("**")(this.view); }

@@ -265,11 +265,12 @@ export async function edit(main, { signal, go, toast, setKeys, onChange }, { ref
   // -- files
 
   async function addFiles({ detail: files }) {
+    const put = field().hold();
     if (!ref) await save();
     if (!ref) return toast("Write something first: a file is stored next to its note");
     for (const file of files) {
       try {
-        field().insert(await upload(ref, file));
+        put(await upload(ref, file));
       } catch (error) {
         toast(error.message);
       }
