@@ -457,6 +457,10 @@ def test_what_is_pasted_becomes_markdown_and_an_address_on_a_selection_a_link(pa
         paste(page, plain="bold", html="<b>bold</b>")
         page.keyboard.type(", and on")
     until(page, "document.querySelector('code-editor').value === '**bold**, and on'")
+    page.keyboard.press("Home")
+    page.keyboard.type("- ")
+    page.keyboard.press("Shift+Tab")
+    assert not page.query_selector(f"{TEXT}:focus"), "there is nothing to indent less"
 
 
 @pytest.mark.slow
@@ -495,7 +499,9 @@ def test_on_a_phone_one_bar_and_a_strip_leave_twelve_lines_of_text(page: Any, se
     assert not page.is_visible("#tags")
 
     page.keyboard.press("Control+Home")
-    page.click("button[aria-label='Task']")
+    page.focus("button[aria-label='Task']")
+    page.keyboard.press("Enter")
+    page.focus(TEXT)
     page.click("button[aria-label='Bold']")
     page.keyboard.type("Now")
     until(page, "document.querySelector('code-editor').value.startsWith('- [ ] **Now**')")

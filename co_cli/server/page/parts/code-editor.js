@@ -86,7 +86,7 @@ const indent = (more) => ({ state, dispatch }) => {
       if (!found) continue;
       const width = found[0].length - found[1].length;
       if (more) changes.push({ from: line.from, insert: " ".repeat(width) });
-      else changes.push({ from: line.from, to: line.from + Math.min(found[1].length, width) });
+      else if (found[1]) changes.push({ from: line.from, to: line.from + Math.min(found[1].length, width) });
     }
   }
   if (!changes.length) return false;

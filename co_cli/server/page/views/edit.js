@@ -328,12 +328,12 @@ export async function edit(main, { signal, go, toast, setKeys, onChange }, { ref
         @save=${() => wrong ? leave() : save()} @files=${addFiles} @scrolled=${keepInStep}></code-editor>
       ${wrong ? nothing : html`<section class="prose" tabindex="0" aria-label="Preview"></section>`}</div>
     ${wrong || !isPhone.matches ? nothing : html`<div class="strip" role="toolbar" aria-label="Marks">${STRIP.map(
-      ([sign, name, fn]) => html`<button class="quiet" aria-label=${name} @pointerdown=${(event) => {
-        event.preventDefault(); // the text keeps the focus, and the keyboard
-        fn(field());
-      }}>${sign}</button>`)}</div>`}
+      ([sign, name, fn]) => html`<button class="quiet" aria-label=${name} @click=${() => fn(field())}
+        @pointerdown=${keepFocus}>${sign}</button>`)}</div>`}
     ${wrong ? nothing : html`<p class="soft small hint">Saved as you type. <kbd>[[</kbd> links a note, <kbd>#</kbd>
       names a tag; drop or paste pictures and files.</p>`}</div>`;
+
+  const keepFocus = (event) => event.preventDefault(); // in the text, with the keyboard
 
   // From the title to the text without the mouse.
   function leaveTitle(event) {
