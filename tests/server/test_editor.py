@@ -608,3 +608,16 @@ def test_the_unsaved_text_of_a_note_that_is_gone_becomes_a_new_note(page: Any, s
     page.wait_for_selector(SAVED)
     assert server.kb.note(f"{REF}-on-releases").body.startswith("Mine. ")
     page.problems.clear()  # Chromium logs the 404
+
+
+def test_a_browser_without_room_for_drafts_saves_all_the_same(page: Any, server: Server) -> None:
+    page.goto(f"{server.url}/note/{REF}?edit=1")
+    page.wait_for_selector(f"{TEXT}:focus")
+    page.evaluate("Object.keys(localStorage).forEach((key) => key !== 'co-token' && localStorage.removeItem(key))")
+    room = "5 * 1024 * 1024 - JSON.stringify(localStorage).length - 50"
+    page.evaluate(f"localStorage.setItem('full', 'x'.repeat({room}))")
+    page.keyboard.type("Mine. ")
+    wait_for(lambda: "Mine." in Path(server.kb.root, FILE).read_text())
+    page.wait_for_selector(SAVED)
+    assert page.evaluate(DRAFTS) == []
+    page.problems.clear()  # that there is no room

@@ -66,7 +66,6 @@ export async function edit(main, { signal, go, toast, setKeys, onChange }, { ref
   function type(name, value) {
     now[name] = value;
     failed = undefined;
-    keep();
     state = unsaved() ? "" : state;
     clearTimeout(saveTimer);
     if (!wrong && !conflict && isReady()) saveTimer = setTimeout(save, SAVE);
@@ -75,6 +74,7 @@ export async function edit(main, { signal, go, toast, setKeys, onChange }, { ref
       previewTimer = setTimeout(preview, PREVIEW);
     }
     draw();
+    keep(); // last: a browser that has no room for it throws
   }
 
   // A new note without a title is named after its first sentence, so that has to be finished.
@@ -103,7 +103,6 @@ export async function edit(main, { signal, go, toast, setKeys, onChange }, { ref
         toast(`Renamed. Links to it keep working: ${note.linked_from.length}`);
       }
     } catch (error) {
-      keep();
       if (error.status === 409 && error.data.present !== null) await showConflict();
       else {
         failed = error;
@@ -111,6 +110,7 @@ export async function edit(main, { signal, go, toast, setKeys, onChange }, { ref
       }
     }
     draw();
+    keep();
   });
 
   function create({ title, tags, text, source, url }) {
@@ -144,7 +144,6 @@ export async function edit(main, { signal, go, toast, setKeys, onChange }, { ref
       replaceText(note.body, false);
     } else if (!same) saved.version = "changed right after our save"; // the next save asks what to do
     if (isNew && !signal.aborted) history.replaceState(history.state, "", `${notePath(ref)}?edit=1`);
-    keep();
     state = unsaved() ? "" : "Saved";
   }
 
