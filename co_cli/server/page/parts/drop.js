@@ -19,10 +19,7 @@ function ask(title, about, name, act, { go, toast }) {
   dialog(title, html`<p>${about}</p><p><button class="primary" @click=${run}>${name}</button></p>`);
 }
 
-const addFile = (file) => async () => {
-  if (file.size > LARGEST) throw new Error(`${file.name} is too large: at most 20 MB can be added here`);
-  return post("/documents", { name: file.name, data: await encoded(file) });
-};
+const addFile = (file) => async () => post("/documents", { name: file.name, data: await encoded(file) });
 
 // Files that are dropped anywhere but in the editor; the frame calls it once, with the first file that is dragged.
 export function offerDrop(target, context) {
@@ -46,9 +43,10 @@ export function offerPage(url, context) {
 
 // -- files next to a note
 
-export const LARGEST = 20_000_000; // bytes
+const LARGEST = 20_000_000; // bytes
 
-export function encoded(file) {
+function encoded(file) {
+  if (file.size > LARGEST) throw new Error(`${file.name} is too large: at most 20 MB can be added here`);
   return new Promise((done, failed) => {
     const reader = new FileReader();
     reader.onload = () => done(reader.result.slice(reader.result.indexOf(",") + 1));
@@ -59,7 +57,6 @@ export function encoded(file) {
 
 // Stores a file next to a note, and answers the Markdown that shows it.
 export async function upload(ref, file) {
-  if (file.size > LARGEST) throw new Error(`${file.name} is too large: at most 20 MB can be added here`);
   const { markdown } = await post(`/files/${part(ref)}`, { name: file.name, data: await encoded(file) });
   return markdown;
 }
