@@ -18,7 +18,7 @@ from tests.cli.screen import terminal
 from tests.command import Co
 from tests.folder import Vault
 from tests.server.api import ask
-from tests.server.browser import inspect, until, wait_for
+from tests.server.browser import held, inspect, until, wait_for
 from tests.server.conftest import serving, signed_in
 
 TIDELOG = {
@@ -360,6 +360,16 @@ def test_a_page_shows_the_article_and_what_a_model_changed_saves_it_and_undoes_t
         page.wait_for_selector(".detail:has-text('supersede') .article:has-text('we decided')")
         assert page.inner_text(".detail .article") == ARTICLE
         inspect(page, "combine")
+        model.play(text("Late."), text("Tidelog is an app for iOS 16 (memory:min, 2026-03-01)."))
+        with page.expect_response("**/review/rewrite"), held(page, "**/review/rewrite"):
+            page.keyboard.press("w")
+            page.keyboard.press("e")
+            page.fill(".detail textarea", "Typed.")
+        page.wait_for_selector("nav a:has-text('Review')")
+        assert page.input_value(".detail textarea") == "Typed."
+        page.keyboard.press("Escape")
+        page.keyboard.press("Escape")
+        page.wait_for_selector(".detail textarea", state="detached")
         page.keyboard.press("w")
         page.wait_for_selector(".detail mark:has-text('app')")
         assert page.inner_text(".detail .article >> nth=0") == ARTICLE

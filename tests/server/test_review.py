@@ -369,6 +369,55 @@ def test_a_user_edits_a_proposal_and_saves_it_and_the_menu_counts_what_waits(
         assert "memories/the-door-code-is-3333.md" in codes.notes()
 
 
+class EachTurn:
+    """A model that understands every turn."""
+
+    name = "test:each-turn"
+
+    def extract(self, batch: FacetBatch) -> Reply:
+        return Reply([Facet("fact", turn.text, turn.line, turn.last) for turn in batch.turns], 10)
+
+    def compare(self, pairs: Sequence[tuple[str, Sequence[KnownMemory]]]) -> Reply:
+        return Reply([("new", None) for _ in pairs], 5)
+
+
+def test_what_is_typed_for_one_proposal_stays_when_others_are_decided_and_is_saved_as_no_other(
+    codes: Vault, kb: KnowledgeBase, open_page: Callable[[str], Any]
+) -> None:
+    texts = ("The harbour closes at nine.", "Boats are painted blue.", "Ropes hang in the shed.", "Tea is at four.")
+    talk = keep_turns(kb.vault, KeptSession("s"), [SpokenTurn("User", text) for text in texts]).ref
+    extract(kb.vault, EachTurn())
+    with serving(kb) as server:
+        page = open_page(f"{server.url}/conversation/{talk}#{server.address.partition('#')[2]}")
+        page.click(".proposal >> nth=0 >> button:text-is('Edit')")
+        page.fill(".proposal textarea", "Typed.")
+        page.click(".proposal >> nth=3 >> button:text-is('Save')")
+        page.wait_for_selector("co-toast:has-text('Saved: Tea')")
+        page.wait_for_selector(".proposal:has-text('Saved')")
+        assert page.input_value(".proposal textarea") == "Typed."
+
+        page.goto(f"{server.url}/review?kind=proposed")
+        page.wait_for_selector(".finding >> nth=2")
+        page.keyboard.press("e")
+        page.fill(".detail textarea", "Typed.")
+        page.click("[aria-label^='Select: Boats']")
+        page.click(".selected button:has-text('Save')")
+        page.wait_for_selector("co-toast:has-text('Saved: Boats')")
+        until(page, "document.querySelector('nav .badge').innerText === '2'")
+        page.click("[aria-label^='Select: Ropes']")
+        with server.client() as http:
+            keys = {one["title"]: one["key"] for one in http.get("/api/v1/review").json()["findings"]}
+            http.post("/api/v1/review/decisions", json={"key": keys[texts[0]], "action": "keep"})
+        until(page, "document.querySelector('nav .badge').innerText === '1'")
+        assert page.input_value(".detail textarea") == "Typed."
+        page.click(".detail textarea")
+        page.keyboard.press("Control+Enter")
+        page.wait_for_selector("co-toast:has-text('decided')")
+        page.problems.clear()  # Chromium logs the refusal
+        page.close()
+        assert [one.title for one in kb.notes("memory", limit=9) if "Typed" in one.title] == []
+
+
 @pytest.fixture
 def versions(codes: Vault, kb: KnowledgeBase) -> Vault:
     """A synchroniser has left a second version of a note."""

@@ -19,7 +19,7 @@ export async function open(main, { rest, signal, toast, setKeys, onChange }) {
   const decide = (one, action) => once(one.key, async () => {
     const text = editing === one.key ? main.querySelector(".proposal textarea").value : undefined;
     const done = await post("/review/decisions", { key: one.key, action, text });
-    editing = undefined;
+    if (editing === one.key) editing = undefined;
     const undo = () => del(`/review/decisions/${done.key}`).then(load);
     toast(`${action === "accept" ? "Saved" : "Dismissed"}: ${text ?? one.text}`, undo);
     await load();

@@ -85,7 +85,7 @@ export async function open(main, { query, signal, go, toast, setKeys, onChange }
     let found = await get("/review", { limit: 0 }, signal), next;
     if (found.job.state === "none") found = { ...await post("/review", {}, signal), findings: [] };
     clearTimeout(timer);
-    if (found.job.state === "running") timer = poll(load, signal);
+    if (found.job.state === "running") timer = poll(follow, signal);
     const fresh = {}; // keys act on what is shown, and may select another finding, until these are there
     while ((next = placeIn(found)) && !fresh[pageOf(next)]) await fetchPage(next.kind, next.index, fresh);
     const before = finding()?.key;
@@ -93,6 +93,7 @@ export async function open(main, { query, signal, go, toast, setKeys, onChange }
     reviewCount.value = found.kinds.reduce((sum, one) => sum + (one.urgent ? one.undecided : 0), 0);
     const place = current ? fresh[pageOf(current)].findIndex((one) => one.key === before) : -1;
     if (place >= 0) current.index += place - current.index % PAGE;
+    else editing = false; // what is typed belongs to no other finding
     draw();
     look();
   });
@@ -118,7 +119,8 @@ export async function open(main, { query, signal, go, toast, setKeys, onChange }
   async function select(row, focus = true) {
     const { group, index } = rowOf(row) ?? {};
     if (!group || index < 0) return;
-    [current, editing] = [{ kind: group.kind, index }, false];
+    current = { kind: group.kind, index };
+    stopEditing();
     await fetchPage(group.kind, index);
     const list = main.querySelector(".findings"), high = rowHeight();
     const top = list.getBoundingClientRect().top + row * high;
@@ -150,10 +152,14 @@ export async function open(main, { query, signal, go, toast, setKeys, onChange }
     anchor = row;
     draw();
   }
-  const clear = () => { checked.clear(); anchor = undefined; showing = false; editing = false; draw(); };
+  const clear = () => { checked.clear(); anchor = undefined; showing = false; stopEditing(); draw(); };
   const fold = (kind, now) => { folded[kind] = !now; return load(); };
 
   // -- deciding
+
+  // What others do is shown to somebody who types when that is done: the finding might be gone.
+  const follow = async () => { if (!editing) await load(); };
+  const stopEditing = () => { if (editing) { editing = false; load(); } };
 
   const chosen = () => checked.size ? [...checked.values()] : finding() ? [finding()] : [];
   const possible = (all) => Object.keys(ACTIONS).filter((name) => all.length
@@ -164,22 +170,24 @@ export async function open(main, { query, signal, go, toast, setKeys, onChange }
     if (done.problem) toast(done.problem);
     answer.decided.unshift(done); // `u` takes it back from now on, and is no letter of a text
     checked.clear();
-    [anchor, editing] = [undefined, false];
+    anchor = undefined;
+    if (asked.keys?.includes(finding()?.key)) editing = false;
     draw();
     told = toast(said(done), () => undo(done));
     await load();
     if (!finding()) showing = false;
     draw();
-    main.querySelector(".finding[aria-current] .fold")?.focus({ preventScroll: true });
+    main.querySelector(editing ? ".detail textarea" : ".finding[aria-current] .fold")?.focus({ preventScroll: true });
   }
 
-  const choose = (name) => async () => {
-    const all = chosen(), [one] = all;
+  const choose = (name, given) => async () => {
+    const all = given ?? chosen(), [one] = all;
     if (name === "edit" && (one?.proposed || versioned(one)) && all.length === 1) return edit();
     if (!possible(all).includes(name)) return;
     if (name === "edit") return go(`${notePath(one.refs[0])}?edit=1`);
     if (name === "rewrite") return once(`rewrite ${one.key}`, () => rewrite(one));
-    const text = editing ? main.querySelector(".detail textarea")?.value : all[1] ? undefined : rewritten[one.key];
+    const isTyped = editing && one.key === finding()?.key;
+    const text = all[1] ? undefined : isTyped ? main.querySelector(".detail textarea").value : rewritten[one.key];
     const title = ["combine", "conflict"].includes(one.kind) ? one.title : text ?? (one.title || one.refs[0]);
     const said = (done) => `${SAID[name]}: ${done.total > 1 ? count(done.total, "finding") : title}`;
     const keys = all.map(({ key }) => key);
@@ -190,8 +198,9 @@ export async function open(main, { query, signal, go, toast, setKeys, onChange }
 
   async function rewrite(one) {
     toast("The model rewrites the draft. Nothing is saved.");
-    rewritten[one.key] = (await post("/review/rewrite", { key: one.key })).text;
-    editing = false;
+    stopEditing();
+    const { text } = await post("/review/rewrite", { key: one.key });
+    if (!editing || finding()?.key !== one.key) rewritten[one.key] = text; // what is typed meanwhile stays
     draw();
   }
 
@@ -237,7 +246,8 @@ export async function open(main, { query, signal, go, toast, setKeys, onChange }
     const [source, known] = one.refs, talk = `/conversation/${part(bare(source))}${source.slice(bare(source).length)}`;
     const article = one.kind === "combine", now = rewritten[one.key] ?? one.proposed;
     const before = !article ? one.replaced : now === one.proposed ? "" : one.proposed;
-    const press = (event) => { if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) choose("accept")(); };
+    const save = choose("accept", [one]);
+    const press = (event) => { if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) save(); };
     const text = (said, other) => html`<p class="text ${article ? "article" : ""}" tabindex="0">${
       other ? marked(said, other) : said}</p>`;
     return html`${before ? html`<div><h3>${article ? "The memories' own texts" : noteLink(known)}</h3>
@@ -252,8 +262,8 @@ export async function open(main, { query, signal, go, toast, setKeys, onChange }
   const buttons = (all) => possible(all).map((name) => {
     const [key, one, older] = ACTIONS[name], kind = { forget: "danger", accept: "primary" }[name] ?? "";
     const both = all.every(versioned) && (editing && name === "accept" ? "Save" : VERSIONS[name]);
-    return html`<button class=${kind} @click=${choose(name)}>${both || (all.some(({ refs }) => refs[1]) ? older : one)}
-      <kbd>${key}</kbd></button>`;
+    const text = both || (all.some(({ refs }) => refs[1]) ? older : one);
+    return html`<button class=${kind} @click=${choose(name, all)}>${text} <kbd>${key}</kbd></button>`;
   });
 
   function detail(one) {
@@ -345,9 +355,9 @@ export async function open(main, { query, signal, go, toast, setKeys, onChange }
   }
 
   let frame;
-  const follow = () => { frame ??= requestAnimationFrame(() => { frame = undefined; if (answer) draw(); }); };
-  addEventListener("scroll", follow, { signal, passive: true });
-  addEventListener("resize", follow, { signal });
+  const moved = () => { frame ??= requestAnimationFrame(() => { frame = undefined; if (answer) draw(); }); };
+  addEventListener("scroll", moved, { signal, passive: true });
+  addEventListener("resize", moved, { signal });
   const [next, previous] = [["Next finding", step(1)], ["Previous finding", step(-1)]];
   setKeys({
     j: next, k: previous, ArrowDown: next, ArrowUp: previous,
@@ -358,7 +368,7 @@ export async function open(main, { query, signal, go, toast, setKeys, onChange }
     d: ["Dismiss: keep the note and do not ask again", choose("keep")], u: ["Undo the last decision", undoLast],
     r: ["Review again", again], Escape: ["Clear the selection", clear],
   });
-  onChange(() => { notes = {}; load(); });
+  onChange(() => { notes = {}; return follow(); });
   await load();
   draw();
 }
