@@ -62,10 +62,16 @@ def test_home_shows_pinned_recent_and_new_notes_and_drafts(page: Any, server: Se
     opened = page.evaluate("document.activeElement.innerText.trim()")
     page.keyboard.press("Enter")
     page.wait_for_selector(f"h1:has-text('{opened}')")
-    page.evaluate("""() => localStorage.setItem('co-draft:', JSON.stringify(
-        { title: 'An idea', text: 'It came at night.', at: Date.now() }))""")
+    page.evaluate(
+        """(root) => {
+        const draft = { title: 'An idea', text: 'It came at night.', at: Date.now() };
+        for (const vault of [root, "/elsewhere"]) localStorage.setItem(`co-draft:${vault}:`, JSON.stringify(draft));
+    }""",
+        server.kb.root,
+    )
     page.click("nav a:has-text('Home')")
     page.wait_for_selector(".draft:has-text('An idea'):has-text('It came at night.')")
+    assert page.locator(".draft").count() == 1, "another vault has its own"
     page.click("section:has-text('Continue writing') .draft p", position={"x": 60, "y": 10}, force=True)
     until(page, "location.pathname === '/note/'")
 

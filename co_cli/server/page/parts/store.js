@@ -49,16 +49,14 @@ export function forgetNote(ref) {
   localStorage.setItem(recentKey(), JSON.stringify(recentNotes().filter((one) => one.ref !== ref)));
 }
 
-// Texts that were typed and not saved yet, kept in this browser: one for each note, and one for a new note.
-
-const PREFIX = "co-draft:";
-
-export const draftOf = (ref) => JSON.parse(localStorage.getItem(PREFIX + ref) ?? "null");
-export const keepDraft = (ref, draft) => localStorage.setItem(PREFIX + ref, JSON.stringify(draft));
-export const dropDraft = (ref) => localStorage.removeItem(PREFIX + ref);
+// Texts that were typed and not saved yet, kept in this browser: of each vault one for each note, and one for a new.
+const draftKey = (ref) => `co-draft:${session.value?.vault ?? ""}:${ref}`;
+export const draftOf = (ref) => JSON.parse(localStorage.getItem(draftKey(ref)) ?? "null");
+export const keepDraft = (ref, draft) => localStorage.setItem(draftKey(ref), JSON.stringify(draft));
+export const dropDraft = (ref) => localStorage.removeItem(draftKey(ref));
 
 // All of them: [{ ref, title, text }]; the ref of a new note is empty.
-export const drafts = () => Object.keys(localStorage).filter((key) => key.startsWith(PREFIX)).map((key) => {
-  const ref = key.slice(PREFIX.length), { title, text } = draftOf(ref);
+export const drafts = () => Object.keys(localStorage).filter((key) => key.startsWith(draftKey(""))).map((key) => {
+  const ref = key.slice(draftKey("").length), { title, text } = draftOf(ref);
   return { ref, title, text };
 });
