@@ -35,8 +35,14 @@ def test_an_empty_vault_offers_questions_to_the_sample_vault(
     page.wait_for_selector(".hit")
     assert "Odalys" in page.inner_text(".hits")
     assert "This is a sample" in page.inner_text("#top")
+    page.click("nav a:has-text('Notes')")
+    page.wait_for_selector(".rows note-card a")
 
     page.click("text=Back to your vault")
+    page.wait_for_selector("text=There are no notes here yet")
+    page.click("nav a:has-text('Notes')")
+    page.wait_for_selector("h1:text-is('Notes') ~ .empty")
+    page.click("a.brand")
     page.wait_for_selector("text=There are no notes here yet")
     assert vault.files() == [], "the sample vault is asked and nothing is copied"
     vault.write("memories/oak.md", "Oaks live long.")

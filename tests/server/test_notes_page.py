@@ -12,7 +12,7 @@ import pytest
 from co_cli.entrance.knowledge_base import KnowledgeBase
 from co_cli.vault.vault import Opening
 from tests.folder import Vault
-from tests.server.browser import PHONE, inspect, until, wait_for
+from tests.server.browser import PHONE, held, inspect, until, wait_for
 from tests.server.conftest import Server, serving
 
 PICTURE = (
@@ -214,3 +214,16 @@ def test_what_an_agent_writes_in_series_is_one_row_that_opens(vault: Vault, open
 def test_an_empty_vault_invites_to_write(empty: Server, open_page: Callable[[str], Any]) -> None:
     page = open_page(f"{empty.url}/notes#{empty.address.partition('#')[2]}")
     assert page.wait_for_selector(".empty:has-text('There are no notes here yet.') a:has-text('Write the first note')")
+
+
+def test_letters_that_are_typed_while_a_list_is_on_its_way_stay(page: Any, server: Server) -> None:
+    page.goto(f"{server.url}/notes")
+    page.wait_for_selector(".rows note-card a")
+    page.focus("[aria-label='Filter by title']")
+    with page.expect_response("**/browse?title=b&*"), held(page, "**/browse?title=b&*") as asked:
+        page.keyboard.type("b")
+        wait_for(lambda: page.evaluate("true") and asked)
+        page.keyboard.type("e")
+    page.keyboard.type("l")
+    until(page, "location.search === '?title=bel'")
+    assert page.input_value("[aria-label='Filter by title']") == "bel"

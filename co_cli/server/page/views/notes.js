@@ -1,6 +1,6 @@
 // Notes: folders, kinds and tags on the left, and a list of all notes, of which only the visible ones are drawn.
 
-import { changes, get, mayWrite } from "../parts/api.js";
+import { changes, get, mayWrite, sample } from "../parts/api.js";
 import { count, html, icon, inTurn, notePath, nothing, render, repeat } from "../parts/pieces.js";
 import { kindName, noteCard } from "../parts/note-card.js";
 
@@ -36,7 +36,7 @@ export async function open(main, { query, signal, go, setKeys, onChange }) {
     if (wanted !== address()) return;
     counted = found;
     pages = new Map([[0, found.notes]]);
-    last = { address: wanted, counted, pages, seen, selected };
+    last = { address: wanted, sample: sample.on, counted, pages, seen, selected };
     draw();
   });
 
@@ -191,8 +191,8 @@ export async function open(main, { query, signal, go, setKeys, onChange }) {
 
   function type(event) {
     clearTimeout(typing);
-    const title = event.target.value;
-    typing = setTimeout(() => choose({ title }, true), 120);
+    chosen.title = event.target.value; // at once: a list that is drawn meanwhile keeps it
+    typing = setTimeout(() => choose({}, true), 120);
   }
 
   function draw() {
@@ -235,7 +235,7 @@ export async function open(main, { query, signal, go, setKeys, onChange }) {
   addEventListener("scroll", scrolled, { passive: true, signal });
   addEventListener("resize", draw, { signal });
   signal.addEventListener("abort", () => clearTimeout(typing));
-  if (last?.address !== address()) return load();
+  if (last?.address !== address() || last.sample !== sample.on) return load();
   ({ counted, pages, selected } = last);
   draw();
   if (last.seen !== changes.count) load();
