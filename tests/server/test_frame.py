@@ -205,13 +205,24 @@ def test_on_a_phone_the_rest_of_the_menu_is_behind_one_button(page: Any) -> None
 def test_the_palette_opens_notes_asks_and_does_what_keys_do(page: Any) -> None:
     page.wait_for_selector("input[type=search]")
     page.keyboard.press("Control+k")
-    page.wait_for_selector(".palette [role=option]")
+    page.keyboard.type("soup thurs")  # also while the palette is loaded
+    until(page, "document.querySelector('[aria-selected=true] .title')?.innerText === 'Soup on Thursdays'")
     inspect(page, "palette")
-    page.keyboard.type("soup thurs")
-    until(page, "document.querySelector('[aria-selected=true] .title').innerText === 'Soup on Thursdays'")
     page.keyboard.press("Enter")
     until(page, "location.pathname === '/note/memory:thursday-soup'")
     page.wait_for_selector(".note .prose p")
+
+    page.keyboard.press("Control+k")
+    page.wait_for_selector(".palette input:focus")
+    page.keyboard.type("f")
+    composing = "new KeyboardEvent('keydown', { key: 'Enter', isComposing: true, bubbles: true })"
+    page.evaluate(f"document.querySelector('.palette input').dispatchEvent({composing})")
+    with held(page, "**/titles?q=fr&*"):
+        page.keyboard.type("r")
+        page.keyboard.press("Enter")
+        page.keyboard.press("Escape")
+    until(page, "!document.querySelector('co-palette')")
+    assert page.url.endswith("/note/memory:thursday-soup")
 
     page.keyboard.press("Control+k")
     page.wait_for_selector("[aria-label='Recent notes'] [role=option]:has-text('Soup on Thursdays')")

@@ -226,9 +226,20 @@ addEventListener("click", (event) => {
 
 // -- keys and the palette -------------------------------------------------------------------------------------------
 
-async function openPalette() {
-  const { open } = await load("palette", "parts");
-  open({ go, toast, commands: commands() });
+// Opens a dialog that is loaded first. It gets what is typed until then, and no letter of that is a shortcut.
+async function openTyped(name, loading, open) {
+  const early = dialog(name, html`<input aria-label=${name}>`);
+  try {
+    const module = await loading;
+    if (early.open) open(module, early.querySelector("input").value);
+  } finally {
+    early.close();
+  }
+}
+
+function openPalette() {
+  return openTyped("Search or go to", load("palette", "parts"),
+    (palette, typed) => palette.open({ go, toast, typed, commands: commands() }));
 }
 
 // What can be done here: [title, key, function].
@@ -239,7 +250,8 @@ const commands = () => [
 ];
 
 const today = () => mayWrite() && import("./parts/capture.js").then(({ openToday }) => openToday({ go, toast }));
-const capture = () => mayWrite() && import("./parts/capture.js").then((one) => one.capture({ go, toast }));
+const capture = () => mayWrite() && openTyped("Capture a thought", import("./parts/capture.js"),
+  (one, typed) => one.capture({ toast, typed }));
 
 setAlways({
   "Mod+k": ["Search or go to", openPalette],

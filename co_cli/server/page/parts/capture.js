@@ -26,7 +26,9 @@ export async function openToday({ go, toast }) {
   }
 }
 
-export function capture({ toast }) {
+const KEPT = "co-captured"; // what was typed, until it is saved
+
+export function capture({ toast, typed }) {
   const text = () => asked.querySelector("textarea").value.trim();
   const keep = (save) => async (event) => {
     event.preventDefault();
@@ -35,10 +37,11 @@ export function capture({ toast }) {
     closeDialog();
     try {
       const found = await save(said);
-      if (found) toast(found.path ? "Added to today's note" : "Saved as a memory");
+      if (!found) return;
+      sessionStorage.removeItem(KEPT);
+      toast(found.path ? "Added to today's note" : "Saved as a memory");
     } catch (error) {
-      toast(error.message);
-      await navigator.clipboard?.writeText(said).then(() => toast("Your text is on the clipboard"), () => {});
+      toast(`${error.message}. Your text comes back when you capture again.`);
     }
   };
   const asLine = keep((said) => daily(said));
@@ -48,7 +51,8 @@ export function capture({ toast }) {
     if (event.ctrlKey || event.metaKey) asMemory(event); else asLine(event);
   };
   const asked = dialog("Capture a thought", html`<textarea rows="3" aria-label="The thought" autofocus
-      @keydown=${press}></textarea>
+      .value=${(sessionStorage.getItem(KEPT) ?? "") + typed} @keydown=${press}
+      @input=${() => sessionStorage.setItem(KEPT, text())}></textarea>
     <p class="row"><button class="primary" @click=${asLine}>Add to today <kbd>Enter</kbd></button>
       <button @click=${asMemory}>Save as a memory <kbd>Ctrl+Enter</kbd></button></p>`);
   asked.querySelector("textarea").focus();

@@ -22,14 +22,17 @@ function iconOf(title) {
 const TITLES = 8, COMMANDS = 6;
 
 class Palette extends HTMLElement {
-  start({ go, toast, commands }) {
+  start({ go, toast, commands, typed }) {
     Object.assign(this, { go, toast, commands, typed: "", notes: [], found: "", selected: 0 });
     this.look = inTurn(() => this.search());
     this.draw();
     this.dialog = this.querySelector("dialog");
     this.dialog.addEventListener("close", () => this.remove());
     this.dialog.showModal();
-    this.querySelector("input").focus();
+    const target = this.querySelector("input");
+    target.value = typed;
+    target.focus();
+    if (typed) this.type({ target });
   }
 
   // Titles for what is typed; the newest text wins.
@@ -67,7 +70,7 @@ class Palette extends HTMLElement {
   }
 
   choose(item, elsewhere) {
-    if (!item) return;
+    if (!item || !this.dialog.open) return;
     this.dialog.close();
     if (item.run) return item.run();
     if (elsewhere) window.open(item.path, "_blank", "noopener");
@@ -81,6 +84,7 @@ class Palette extends HTMLElement {
   }
 
   press(event) {
+    if (event.isComposing) return;
     const last = this.items().length - 1, step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (step) this.selected = this.selected + step > last ? 0 : this.selected + step < 0 ? last : this.selected + step;
     else if (event.key === "Enter") this.enter(event);
