@@ -176,6 +176,10 @@ def test_given_shows_the_notes_for_a_prompt_their_cost_and_why(server: Server, p
     page.goto(f"{server.url}/context")
     page.wait_for_selector(".given-notes >> text=loading: always")
     page.fill("textarea", "Who signs off the release notes?")
+    page.focus("a.skip")
+    page.keyboard.press("Enter")
+    until(page, "document.activeElement.id === 'main'")
+    page.focus("textarea")
     page.keyboard.press("Enter")
     page.wait_for_selector(".given-notes >> text=clearly about the task")
 

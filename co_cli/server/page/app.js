@@ -46,7 +46,6 @@ function menu() {
   const waiting = top.querySelector(".badge"), brand = top.querySelector(".brand");
   waiting.textContent = reviewCount.value || "";
   waiting.hidden = !reviewCount.value;
-  top.querySelector(".more").open = wide.matches; // there the others are always shown
   top.querySelector(".theme").title = top.querySelector(".theme").ariaLabel = `Theme: ${theme.value}`;
   if (!session.value) return;
   brand.querySelector("span").textContent = sample.on ? "Sample vault" : session.value.name;
@@ -56,6 +55,10 @@ function menu() {
   top.hidden = false;
 }
 
+document.querySelector(".skip").addEventListener("click", (event) => {
+  event.preventDefault(); // another address would open the view anew
+  main.focus();
+});
 top.querySelector(".jump kbd").textContent = keyText("Mod+k");
 top.querySelector(".jump").addEventListener("click", openPalette);
 top.querySelector(".theme").addEventListener("click", nextTheme);
@@ -344,7 +347,9 @@ function changed(event, data) {
 }
 
 effect(menu);
-wide.addEventListener("change", menu);
+const showOthers = () => { top.querySelector(".more").open = wide.matches; };
+showOthers();
+wide.addEventListener("change", showOthers);
 effect(showConnection);
 let refused; // a used code does not matter if this browser is signed in
 try {
