@@ -231,6 +231,10 @@ def test_a_user_changes_a_setting_and_takes_it_back(
     page.wait_for_selector(".setting:has(#context_tokens) .problem:has-text('must be a number')")
     assert file.read_text() == ""
     page.problems.clear()  # Chromium logs the 400
+    page.fill("#context_tokens", "1000")
+    page.keyboard.press("Tab")
+    until(page, "!document.querySelector('.setting .problem')")
+    assert page.evaluate("getComputedStyle(document.documentElement).accentColor") == "rgb(15, 118, 110)"
     page.fill("#context_tokens", "1500")
     page.keyboard.press("Tab")
     page.wait_for_selector("co-toast:has-text('Room for notes in a prompt: 1500')")

@@ -24,7 +24,8 @@ const cause = (origin) => origin.startsWith("CO_") ? "a variable comes before yo
   : origin.startsWith("--") ? "a flag comes before your own file" : "the project comes before your own file";
 
 export async function open(main, { signal, toast }) {
-  let settings, health, comparison, all = false, wrong = {};
+  let settings, health, comparison, all = false;
+  const wrong = {};
 
   const load = inTurn(async () => {
     settings = await get("/settings", {}, signal);
@@ -39,16 +40,16 @@ export async function open(main, { signal, toast }) {
 
   // Empty: as without your own file. A wrong value stays in its field, with what is wrong below it.
   async function change({ name, value: before }, value, isUndo) {
-    if (String(value ?? "") === String(before ?? "")) return;
+    delete wrong[name];
+    if (String(value ?? "") === String(before ?? "")) return draw();
     try {
       settings = await put(`/settings/${name}`, { value: value === "" || value === null ? null : String(value) });
-      wrong = {};
       const now = settings.settings.find((one) => one.name === name);
       const undo = () => change(now, before === now.default ? "" : before, true);
       if (!isUndo) toast(`${LABELS[name]}: ${shown(now.value)}`, undo);
     } catch (caught) {
       if (caught.status !== 400) throw caught;
-      wrong = { [name]: caught };
+      wrong[name] = caught;
     }
     draw();
   }
