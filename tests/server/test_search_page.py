@@ -272,3 +272,17 @@ def test_the_age_of_a_daily_note_is_counted_in_local_days(page: Any, server: Ser
     for word, day in days.items():
         shown = page.wait_for_selector(f".hit:has-text('pelican') time:text-is('{word}')")
         assert shown.get_attribute("title") == day.strftime("%d/%m/%Y")
+
+
+def test_the_preview_stays_where_it_was_scrolled_to_when_notes_change(page: Any, server: Server) -> None:
+    text = "\n\n".join(f"Zygomorphic part {number}." for number in range(99))
+    Path(server.kb.root, "articles/long.md").write_text(f"# Zygomorphic\n\n{text}\n")
+    server.kb.sync()
+    page.goto(f"{server.url}/?q=zygomorphic")
+    page.wait_for_selector(".preview .prose p >> nth=90")
+    page.wait_for_selector(".verdict .badge")
+    page.evaluate("document.querySelector('.preview article').scrollTop = 700")
+    with page.expect_response("**/rendered/article:long"):
+        server.kb.remember("Something else entirely.")
+    page.wait_for_selector(".verdict .badge")
+    assert page.evaluate("document.querySelector('.preview article').scrollTop") == 700

@@ -147,8 +147,10 @@ export async function open(main, { query, session, signal, go, toast, setKeys, o
       looked[one.ref] ??= get(`/rendered/${part(bare(one.ref))}`, {}, signal);
       const note = await looked[one.ref];
       if (hit() !== one) return;
+      const top = pane.shown === one.ref ? pane.scrollTop : undefined; // it was only drawn again
       const lit = showBody(pane, note, one.lines, signal);
-      pane.scrollTop = lit ? Math.max(0, lit.offsetTop - pane.offsetTop - 40) : 0;
+      pane.shown = one.ref;
+      pane.scrollTop = top ?? (lit ? Math.max(0, lit.offsetTop - pane.offsetTop - 40) : 0);
     } catch (caught) {
       delete looked[one.ref];
       if (!signal.aborted && hit() === one) pane.textContent = caught.message;
