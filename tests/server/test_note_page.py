@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.server.browser import PHONE, axe, inspect, until, visit, wait_for
+from tests.server.browser import PHONE, axe, held, inspect, until, visit, wait_for
 from tests.server.conftest import Server
 
 REF = "article:people/who-does-what"
@@ -23,21 +23,24 @@ DOT = bytes.fromhex(
 def test_the_address_of_a_picture_is_given_back_after_a_minute(page: Any, server: Server) -> None:
     (Path(server.kb.root) / "articles/people/dot.png").write_bytes(DOT)
     file = Path(server.kb.root) / "articles/people/who-does-what.md"
-    file.write_text(file.read_text() + "\n![a dot](dot.png)\n")
+    (Path(server.kb.root) / "articles/people/hush.wav").write_bytes(SILENCE)
+    file.write_text(file.read_text() + "\n![a dot](dot.png)\n\n![[hush.wav]]\n")
     page.clock.install()
     page.add_init_script(
-        "const revoke = URL.revokeObjectURL; URL.revokeObjectURL = (url) => { window.revoked = url; revoke(url); };"
+        "const revoke = URL.revokeObjectURL, revoked = window.revoked = []; "
+        "URL.revokeObjectURL = (url) => { revoked.push(url); revoke(url); };"
     )
 
     page.goto(f"{server.url}/note/{REF}")
-    until(page, "document.querySelector('.prose img')?.naturalWidth === 1")
-    assert page.evaluate("window.revoked") is None
+    until(page, "document.querySelector('.prose img')?.naturalWidth === 1 && document.querySelector('audio')?.src")
+    assert page.evaluate("window.revoked") == []
 
     def revoked() -> bool:
         page.clock.fast_forward(60_000)
-        return page.evaluate("document.querySelector('.prose img')?.src === window.revoked")
+        return page.evaluate("window.revoked.includes(document.querySelector('.prose img')?.src)")
 
     wait_for(revoked)  # once more if the page heard only now that the file changed, and drew it again
+    assert not page.evaluate("window.revoked.includes(document.querySelector('audio').src)"), "it can be played later"
 
 
 def test_a_note_is_read_with_its_links_its_pictures_and_its_history(page: Any, server: Server) -> None:
@@ -362,6 +365,16 @@ def test_renaming_keeps_links_and_updates_them_if_asked_with_undo(page: Any, ser
     page.wait_for_selector("h1:text-is('Odalys has the last word on releases')")
     wait_for(lambda: linking.read_text().startswith("Ask [[Odalys has the last word on releases]], or"))
     assert (root / "memories/odalys-has-the-last-word.md").read_text() == before
+
+    page.click(".bar-of-note summary")
+    page.click(".menu button:text-is('Rename')")
+    page.fill("dialog #text", "Odalys decides")
+    with held(page, "**/notes/memory:odalys-has-the-last-word"):
+        page.click("dialog button:text-is('Rename')")
+        page.click("nav a:has-text('Settings')")
+        page.wait_for_selector("h1:text-is('Settings')")
+    page.click("co-toast:has-text('Renamed') button:text-is('Undo')")
+    wait_for(lambda: (root / "memories/odalys-has-the-last-word.md").read_text() == before)
 
 
 def test_the_menu_moves_pins_and_prints_a_note(page: Any, server: Server) -> None:

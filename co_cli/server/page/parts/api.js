@@ -90,10 +90,11 @@ export const put = async (path, body) => (await ask("PUT", path, { body })).json
 // A part of a path: `/` and `:` of refs stay readable.
 export const part = (text) => encodeURIComponent(text).replaceAll("%2F", "/").replaceAll("%3A", ":");
 
-// An image or attachment as an address that <img> and <a download> can use.
-export async function blobUrl(path, signal) {
+// An image or attachment as an address that <img> and <a download> can use; a player needs it until the view is left.
+export async function blobUrl(path, signal, plays) {
   const url = URL.createObjectURL(await (await ask("GET", path, { signal })).blob());
-  setTimeout(URL.revokeObjectURL, 60000, url);
+  if (plays) signal.addEventListener("abort", () => URL.revokeObjectURL(url));
+  else setTimeout(URL.revokeObjectURL, 60000, url);
   return url;
 }
 

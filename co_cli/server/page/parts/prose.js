@@ -93,8 +93,8 @@ export const findHeading = (box, wanted) =>
 // A picture, a recording or a film is shown; any other file is downloaded. All are asked for with the token.
 function showFile(one, ref, signal) {
   const name = one.dataset.file;
-  const url = () => blobUrl(`/files/${part(ref)}?${new URLSearchParams({ name })}`, signal);
   const media = one.classList.contains("embed") && (AUDIO.test(name) ? "audio" : VIDEO.test(name) ? "video" : "");
+  const url = () => blobUrl(`/files/${part(ref)}?${new URLSearchParams({ name })}`, signal, media);
   if (one.tagName === "IMG") {
     const instead = () => one.replaceWith(element("span", { className: "soft" }, `[${one.alt || name}]`));
     url().then((found) => { one.src = found; }, instead);

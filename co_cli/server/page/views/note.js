@@ -170,9 +170,10 @@ export async function open(main, context) {
   async function retitle(title, links, aliases) {
     const before = note.title;
     await put(`/notes/${part(ref)}`, { title });
+    note.title = title;
     const { notes } = links ? await post("/links", { ref, before }) : { notes: [] };
     if (aliases) await put(`/notes/${part(ref)}`, { fields: { aliases: aliases.length ? aliases : null } });
-    await load();
+    await load().catch((error) => { if (!signal.aborted) throw error; });
     return notes.length;
   }
   const rename = () => askFor("Rename", "Title", note.title, "Rename", (number) => html`<label class="check">
