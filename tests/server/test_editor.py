@@ -189,10 +189,13 @@ def test_a_conflict_shows_what_differs_by_word_and_is_merged_part_by_part(page: 
     both = "The oak is young.\n\nThe elm is their tree.\nThe elm is my tree.\n\nThe ash is gone.\n"
     assert text_of(page) == both, "what one side changed is taken, what both changed is there twice"
 
+    page.focus(TEXT)
+    page.keyboard.press("Control+End")
+    page.keyboard.type("Typed.")
     page.check(".merge .part >> nth=1 >> label:has-text('Mine') >> input")
     page.click("text=Save the result")
     page.wait_for_selector(SAVED)
-    assert file.read_text().endswith("---\nThe oak is young.\n\nThe elm is my tree.\n\nThe ash is gone.\n")
+    assert file.read_text().endswith("---\nThe oak is young.\n\nThe elm is my tree.\n\nThe ash is gone.\nTyped.\n")
     kept = [one.read_text() for one in Path(server.kb.root).rglob(".trash/**/*.md")]
     assert any("The elm is their tree." in text for text in kept), "what was left out of theirs is in the trash"
     page.problems.clear()  # Chromium logs the 409
@@ -621,3 +624,23 @@ def test_a_browser_without_room_for_drafts_saves_all_the_same(page: Any, server:
     page.wait_for_selector(SAVED)
     assert page.evaluate(DRAFTS) == []
     page.problems.clear()  # that there is no room
+
+
+def test_a_conflict_that_was_left_comes_back_with_both_texts_once(page: Any, server: Server) -> None:
+    file = Path(server.kb.root, FILE)
+    head = file.read_text().rpartition("---\n")[0] + "---\n"
+    page.goto(f"{server.url}/note/{REF}?edit=1")
+    page.wait_for_selector(f"{TEXT}:focus")
+    with held(page, f"**/api/v1/notes/{REF}"):
+        page.fill(TEXT, "The elm is my tree.\n")
+        page.keyboard.press("Control+s")
+        file.write_text(f"{head}The elm is their tree.\n")
+    page.wait_for_selector(".merge .part")
+    page.click("nav a:has-text('Settings')")
+    page.wait_for_selector("h1:text-is('Settings')")
+    page.go_back()
+    page.wait_for_selector(f"{TEXT}:focus")
+    page.keyboard.press("Control+s")
+    page.wait_for_selector(SAVED)
+    assert file.read_text().endswith("---\nThe elm is their tree.\nThe elm is my tree.\n")
+    page.problems.clear()  # Chromium logs the 409

@@ -60,7 +60,8 @@ export async function edit(main, { signal, go, toast, setKeys, onChange }, { ref
   function keep() {
     const { title, tags, text, url, source } = now;
     if (!unsaved()) return dropDraft(ref);
-    keepDraft(ref, { title, tags, text, url, source, version: saved.version, before: { text: saved.text } });
+    const before = conflict ? { text: conflict.theirs, version: conflict.version } : saved; // what the text is made of
+    keepDraft(ref, { title, tags, text, url, source, version: before.version, before: { text: before.text } });
   }
 
   function type(name, value) {
@@ -218,8 +219,9 @@ export async function edit(main, { signal, go, toast, setKeys, onChange }, { ref
   }
 
   function choose(one, choice) {
+    const before = merged(conflict.parts);
     one.choice = choice;
-    replaceText(merged(conflict.parts));
+    replaceText(merged(mergeParts(before, now.text, merged(conflict.parts)))); // what was typed into it stays
     draw();
   }
 
