@@ -93,7 +93,7 @@ class VaultWriter:
         if change.content is not None and not change.content.strip():
             raise InvalidInputError("the new text is empty: nothing was changed; `co forget` removes a note")
         require_readable(change.fields or {})
-        content = None if change.content is None else to_utf8(change.content)
+        content = None if change.content is None else to_utf8(change.content).replace("\0", "")
         self._require_size(content or "")
         note = self.lookup.open_own(ref, "changed")
         path, size = note.path, len((content or "").strip())
@@ -145,7 +145,7 @@ class VaultWriter:
         with store.lock():
             if origin == self._vault.index.origin:
                 self._vault.require_room()
-            store.create_at(path, to_utf8(text).encode())
+            store.create_at(path, to_utf8(text).replace("\0", "").encode())
             record_refs(source_ref(path))
             if origin == self._vault.index.origin:
                 self._index(path)
@@ -186,7 +186,7 @@ class VaultWriter:
         if change.content is not None and (change.version is None or not change.content.strip()):
             raise InvalidInputError(f"{ref} is not in a vault, where the old text would be kept: give --based-on, too")
         require_readable(change.fields or {})
-        content = None if change.content is None else to_utf8(change.content)
+        content = None if change.content is None else to_utf8(change.content).replace("\0", "")
         store = self._store_of(origin)
         linked, alias = self._names_kept(origin, self.lookup.open(ref)[1], change)
         with count_masked() as masked, store.lock():

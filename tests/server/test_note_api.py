@@ -131,6 +131,16 @@ def test_a_note_is_saved_changed_forgotten_and_restored(api: TestClient, sample:
     assert ask(api, "GET", f"/notes/{ref}")["version"] == changed["version"]
 
 
+def test_a_null_character_makes_no_note_binary(api: TestClient, sample: KnowledgeBase) -> None:
+    ref = ask(api, "POST", "/notes", content="Sheep\0 graze.", title="Sheep")["ref"]
+
+    for content in ("Sheep graze\0 in herds.", "Sheep \0\0sleep."):
+        ask(api, "PUT", f"/notes/{ref}", content=content, version=ask(api, "GET", f"/notes/{ref}")["version"])
+        assert ask(api, "GET", f"/notes/{ref}")["body"].strip() == content.replace("\0", "")
+    ask(api, "POST", "/daily", day="2026-11-18", line="Sheep\0 again.")
+    assert Path(sample.root, "articles/daily/2026-11-18.md").read_text().endswith("- Sheep again.\n")
+
+
 def test_no_request_creates_a_note_where_the_vault_has_as_many_as_it_may_have(
     vault: Vault, data_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
