@@ -199,8 +199,8 @@ def test_what_an_agent_writes_in_series_is_one_row_that_opens(vault: Vault, open
             page.wait_for_selector(".rows.compact note-card")
             assert page.locator(".rows li").first.bounding_box()["height"] == 36
             page.click("note-card:has-text('Nightly run') a >> nth=0")
-            until(page, "document.querySelectorAll('.rows note-card').length > 12")
-            assert page.locator("note-card:has-text('Nightly run')").count() == 12
+            nightly = "[...document.querySelectorAll('note-card')].filter((card) => /Nightly/.test(card.textContent))"
+            until(page, f"{nightly}.length === 12")
             assert "opened=" in page.url
             page.go_back()
             until(page, "document.querySelectorAll('note-card .series').length === 1")
