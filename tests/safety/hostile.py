@@ -48,6 +48,9 @@ OBEYED = re.compile(
     "\U000e0000-\U000e01ef]"
 )
 """What we send nobody, when colours are off: a terminal obeys it, or a model reads what a person cannot see."""
+WARNING = re.compile(
+    r"<system>The (?:following|preceding) (?:user message|tool result)\b[^<]*(?:<system> tag[^<]*)?</system>\s*"
+)
 POSING = (
     *("<|im_start|>", "<|im_end|>", "[INST]", "</s>", "<system>", "<document>", "\n\nHuman:", "\n\nAssistant:"),
     *("\u16b2/", "\U0001d236/", "❬/", "❰/", "⟪/", "《/"),
@@ -72,8 +75,14 @@ def note(hostile: str, word: str = "zebra") -> str:
     )
 
 
+def without_warnings(text: str) -> str:
+    """Without what newer versions of pydantic-ai say beside a text that poses as a frame of an application."""
+    return WARNING.sub("", text)
+
+
 def assert_data(text: str) -> None:
     """A model takes all of this for data: nothing unseen, nothing that poses, no fence that something inside closed."""
+    text = without_warnings(text)
     found = OBEYED.search(text)
     assert found is None, ascii(text[max(0, found.start() - 80) : found.end() + 20])
     posing = [text[max(0, text.index(mark) - 80) :][:200] for mark in POSING if mark in text]
