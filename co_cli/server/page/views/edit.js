@@ -1,7 +1,7 @@
 // Editing a note, or writing a new one: what is typed is saved by itself, with a preview next to it.
 
 import "../parts/code-editor.js";
-import { get, part, post, put } from "../parts/api.js";
+import { ApiError, get, part, post, put } from "../parts/api.js";
 import { upload } from "../parts/drop.js";
 import { merged, mergeParts, wordChanges } from "../parts/merge.js";
 import {
@@ -41,6 +41,8 @@ export async function edit(main, { signal, go, toast, setKeys, onChange }, { ref
   const fieldsOf = ({ title, body: text, metadata }, tags) => ({ title, tags, text, url: `${metadata.url ?? ""}` });
   const fresh = ref ? fieldsOf({ ...note, body: whole?.text ?? note.body }, shown.own_tags.join(", "))
     : { title: title ?? "", tags: "", text: "", url: "" };
+  const wasSaved = FIELDS.every((name) => draftOf(ref)?.[name].trim() === fresh[name].trim()); // and its answer got lost
+  if (wasSaved) dropDraft(ref);
   const draft = draftOf(ref), { version, ...kept } = draft ?? {};
   // `saved` is what the file has, as far as we know; `now` is what was typed; a conflict has the parts of a merge
   let saved = { ...fresh, version: draft?.version ?? whole?.version ?? note?.version }, state = "", failed, conflict;
@@ -239,9 +241,11 @@ export async function edit(main, { signal, go, toast, setKeys, onChange }, { ref
 
   async function preview() {
     if (wrong || signal.aborted) return;
-    const text = now.text, found = await post("/rendered", { text, ref: ref || null }, signal);
+    const text = now.text, found = await post("/rendered", { text, ref: ref || null }, signal).catch((error) => {
+      if (!(error instanceof ApiError)) throw error; // a save says what is wrong, and the editor stays
+    });
     const pane = main.querySelector(".edit .prose");
-    if (!pane || now.text !== text) return;
+    if (!found || !pane || now.text !== text) return;
     showBody(pane, { html: found.html, ref, title: "" }, undefined, signal);
     keepInStep();
   }
