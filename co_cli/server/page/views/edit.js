@@ -41,7 +41,8 @@ export async function edit(main, { signal, go, toast, setKeys, onChange }, { ref
   const fieldsOf = ({ title, body: text, metadata }, tags) => ({ title, tags, text, url: `${metadata.url ?? ""}` });
   const fresh = ref ? fieldsOf({ ...note, body: whole?.text ?? note.body }, shown.own_tags.join(", "))
     : { title: title ?? "", tags: "", text: "", url: "" };
-  const wasSaved = FIELDS.every((name) => draftOf(ref)?.[name].trim() === fresh[name].trim()); // and its answer got lost
+  // A draft with the texts of the file was saved, and the answer got lost.
+  const wasSaved = FIELDS.every((name) => draftOf(ref)?.[name].trim() === fresh[name].trim());
   if (wasSaved) dropDraft(ref);
   const draft = draftOf(ref), { version, ...kept } = draft ?? {};
   // `saved` is what the file has, as far as we know; `now` is what was typed; a conflict has the parts of a merge
