@@ -80,8 +80,9 @@ class LeaseLostError(BrokenError):
 class Lease:
     """The right to write as the keeper, as long as its process renews it and the keeper gets on with its work."""
 
-    def __init__(self, connection: Connection, epoch: int) -> None:
-        self.connection, self.epoch = connection, epoch
+    def __init__(self, connection: Connection, ears: Connection, epoch: int) -> None:
+        """`ears`: hears of saves. PostgreSQL would not end a session that waits to tell its client of them."""
+        self.connection, self.ears, self.epoch = connection, ears, epoch
         self._end = threading.Event()
         self._step = time.monotonic()
 
@@ -172,14 +173,16 @@ class Keeper:
         """The lease, or None if another has it."""
         vault = self.team.id()
         with psycopg.connect(self.team.engine.address, **CONNECT) as connection:
-            fetch(connection, f"set idle_session_timeout = '{LEASE_SECONDS}s'; listen {CHANNEL}")
+            fetch(connection, f"set idle_session_timeout = '{LEASE_SECONDS}s'")
             if not fetch(connection, TRY_LEASE, {"key": LEASE_LOCK, "vault": vault})[0][0]:
                 yield None
                 return
             with self.team.engine.transaction() as writing:
                 ((epoch,),) = fetch(writing, TAKE_OVER, {"vault": vault, "name": server_name()})
-            with Lease(connection, epoch).renewed() as lease:
-                yield lease
+            with psycopg.connect(self.team.engine.address, **CONNECT) as ears:
+                fetch(ears, f"listen {CHANNEL}")
+                with Lease(connection, ears, epoch).renewed() as lease:
+                    yield lease
 
     def round(self, lease: Lease, stop: threading.Event | None = None) -> None:
         """Take over, commit and push once, or until told to stop.
@@ -338,7 +341,7 @@ class Keeper:
         lease.renew()
         end = time.monotonic() + EVERY
         while not stop.is_set() and (left := end - time.monotonic()) > 0:
-            for heard in lease.connection.notifies(timeout=min(left, 0.5), stop_after=1):
+            for heard in lease.ears.notifies(timeout=min(left, 0.5), stop_after=1):
                 if heard.payload == str(self.team.id()):
                     return
 

@@ -25,6 +25,7 @@ from co_cli.upkeep.doctor import examine
 from co_cli.upkeep.review import review
 from co_cli.upkeep.verification import verify
 from co_cli.vault.team.keeper import Keeper, LeaseLostError, server_name
+from co_cli.vault.team.schema import CHANNEL
 from co_cli.vault.team.takeover import IN_LFS
 from tests.command import write_script
 from tests.postgres import copy_schema, new_database
@@ -332,6 +333,9 @@ def test_a_frozen_keeper_is_replaced_within_seconds_and_writes_nothing_when_it_g
     frozen = Process(save_until_killed, str(team.place / "one"), team.address, "one")
     wait_for(lambda: (team_of(two).state().keeper or "").endswith(f":{frozen.pid}"))
     os.kill(frozen.pid or 0, signal.SIGSTOP)
+    with psycopg.connect(team.address, autocommit=True) as others:
+        for number in range(2_000):  # more than the buffer to a client that reads nothing
+            others.execute(f"notify {CHANNEL}, '{number}'")
     keeper = threading.Thread(target=Keeper(team_of(two)).run, args=(stop,))
     keeper.start()
     try:
