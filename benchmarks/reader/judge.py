@@ -44,6 +44,8 @@ LIVES, SOURCES, PASSAGES = (1, 6), (1, 4), (60, 3_000)
 """How many lives, or sources and passages, make a vault."""
 FROZEN = ("w.weight", "p.weight", "t.weight")
 NOTHING = -1e4
+OTHERS = 16
+"""So many notes of other vaults are read, too: the nearest by the static model."""
 LEVEL_BATCHES = 20
 LEAST, NEAR = -1.386, 4.0
 """The scores that notes need to be given to an agent, as in `co_cli.retrieval.results`."""
@@ -67,7 +69,7 @@ class Run:
     dropout: float = 0.0
     small: str = ""  # a file of small vaults, whose questions name every note that answers
     guided: float = 0.0  # how much what the guide says of their notes counts, beside these answers
-    strangers: float = 0.0  # share of the questions about them that are about another vault: only the guide knows
+    others: float = 0.0  # ... and of the nearest notes of other vaults
     asked: int = 96  # questions about them in a step
     steps: int = 800
     seconds: float = math.inf
@@ -234,36 +236,46 @@ class SmallVaults:
         arrays = load(file)
         self.passages = Store(Texts(arrays["passages.tokens"], arrays["passages.ends"]))
         self.questions = Store(Texts(arrays["questions.tokens"], arrays["questions.ends"]))
-        self.vaults, self.asked, self.right, self.doubtful = (
+        self.vaults, self.asked, right, doubtful = (
             torch.from_numpy(arrays[name].astype("int64")).to(DEVICE)
             for name in ("vaults", "asked", "right", "doubtful")
         )
         self.kinds = [str(kind) for kind in arrays["kinds"]]
+        notes = [torch.nonzero(self.vaults == vault)[:, 0] for vault in range(int(self.asked.max()) + 1)]
+        self.candidates = torch.nn.utils.rnn.pad_sequence(notes, batch_first=True, padding_value=-1)[self.asked]
+        is_right, is_doubtful = ((self.candidates[:, :, None] == table[:, None]).any(2) for table in (right, doubtful))
+        self.wanted = torch.where(is_doubtful | (self.candidates < 0), -1, is_right.long())
+        """Of each question all notes of its vault (-1: none), and whether they answer: 1, 0, or -1 for doubtful."""
+        self.lessons: Tensor | None = None
 
-    def draw(self, questions: Tensor) -> tuple[Tensor, Tensor]:
-        """All notes of these questions' vaults (-1: none), and whether they answer: 1, 0, or -1 for doubtful."""
-        notes = [torch.nonzero(self.vaults == vault)[:, 0] for vault in self.asked[questions]]
-        candidates = torch.nn.utils.rnn.pad_sequence(notes, batch_first=True, padding_value=-1)
-        is_right, is_doubtful = (
-            (candidates[:, :, None] == table[questions][:, None]).any(2) for table in (self.right, self.doubtful)
-        )
-        wanted = torch.where(is_doubtful | (candidates < 0), -1, is_right.long())
-        return candidates, wanted
+    def learn_from(self, guide: Reader) -> None:
+        """Add the nearest notes of other vaults, of which nobody wrote down what they answer, and the guide's odds."""
+        table = _static_table()
+        vectors, asked = _static_vectors(self.passages, *table), _static_vectors(self.questions, *table)
+        others = [
+            (asked[part] @ vectors.T).masked_fill(self.vaults == self.asked[part, None], NOTHING).topk(OTHERS).indices
+            for part in torch.arange(len(asked), device=DEVICE).split(1_000)
+        ]
+        self.candidates = torch.cat([self.candidates, torch.cat(others)], dim=1)
+        self.wanted = functional.pad(self.wanted, (0, OTHERS), value=-1)
+        numbers = torch.arange(len(asked), device=DEVICE)
+        with torch.no_grad():
+            lessons = [self.scores(guide, part, self.candidates[part]).sigmoid() for part in numbers.split(48)]
+        self.lessons = torch.cat(lessons)
 
-    def loss(self, model: Reader, run: Run, guide: Reader) -> Tensor:
+    def loss(self, model: Reader, run: Run) -> Tensor:
         """How wrong the odds of each note are, summed over the notes of a vault."""
         questions = torch.randperm(len(self.asked), device=DEVICE)[: run.asked]
-        candidates, wanted = self.draw(questions)
-        away = int(run.strangers * run.asked)
-        candidates[:away], wanted[:away] = candidates[:away].roll(1, 0), -1
+        candidates, wanted = self.candidates[questions], self.wanted[questions]
         scores = self.scores(model, questions, candidates)
         known = wanted >= 0
         found = functional.binary_cross_entropy_with_logits(scores[known], wanted[known].float(), reduction="sum")
-        if run.guided:
-            with torch.no_grad():
-                odds = self.scores(guide, questions, candidates)[candidates >= 0].sigmoid()
-            taught = functional.binary_cross_entropy_with_logits(scores[candidates >= 0], odds, reduction="sum")
-            found = found + run.guided * taught
+        if self.lessons is not None:
+            odds, real = self.lessons[questions], candidates >= 0
+            weights = torch.full_like(odds, run.guided)
+            weights[:, -OTHERS:] = run.others
+            taught = functional.binary_cross_entropy_with_logits(scores, odds, weights, reduction="none")
+            found = found + taught[real].sum()
         return found / run.asked
 
     def scores(self, model: Reader, questions: Tensor, candidates: Tensor) -> Tensor:
@@ -278,7 +290,7 @@ class SmallVaults:
         """
         found: dict[str, list[tuple[float, ...]]] = {}
         for questions in torch.arange(len(self.asked), device=DEVICE).split(96):
-            candidates, wanted = self.draw(questions)
+            candidates, wanted = self.candidates[questions], self.wanted[questions]
             scores = self.scores(model, questions, candidates)
             given = scores >= (scores.amax(1, keepdim=True) - NEAR).clamp(min=LEAST)
             right, wrong = (given & (wanted == 1)).sum(1), (given & (wanted == 0)).sum(1)
@@ -341,6 +353,8 @@ def train(run: Run, data: Library, small: SmallVaults | None, start: dict[str, T
         value.requires_grad_(name not in FROZEN)
     learned = [value for value in model.parameters() if value.requires_grad]
     optimizer = torch.optim.AdamW(learned, lr=run.rate, betas=(0.9, 0.98), weight_decay=0.01, fused=DEVICE == "cuda")
+    if small and run.guided:
+        small.learn_from(guide)
     started, smooth = time.time(), 0.0
     model.train()
     for step in range(run.steps):
@@ -355,7 +369,7 @@ def train(run: Run, data: Library, small: SmallVaults | None, start: dict[str, T
             wanted = score(guide, data, batch)
         loss = losses(run, batch, score(model, data, batch), wanted)
         if small:
-            loss = loss + small.loss(model, run, guide)
+            loss = loss + small.loss(model, run)
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(learned, 1.0)
