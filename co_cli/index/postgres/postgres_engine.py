@@ -21,7 +21,7 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 
 from co_cli.ground.errors import IndexUnavailableError, SettingsError
 from co_cli.index.engine import DERIVATION, Engine, ReadTransaction, WriteTransaction
-from co_cli.index.postgres.postgres_statements import FEW, ROLE, Connection, VisibleOrigins, fetch
+from co_cli.index.postgres.postgres_statements import FEW, ROLE, STALLED_SECONDS, Connection, VisibleOrigins, fetch
 from co_cli.index.postgres.replica import Replica
 from co_cli.index.postgres.stores import (
     DAMAGE,
@@ -67,8 +67,6 @@ EMBEDDING_LOCK = 1_668_246_389
 """The first half of the key of whoever makes vectors of a vault; the vault is the other."""
 POLL = 0.1
 """Seconds between two tries to get it."""
-STALLED_SECONDS = 5
-"""A process that is silent for this long inside a transaction loses it: one that is frozen must not stop all others."""
 
 NOT_ALLOWED = (psycopg.errors.InsufficientPrivilege, psycopg.errors.FeatureNotSupported, psycopg.errors.UndefinedFile)
 

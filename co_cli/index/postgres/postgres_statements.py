@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -12,6 +13,7 @@ from psycopg.pq import Format, PipelineStatus
 from co_cli.index.derivation import Row, stored_text
 from co_cli.index.stored import StoredOrigin
 from co_cli.index.tables.statements import Dialect
+from co_cli.notes.logbook import logger
 
 Connection = psycopg.Connection[Any]
 FEW = 50
@@ -22,6 +24,21 @@ ROLE = "co_cli_member"
 """Everything is read and written as this role, which owns nothing: row-level security applies to it."""
 ORIGIN_LOCK = 1_668_246_388
 """The first half of the key of a vault's advisory lock; the vault is the other."""
+STALLED_SECONDS = 5
+"""A process that is silent for this long inside a transaction loses it: one that is frozen must not stop all others."""
+TRY_LOCK = "select pg_try_advisory_xact_lock(%(key)s, %(vault)s)"
+PATIENCE = "select setting::int from pg_settings where name = 'lock_timeout'"
+WAIT_FOR_LOCK = """
+set local lock_timeout = {some}; select pg_advisory_xact_lock({key}, {vault}); set local lock_timeout = {patience}
+"""
+END_STALLED = f"""
+select pg_terminate_backend(pid) from pg_locks join pg_stat_activity using (pid)
+where locktype = 'advisory' and database = (select oid from pg_database where datname = current_database()) and granted
+    and classid = %(key)s and objid = %(vault)s and wait_event in ('ClientRead', 'ClientWrite')
+    and greatest(query_start, state_change) < clock_timestamp() - interval '{STALLED_SECONDS} seconds'
+"""
+"""PostgreSQL itself ends only those that are idle, not those in the middle of a pipeline."""
+log = logger("engine")
 POSTGRES = Dialect(among="= any", cross_join="join", position="strpos", hints=False)
 
 
@@ -119,7 +136,7 @@ class PostgresStatements:
 
     def lock(self, origin_id: int) -> None:
         if origin_id not in self.locked:
-            self.run("select pg_advisory_xact_lock(%(key)s, %(vault)s)", {"key": ORIGIN_LOCK, "vault": origin_id})
+            take_lock(self.connection, ORIGIN_LOCK, origin_id)
             self.locked.add(origin_id)
             self.known.clear()  # another writer may have changed it before
 
@@ -138,6 +155,28 @@ def fetch(connection: Connection, statement: str, values: Mapping[str, Any] | No
     """Every row; the statement says what is in it. In a pipeline, what was run before it is sent along."""
     cursor = run(connection, statement, values)
     return [] if cursor.rownumber is None and not is_pipelined(connection) else cursor.fetchall()
+
+
+def take_lock(connection: Connection, key: int, vault: int) -> None:
+    """Take an advisory lock until the transaction ends. A process that holds it and does nothing is disconnected."""
+    held = {"key": key, "vault": vault}
+    if fetch(connection, TRY_LOCK, held)[0][0]:
+        return
+    ((patience,),) = fetch(connection, PATIENCE)  # milliseconds
+    end, some = time.monotonic() + patience / 1000, min(patience, 1000 * STALLED_SECONDS)
+    while True:
+        try:
+            with connection.transaction():
+                fetch(connection, WAIT_FOR_LOCK.format(some=some, patience=patience, **held))
+            return
+        except psycopg.errors.LockNotAvailable:
+            if time.monotonic() >= end:
+                raise
+            fetch(connection, "set local role none")
+            if fetch(connection, END_STALLED, held):
+                log.warning("a process that stopped in the middle of a save was disconnected")
+            fetch(connection, f"set local role {ROLE}")
+            some = min(some, 1000)  # it may have stopped while this one waited
 
 
 def is_pipelined(connection: Connection) -> bool:

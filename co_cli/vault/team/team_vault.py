@@ -19,15 +19,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
-import psycopg
-
 from co_cli.activity import acting
 from co_cli.ground.errors import GitError, IndexUnavailableError, InvalidInputError, NoteFileError, VaultError
 from co_cli.ground.saves import Saved, SaveKey, SaveReceipt
 from co_cli.ground.values import content_hash
 from co_cli.index.authority import AuthorityHealth, DroppedText, SavedVersion
-from co_cli.index.postgres.postgres_engine import STALLED_SECONDS, VERSION, PostgresEngine
-from co_cli.index.postgres.postgres_statements import ROLE, Connection, fetch, run
+from co_cli.index.postgres.postgres_engine import VERSION, PostgresEngine
+from co_cli.index.postgres.postgres_statements import Connection, fetch, run, take_lock
 from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.notes.files import locked
 from co_cli.notes.git import Repository, blob_name
@@ -52,17 +50,7 @@ T = TypeVar("T")
 
 LOCK_SECONDS = 60
 """Others may take that long to index all of a vault."""
-LOCK = f"set local lock_timeout = '{STALLED_SECONDS}s'; select pg_advisory_xact_lock({VAULT_LOCK}, {{vault}})"
-LOCKED = f"""
-select extract(epoch from clock_timestamp())::float8, set_config('lock_timeout', '{LOCK_SECONDS}s', true)
-"""
-END_STALLED = f"""
-select pg_terminate_backend(pid) from pg_locks join pg_stat_activity using (pid)
-where locktype = 'advisory' and database = (select oid from pg_database where datname = current_database()) and granted
-    and classid = {VAULT_LOCK} and objid = %(vault)s and wait_event = 'ClientRead'
-    and greatest(query_start, state_change) < clock_timestamp() - interval '{STALLED_SECONDS} seconds'
-"""
-"""PostgreSQL itself ends only those that are idle, not those in the middle of a pipeline."""
+NOW = "select extract(epoch from clock_timestamp())::float8"
 COMPARE = "set local idle_in_transaction_session_timeout = '10min'"
 """While all of the folder is compared with git, and nothing asks the database."""
 NOTIFY = "select pg_notify(%(channel)s, %(vault)s::text)"
@@ -303,7 +291,9 @@ class TeamVault:
                     self.repository.fetch()  # not inside the transaction: nobody should wait for it
             try:
                 with self.engine.transaction() as connection:
-                    now = self._wait_for_lock(connection, vault)
+                    fetch(connection, f"set local lock_timeout = '{LOCK_SECONDS}s'")
+                    take_lock(connection, VAULT_LOCK, vault)
+                    now: float = fetch(connection, NOW)[0][0]  # of the database
                     with self.copy.held(), reporting("write", self.root):
                         unindexed = self._apply(now)
                     save = self._local.save = Save(connection, start, now)
@@ -321,25 +311,6 @@ class TeamVault:
             self._local.seq = save.last and save.last.seq
         for call in save.afterwards:
             call()
-
-    def _wait_for_lock(self, connection: Connection, vault: int) -> float:
-        """Wait until nobody else saves, and end the session of a process that holds the lock and does nothing.
-
-        Returns the time of the database.
-        """
-        end = time.monotonic() + LOCK_SECONDS
-        while True:
-            try:
-                with connection.transaction():
-                    fetch(connection, LOCK.format(vault=vault))
-                return fetch(connection, LOCKED)[0][0]
-            except psycopg.errors.LockNotAvailable:
-                if time.monotonic() > end:
-                    raise
-                fetch(connection, "set local role none")
-                if fetch(connection, END_STALLED, {"vault": vault}):
-                    log.warning("a process that stopped in the middle of a save was disconnected")
-                fetch(connection, f"set local role {ROLE}")
 
     def afterwards(self, call: Callable[[], object]) -> None:
         """Call a function now, or inside `lock` when its changes are saved. If they are not, it is not called."""

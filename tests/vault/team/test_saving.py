@@ -24,6 +24,7 @@ from co_cli.ground.saves import SaveReceipt
 from co_cli.ground.settings import load_settings
 from co_cli.importers.note_importer import ImportRequest, import_export
 from co_cli.index.postgres import postgres_engine
+from co_cli.index.postgres.postgres_statements import ORIGIN_LOCK, fetch
 from co_cli.server.access_tokens import AccessTokens
 from co_cli.upkeep.verification import verify
 from co_cli.vault.team import team_vault
@@ -198,15 +199,19 @@ def save_and_freeze(pipe: Connection, folder: str, address: str, where: str) -> 
     team = team_of(kb)
     with (
         contextlib.suppress(IndexUnavailableError, psycopg.Error),
-        team.lock() as save,
-        save.connection.pipeline() if where == "pipeline" else contextlib.nullcontext(),
+        contextlib.nullcontext() if where == "vectors" else team.lock(),
+        team.engine.transaction() as connection,
+        contextlib.nullcontext() if where == "transaction" else connection.pipeline(),
     ):
-        team.touch("memories/oak.md")
-        (Path(folder) / "memories" / "oak.md").write_text("Oaks are gone.\n")
-        save.connection.execute("select 1")
+        if where == "vectors":  # as a thread that stores them, while nobody saves
+            fetch(connection, "select pg_advisory_xact_lock(%(key)s, 1)", {"key": ORIGIN_LOCK})
+        else:
+            team.touch("memories/oak.md")
+            (Path(folder) / "memories" / "oak.md").write_text("Oaks are gone.\n")
+        connection.execute("select 1")
         pipe.send("inside")
         os.kill(os.getpid(), signal.SIGSTOP)
-        save.connection.execute("select 1")
+        connection.execute("select 1")
     pipe.send(kb.note("memory:oak").body)
     kb.remember("Ashes burn well.")
     pipe.send("saved")
@@ -214,7 +219,7 @@ def save_and_freeze(pipe: Connection, folder: str, address: str, where: str) -> 
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="processes cannot be frozen")
-@pytest.mark.parametrize("where", ["pipeline", "transaction"])
+@pytest.mark.parametrize("where", ["pipeline", "transaction", "vectors"])
 def test_a_server_frozen_in_the_middle_of_a_save_stops_others_for_seconds_only(team: Team, where: str) -> None:
     team.server("one").close()
     two = team.server("two")
