@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
     from co_cli.version import __version__ as __version__
 
 __all__ = ["Hit", "KnowledgeBase", "KnowledgeError", "Saved", "SearchResult", "SyncReport", "__version__"]
+
+os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
+"""Or onnxruntime sends the path of the program and an identifier of the machine to its makers. Read when it is loaded."""
 
 _HOMES = {
     "KnowledgeBase": "co_cli.entrance.knowledge_base",

@@ -75,6 +75,22 @@ def test_a_question_in_other_words_is_nearest_to_its_answer(
         assert max(range(3), key=lambda at: cosine(asked, texts[at])) == place
 
 
+def test_onnxruntime_sends_nothing_to_its_makers_and_leaves_no_identifier(
+    tmp_path: Path, co: Co, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for variable in ("CI", "GITHUB_ACTIONS", "TF_BUILD"):  # where these are set, it sends nothing anyway
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("CO_KNOWLEDGE_EMBEDDING_PROVIDER", "encoder")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    co.process("remember", "Nobody deploys on Fridays.")
+
+    found = co.process("search", "can we release before the weekend", python=("-X", "importtime"))
+
+    assert found.code == 0
+    assert "onnxruntime.capi" in found.err, "the encoder made the vector of the question"
+    assert not list(tmp_path.rglob("deviceid"))
+
+
 @pytest.mark.parametrize("damage", ["missing", "one byte changed", "another graph"])
 def test_another_file_than_the_released_one_is_refused_with_the_fix(tmp_path: Path, damage: str) -> None:
     if damage != "missing":
