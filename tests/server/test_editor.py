@@ -154,7 +154,7 @@ def test_what_cannot_be_saved_is_kept_as_a_draft_and_comes_back(page: Any, serve
     page.keyboard.press("Escape")
     assert "edit=1" in page.url, "it is not saved"
     module = "document.querySelector('script[type=module]').src.replace('app.js', 'parts/store.js')"
-    assert [one["ref"] for one in page.evaluate(f"import({module}).then((one) => one.drafts())")] == [REF]
+    assert [one["id"] for one in page.evaluate(f"import({module}).then((one) => one.freeDrafts())")] == [REF]
 
     page.goto(f"{server.url}/health")
     page.wait_for_selector("h1")
@@ -594,6 +594,45 @@ def test_a_note_that_is_begun_while_the_one_before_is_saved_starts_empty(page: A
     page.wait_for_selector(f"{TEXT}:focus")
     assert (page.input_value("#title"), text_of(page)) == ("Knots", "")
     assert server.kb.note("memory:zebra-crossings").body.strip() == "They are striped."
+
+
+def test_two_tabs_with_a_new_note_have_a_draft_each_and_a_closed_tabs_draft_is_offered(
+    page: Any, server: Server
+) -> None:
+    def write(tab: Any, text: str) -> None:
+        tab.wait_for_selector("#title:focus")
+        tab.focus(TEXT)
+        tab.keyboard.type(text)  # without an end of a sentence: nothing is saved yet
+
+    page.goto(f"{server.url}/note/")
+    write(page, "Oaks in the valley")
+    other = page.context.new_page()
+    other.goto(f"{server.url}/note/")
+    write(other, "Tides at the pier")
+    page.keyboard.type(" and elms")
+    for tab, text in ((page, "Oaks in the valley and elms"), (other, "Tides at the pier")):
+        tab.reload()
+        tab.wait_for_selector("#toasts >> text=Your unsaved text is back")
+        assert text_of(tab) == text
+
+    third = page.context.new_page()
+    third.goto(server.url)
+    third.wait_for_selector(".group note-card")
+    assert third.locator(".draft").count() == 0, "both are open in a tab"
+    other.close()
+    third.reload()
+    third.wait_for_selector(".draft:has-text('Tides at the pier')")
+    assert third.locator(".draft").count() == 1
+    third.click(".draft a")
+    third.wait_for_selector(f"{TEXT}:focus, #title:focus")
+    assert text_of(third) == "Tides at the pier"
+    third.fill("#title", "Piers")
+    third.wait_for_selector(SAVED)
+    page.fill("#title", "Trees")
+    page.wait_for_selector(SAVED)
+    assert server.kb.note("memory:piers").body.strip() == "Tides at the pier"
+    assert server.kb.note("memory:trees").body.strip() == "Oaks in the valley and elms"
+    assert page.evaluate(DRAFTS) == []
 
 
 def test_the_unsaved_text_of_a_note_that_is_gone_becomes_a_new_note(page: Any, server: Server) -> None:

@@ -49,14 +49,33 @@ export function forgetNote(ref) {
   localStorage.setItem(recentKey(), JSON.stringify(recentNotes().filter((one) => one.ref !== ref)));
 }
 
-// Texts that were typed and not saved yet, kept in this browser: of each vault one for each note, and one for a new.
-const draftKey = (ref) => `co-draft:${session.value?.vault ?? ""}:${ref}`;
-export const draftOf = (ref) => JSON.parse(localStorage.getItem(draftKey(ref)) ?? "null");
-export const keepDraft = (ref, draft) => localStorage.setItem(draftKey(ref), JSON.stringify(draft));
-export const dropDraft = (ref) => localStorage.removeItem(draftKey(ref));
+// Texts that were typed and not saved yet, kept in this browser: of each vault one for each note, and those of new
+// notes, whose id has no colon. A tab locks that of its new note, so that no other tab writes it.
+const draftKey = (id) => `co-draft:${session.value?.vault ?? ""}:${id}`;
+export const draftOf = (id) => JSON.parse(localStorage.getItem(draftKey(id)) ?? "null");
+export const keepDraft = (id, draft) => localStorage.setItem(draftKey(id), JSON.stringify(draft));
+export const dropDraft = (id) => localStorage.removeItem(draftKey(id));
+export const newDraft = () => Math.random().toString(36).slice(2);
 
-// All of them: [{ ref, title, text }]; the ref of a new note is empty.
-export const drafts = () => Object.keys(localStorage).filter((key) => key.startsWith(draftKey(""))).map((key) => {
-  const ref = key.slice(draftKey("").length), { title, text } = draftOf(ref);
-  return { ref, title, text };
-});
+// All that no tab has open as a new note: [{ id, isNew, title, text }].
+export async function freeDrafts() {
+  const start = draftKey(""), { held } = await navigator.locks?.query() ?? { held: [] };
+  return Object.keys(localStorage).filter((key) => key.startsWith(start) && !held.some(({ name }) => name === key))
+    .map((key) => key.slice(start.length))
+    .map((id) => ({ id, isNew: !id.includes(":"), ...draftOf(id) }));
+}
+
+// The first of these ids that no tab has is this tab's until `left`. Over plain HTTP, pages cannot lock.
+let released;
+export async function takeDraft(ids, left) {
+  await released; // the note that was new before, in this tab
+  for (const id of ids) {
+    const taken = !navigator.locks || await new Promise((answer) => {
+      released = navigator.locks.request(draftKey(id), { ifAvailable: true }, (lock) => {
+        answer(Boolean(lock));
+        return lock && left;
+      });
+    });
+    if (taken) return id;
+  }
+}

@@ -27,7 +27,7 @@ export const lastSave = () => Promise.allSettled([leaving]);
 const tagsOf = (text) => text.split(/[,\s]+/).map((tag) => tag.replace(/^#/, "")).filter(Boolean);
 
 // `ref` is empty for a new note; `note` and `shown` are the answers of /notes/REF and /rendered/REF.
-export async function edit(main, { signal, go, toast, setKeys, onChange }, { ref, note, shown, title }) {
+export async function edit(main, { signal, go, toast, setKeys, onChange }, { ref, draftId, note, shown, title }) {
   const wrong = note?.problem;
   let whole, saveTimer, previewTimer, tags, tagging = false;
   let isShown = !isPhone.matches && localStorage.getItem("co-preview") !== "off";
@@ -42,9 +42,9 @@ export async function edit(main, { signal, go, toast, setKeys, onChange }, { ref
   const fresh = ref ? fieldsOf({ ...note, body: whole?.text ?? note.body }, shown.own_tags.join(", "))
     : { title: title ?? "", tags: "", text: "", url: "" };
   // A draft with the texts of the file was saved, and the answer got lost.
-  const wasSaved = FIELDS.every((name) => draftOf(ref)?.[name].trim() === fresh[name].trim());
-  if (wasSaved) dropDraft(ref);
-  const draft = draftOf(ref), { version, ...kept } = draft ?? {};
+  const wasSaved = FIELDS.every((name) => draftOf(draftId)?.[name].trim() === fresh[name].trim());
+  if (wasSaved) dropDraft(draftId);
+  const draft = draftOf(draftId), { version, ...kept } = draft ?? {};
   // `saved` is what the file has, as far as we know; `now` is what was typed; a conflict has the parts of a merge
   let saved = { ...fresh, version: draft?.version ?? whole?.version ?? note?.version }, state = "", failed, conflict;
   let saidLinks = false, saidDraft;
@@ -62,9 +62,9 @@ export async function edit(main, { signal, go, toast, setKeys, onChange }, { ref
 
   function keep() {
     const { title, tags, text, url, source } = now;
-    if (!unsaved()) return dropDraft(ref);
+    if (!unsaved()) return dropDraft(draftId);
     const before = conflict ? { text: conflict.theirs, version: conflict.version } : saved; // what the text is made of
-    keepDraft(ref, { title, tags, text, url, source, version: before.version, before: { text: before.text } });
+    keepDraft(draftId, { title, tags, text, url, source, version: before.version, before: { text: before.text } });
   }
 
   function type(name, value) {
@@ -136,8 +136,8 @@ export async function edit(main, { signal, go, toast, setKeys, onChange }, { ref
   async function settle(answer, sent) {
     const isNew = !ref;
     saidDraft?.remove(); // its Undo is about what is not saved
-    dropDraft(ref);
-    ref = answer.ref;
+    dropDraft(draftId);
+    draftId = ref = answer.ref;
     if (wrong) return void (saved = { ...sent });
     note = await get(`/notes/${part(ref)}`, {});
     const same = note.body.trim() === sent.text.trim();
@@ -178,7 +178,7 @@ export async function edit(main, { signal, go, toast, setKeys, onChange }, { ref
   async function leave() {
     if (unsaved() && !conflict && now.text.trim()) await save();
     if (signal.aborted || unsaved() && now.text.trim()) return draw(); // somebody went elsewhere meanwhile
-    dropDraft(ref);
+    dropDraft(draftId);
     if (ref && history.state?.from === ref) history.back(); // to the note: an editing session is no entry of its own
     else go(ref ? notePath(ref) : "/", { replace: true });
   }

@@ -3,7 +3,7 @@
 import { get, sample } from "../parts/api.js";
 import { arrows, count, html, icon, notePath, nothing } from "../parts/pieces.js";
 import { noteCard, pinnedNotes } from "../parts/note-card.js";
-import { drafts, recentNotes } from "../parts/store.js";
+import { recentNotes } from "../parts/store.js";
 
 const NEWEST = 12, RECENT = 6, PINNED = 12;
 
@@ -31,9 +31,9 @@ const group = (title, cards, kind = "", more = nothing) => cards.length ? html`<
   <div class="row"><h2 class="grow">${title}</h2>${more}</div>
   <div class="list ${kind ? "" : "compact"}">${cards}</div></section>` : nothing;
 
-const draft = ({ ref, title, text = "", excerpt = text.slice(0, 200) }) => html`<div class="draft">
-  <a href=${ref ? `${notePath(ref)}?edit=1` : "/note/"}>${icon("edit")}
-    <span class="title">${title || ref || "A new note"}</span></a>
+const draft = ({ id, isNew, title, text = "", excerpt = text.slice(0, 200) }) => html`<div class="draft">
+  <a href=${isNew ? `/note/?draft=${id}` : `${notePath(id)}?edit=1`}>${icon("edit")}
+    <span class="title">${title || (isNew ? "A new note" : id)}</span></a>
   <p dir="auto">${excerpt}</p><div class="meta small soft">Not saved yet</div></div>`;
 
 export const welcome = (session, go) => html`<section class="card welcome">
@@ -46,8 +46,7 @@ export const welcome = (session, go) => html`<section class="card welcome">
     <p>Or begin with your own: <code>co add FOLDER</code> makes notes that you have searchable.</p>
     <a class="button primary" href="/note/">${icon("new")}Write the first note</a>`}</section>`;
 
-export function homeView(home, session, go, reload) {
-  const waiting = sample.on ? [] : drafts();
+export function homeView(home, waiting, session, go, reload) {
   const all = html`<a class="all" href="/notes">All ${count(home?.total ?? 0, "note")} →</a>`;
   return html`${sample.on || home && !home.total ? welcome(session, go) : nothing}
     <div class="home" @keydown=${arrows(".group a:not(.all)")} @pinned=${reload}>

@@ -5,7 +5,8 @@ import { badge, bare, closeDialog, count, dialog, html, icon, inTurn, light, men
   nothing, once, render, sentence, showBody, when, withCode } from "../parts/pieces.js";
 import { findHeading } from "../parts/prose.js";
 import { hoverCards } from "../parts/hover-card.js";
-import { draftOf, dropDraft, forgetNote, keepDraft, rememberNote } from "../parts/store.js";
+import { draftOf, dropDraft, forgetNote, freeDrafts, keepDraft, newDraft, rememberNote, takeDraft }
+  from "../parts/store.js";
 
 const LINES = /^#L(\d+)(?:-L?(\d+))?(?:~\w{4})?$/;
 const WRITTEN = { user: "written by you", agent: "written by an agent", web: "from the web", import: "imported" };
@@ -329,15 +330,29 @@ export async function open(main, context) {
       try {
         [note, shown] = await Promise.all(asked);
       } catch (error) {
-        const draft = error.status === 404 && !draftOf("") && draftOf(rest);
+        const draft = error.status === 404 && draftOf(rest), id = newDraft();
         if (!draft) throw error;
-        keepDraft("", { ...draft, version: undefined, before: { text: "" } }); // its note is gone: it becomes another
+        keepDraft(id, { ...draft, version: undefined, before: { text: "" } }); // its note is gone: it becomes another
         dropDraft(rest);
-        return go("/note/", { replace: true });
+        return go(`/note/?draft=${id}`, { replace: true });
       }
       document.title = `${note.title} · co`;
     }
-    return edit(main, context, { ref: shown?.ref ?? "", note, shown, title: query.get("title") });
+    const ref = shown?.ref ?? "", draftId = ref || await takeNew(lastSave);
+    return edit(main, context, { ref, draftId, note, shown, title: query.get("title") });
+  }
+
+  // The draft of a new note: the one that the address names, or one that was left unless there is a title, or another.
+  async function takeNew(lastSave) {
+    signal.throwIfAborted();
+    const left = new Promise((end) => signal.addEventListener("abort", end)).then(lastSave);
+    const others = query.has("title") || !navigator.locks ? [] : (await freeDrafts()).filter((one) => one.isNew);
+    const asked = [query.get("draft"), ...others.map((one) => one.id)].filter((id) => id !== null);
+    const id = await takeDraft([...asked, newDraft()], left);
+    signal.throwIfAborted();
+    query.set("draft", id);
+    history.replaceState(history.state, "", `/note/?${query}`);
+    return id;
   }
 
   if (!rest || query.get("edit") && mayWrite()) return startEditor();

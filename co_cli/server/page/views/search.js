@@ -6,6 +6,7 @@ import { homeView, loadHome, welcome } from "./home.js";
 import { kindName } from "../parts/note-card.js";
 import { badge, bare, bars, count, dialog, html, icon, inTurn, menuButton, notePath, nothing, problem, render, repeat,
   showBody, svg, when } from "../parts/pieces.js";
+import { freeDrafts } from "../parts/store.js";
 
 const MOST_WORDS = 6;
 const NEAREST = 3; // hits that are shown although nothing answers, as co search does
@@ -81,7 +82,7 @@ let last; // the answer to the last question, for whoever comes back to it
 export async function open(main, { query, session, signal, go, toast, setKeys, onChange }) {
   const asked = Object.fromEntries(["q", "source", "tag", "since"].map((name) => [name, query.get(name) ?? ""]));
   const asking = new Asking(asked, show, signal), key = () => JSON.stringify([asked, sample.on]);
-  let shown = [], selected = 0, chosen = false, pointed, home, filtering = false;
+  let shown = [], selected = 0, chosen = false, pointed, home, waiting = [], filtering = false;
   let choices = { sources: [], tags: {} }, ratings = {}, looked = {}, resting;
 
   const hit = () => shown[selected];
@@ -124,6 +125,8 @@ export async function open(main, { query, session, signal, go, toast, setKeys, o
 
   const goHome = inTurn(async () => {
     if (!asking.empty) return;
+    waiting = sample.on ? [] : await freeDrafts();
+    draw();
     home = await loadHome(signal);
     draw();
   });
@@ -335,7 +338,7 @@ export async function open(main, { query, session, signal, go, toast, setKeys, o
         ${filters().length ? html`<div class="row chosen">${filters().map(chip)}</div>` : nothing}
       </search>
       <div class="verdict" role="status" aria-live="polite">${verdict()}</div>
-      ${error ? problem(error) : nothing}${empty ? homeView(home, session, go, goHome) : nothing}
+      ${error ? problem(error) : nothing}${empty ? homeView(home, waiting, session, go, goHome) : nothing}
       ${!found || error ? nothing : noNotes() ? welcome(session, go) : results(found)}`, main);
   }
 
