@@ -26,15 +26,15 @@ ORIGIN_LOCK = 1_668_246_388
 """The first half of the key of a vault's advisory lock; the vault is the other."""
 STALLED_SECONDS = 5
 """A process that is silent for this long inside a transaction loses it: one that is frozen must not stop all others."""
-TRY_LOCK = "select pg_try_advisory_xact_lock(%(key)s, %(vault)s)"
+TRY_LOCK = "select pg_try_advisory_xact_lock(%(key)s, %(number)s)"
 PATIENCE = "select setting::int from pg_settings where name = 'lock_timeout'"
 WAIT_FOR_LOCK = """
-set local lock_timeout = {some}; select pg_advisory_xact_lock({key}, {vault}); set local lock_timeout = {patience}
+set local lock_timeout = {some}; select pg_advisory_xact_lock({key}, {number}); set local lock_timeout = {patience}
 """
 END_STALLED = f"""
 select pg_terminate_backend(pid) from pg_locks join pg_stat_activity using (pid)
 where locktype = 'advisory' and database = (select oid from pg_database where datname = current_database()) and granted
-    and classid = %(key)s and objid = %(vault)s and wait_event in ('ClientRead', 'ClientWrite')
+    and classid = %(key)s and objid = %(number)s and wait_event in ('ClientRead', 'ClientWrite')
     and greatest(query_start, state_change) < clock_timestamp() - interval '{STALLED_SECONDS} seconds'
 """
 """PostgreSQL itself ends only those that are idle, not those in the middle of a pipeline."""
@@ -157,9 +157,9 @@ def fetch(connection: Connection, statement: str, values: Mapping[str, Any] | No
     return [] if cursor.rownumber is None and not is_pipelined(connection) else cursor.fetchall()
 
 
-def take_lock(connection: Connection, key: int, vault: int) -> None:
+def take_lock(connection: Connection, key: int, number: int) -> None:
     """Take an advisory lock until the transaction ends. A process that holds it and does nothing is disconnected."""
-    held = {"key": key, "vault": vault}
+    held = {"key": key, "number": number}
     if fetch(connection, TRY_LOCK, held)[0][0]:
         return
     ((patience,),) = fetch(connection, PATIENCE)  # milliseconds
