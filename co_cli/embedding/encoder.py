@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from co_cli.embedding.model_file import FOLDER, ModelFile, pool
+from co_cli.embedding.model_file import FOLDER, ModelFile, native, pool
 from co_cli.embedding.space import ENCODER, EmbedKind, Vector, VectorSpace
 from co_cli.embedding.word_pieces import END, START, UNKNOWN
 from co_cli.ground.priority import gives_way
@@ -36,4 +36,8 @@ class EncoderEmbedder:
                 return None
             return model.run((START, *pieces, END)).astype("<f4").tobytes()
 
-        return list((map if gives_way() else pool().map)(vector, texts))
+        def guarded(text: str) -> Vector | None:
+            with native:
+                return vector(text)
+
+        return list(map(guarded, texts) if gives_way() else pool().map(vector, texts))

@@ -11,13 +11,14 @@ scale for each 32 values of a row, then two values a byte, the low half first, e
 
 from __future__ import annotations
 
+import atexit
 import importlib.util
 import json
 import os
 import struct
 from collections.abc import Sequence
 from functools import cache
-from threading import Lock
+from threading import RLock
 from typing import TYPE_CHECKING, Any, NamedTuple
 from zlib import crc32
 
@@ -38,6 +39,10 @@ THREADS = min(4, os.cpu_count() or 1)
 """Texts that a process reads side by side, each by one thread: two threads for one text take a quarter longer."""
 GROUP = 32
 """Values that share a scale in the word table."""
+native = RLock()
+"""Held while a model is loaded, or run outside of the pool, and from the end of the program on: a daemon thread that
+returns from onnxruntime when Python has ended is stopped inside C++, and that aborts the program."""
+atexit.register(native.acquire)
 
 
 def can_run() -> bool:
@@ -51,7 +56,6 @@ class ModelFile:
     def __init__(self, name: str, sums: tuple[str, str], folder: str = FOLDER) -> None:
         """`sums`: the checksums of weights and graph, as `python -m benchmarks.reader.export` prints them."""
         self._stem, self._sums = os.path.join(folder, name), sums
-        self._loading = Lock()
         self._loaded: RunningModel | None = None
 
     @property
@@ -60,9 +64,10 @@ class ModelFile:
 
     def load(self) -> RunningModel:
         """Read once. Raises ModelMissingError if a file is not the one that was released, or nothing can run it."""
-        with self._loading:
-            self._loaded = self._loaded or self._read()
-            return self._loaded
+        if self._loaded is None:
+            with native:
+                self._loaded = self._loaded or self._read()
+        return self._loaded
 
     def _read(self) -> RunningModel:
         weights, graph = (f"{self._stem}.{kind}" for kind in ("bin", "onnx"))

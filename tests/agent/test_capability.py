@@ -6,6 +6,8 @@ import copy
 import json
 import os
 import pickle
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,6 +29,17 @@ from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.tools import TOOLS
 from tests.agent.scripted import Reports, Script, returned
 from tests.folder import Vault
+
+ENDS_EARLY = """
+import sys, time
+from pydantic_ai import Agent
+from co_cli.agent import Knowledge
+
+Agent("test", capabilities=[Knowledge("notes", data_dir="data")]).run_sync("How deep is the harbour?")
+while "onnxruntime.capi.onnxruntime_inference_collection" not in sys.modules:
+    time.sleep(0.001)
+time.sleep(0.5)
+"""
 
 
 def tools_of(script: Script) -> list[str]:
@@ -234,3 +247,19 @@ def test_an_agent_asks_for_what_is_around_a_note_and_for_what_changed(knowledge:
     assert "Names: entity:mara (Mara Lind)" in script.everything
     assert "<notes>\nmemory:age · Age · forgotten " in script.told
     assert "entity:mara · Mara Lind · created " in script.told
+
+
+@pytest.mark.medium
+def test_a_program_ends_well_while_vectors_are_made_in_the_background(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CO_KNOWLEDGE_EMBEDDING_PROVIDER", "encoder")
+    for number in range(400):  # many seconds of work
+        text = f"Pump {number} is in hall {number * 7} of the harbour."
+        Vault(tmp_path / "notes").write(f"memories/{number}.md", text)
+
+    ran = subprocess.run(
+        [sys.executable, "-c", ENDS_EARLY], cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False
+    )
+
+    assert (ran.returncode, ran.stderr) == (0, "")
