@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["Hit", "KnowledgeBase", "KnowledgeError", "Saved", "SearchResult", "SyncReport", "__version__"]
 
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
-"""Or onnxruntime sends the path of the program and an identifier of the machine to its makers. Read when it is loaded."""
+"""Or onnxruntime sends the path of the program and the machine's identifier to its makers. Read when it is loaded."""
 
 _HOMES = {
     "KnowledgeBase": "co_cli.entrance.knowledge_base",
