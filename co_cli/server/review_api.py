@@ -162,7 +162,7 @@ def start_review(kb: LocalKnowledgeBase) -> ReviewAnswer:
     """
 
     def work(report: Report) -> Reviewed:
-        kb.sync()
+        kb.sync(seconds=0)
         seen = kb.index.notes.hashes()
         found = review(kb.vault, time.time(), estimate_tokens, progress=report)
         return Reviewed(found, seen)

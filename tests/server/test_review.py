@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from co_cli.notes.transcripts import SpokenTurn
 from co_cli.saving.turns import KeptSession, keep_turns
 from co_cli.server.jobs import Jobs, Report
 from co_cli.server.web_app import Access, Site
+from co_cli.vault.vault import Opening
 from tests.folder import Vault
 from tests.server.api import ask
 from tests.server.browser import PATIENCE, PHONE, inspect, until, wait_for
@@ -68,6 +70,15 @@ def test_a_review_is_a_job_that_ends_with_findings_by_kind(client: TestClient) -
     [expired] = answer["findings"]
     assert expired["refs"] == ["memory:visa"]
     assert expired["actions"] == ["forget", "edit", "keep"]
+
+
+def test_a_review_does_not_wait_for_vectors(codes: Vault, data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CO_KNOWLEDGE_EMBEDDING_PROVIDER", "encoder")
+    with KnowledgeBase.open(codes.root, data_dir, opening=Opening("web")) as kb:
+        answer = reviewed(signed_in(Site(kb, Access(), [])))
+
+        assert (answer["job"]["state"], answer["notes"]) == ("done", 3)
+        assert kb.status().unembedded == 3, "hours of work, where notes are many"
 
 
 def test_a_second_start_joins_the_job_that_runs(kb: KnowledgeBase) -> None:
