@@ -235,8 +235,8 @@ def run_doctor(options: argparse.Namespace) -> int:
       co doctor --fix
       co doctor --report > report.md
     """
-    with open_knowledge_base(options) as kb:
-        findings = [*kb.doctor(options.fix), *check_clients(kb.settings, kb.root)]
+    with open_knowledge_base(options) as kb, ProgressBar("checking") as bar:
+        findings = [*kb.doctor(options.fix, bar), *check_clients(kb.settings, kb.root)]
         if options.report:
             print(bug_report(findings, kb.settings, kb.status()))
             return 0

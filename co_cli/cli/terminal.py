@@ -286,6 +286,7 @@ class ProgressBar(AbstractContextManager["ProgressBar"]):
         self.visible = takes_codes(self.stream)
         self.started = self.shown = time.monotonic()
         self.stage: tuple[str, int] | None = None
+        self.last = 0
         self.drawn = self.said = False
 
     def __call__(self, done: int, total: int) -> None:
@@ -297,11 +298,12 @@ class ProgressBar(AbstractContextManager["ProgressBar"]):
 
     def _show(self, done: int, total: int, verb: str, unit: str, remark: str = "") -> None:
         now = time.monotonic()
-        if self.stage != (verb, total):  # another one, with another speed
+        if self.stage != (verb, total) or done < self.last:  # another one, with another speed
             self.started, self.said = now if self.stage else self.started, False
             self.stage = verb, total
+        self.last = done
         passed = now - self.started
-        left = (total - done) * passed / done if done else None
+        left = (total - done) * passed / done if done and passed > 1.0 else None  # the first one opens files and models
         if self.visible:
             pause = 0.1 if self.said else 0.0
         else:

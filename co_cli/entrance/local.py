@@ -412,11 +412,11 @@ class LocalKnowledgeBase(AbstractContextManager["LocalKnowledgeBase"]):
 
         return status_of(self.vault)
 
-    def doctor(self, fix: bool = False) -> list[Finding]:
+    def doctor(self, fix: bool = False, progress: Progress = lambda done, total: None) -> list[Finding]:
         """Check everything; `fix` applies the safe fixes: to the index, never to notes."""
         from co_cli.upkeep.doctor import examine  # slow to import
 
-        return examine(self.vault, fix)
+        return examine(self.vault, fix, progress)
 
     def reload(self, settings: Settings | None = None) -> None:
         """Read again which other vaults and folders are searched with this one. Another process may have added some.

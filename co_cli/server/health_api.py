@@ -228,7 +228,7 @@ def fix_index(kb: LocalKnowledgeBase) -> DoctorAnswer:
 
 def _examine(kb: LocalKnowledgeBase, fix: bool) -> DoctorAnswer:
     def work(report: Report) -> list[Finding]:
-        return examine(kb.vault, fix, lambda done, total: report("checks", done, total))
+        return examine(kb.vault, fix, lambda done, total: report("files", done, total))
 
     _doctors.start(kb, work)
     return show_doctor(kb)

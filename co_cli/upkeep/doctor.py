@@ -9,7 +9,7 @@ import contextlib
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Literal
@@ -109,23 +109,25 @@ class Finding:
 
 
 def examine(vault: Vault, fix: bool, progress: Progress = lambda done, total: None) -> list[Finding]:
-    """All findings. The checks stop at an index that can be neither opened nor rebuilt."""
+    """All findings. The checks stop at an index that can be neither opened nor rebuilt.
+
+    `progress` is told about files: they are all read twice, which is what takes time.
+    """
     checks: list[Callable[[], Iterator[Finding]]] = [
         _environment,
         _sqlite,
         lambda: _vault(vault, fix),
         lambda: _database(vault, fix),
         lambda: _authority(vault),
-        lambda: _index(vault, vault.index.origin, fix),
+        lambda: _index(vault, vault.index.origin, fix, progress),
         lambda: _vectors(vault),
         lambda: _language(vault),
-        lambda: _secrets(vault),
+        lambda: _secrets(vault, progress),
         lambda: _activity(vault, fix),
-        lambda: _linked_sources(vault, fix),
+        lambda: _linked_sources(vault, fix, progress),
     ]
     findings: list[Finding] = []
-    for number, check in enumerate(checks):
-        progress(number, len(checks))
+    for check in checks:
         try:
             findings += check()
         except IndexDamagedError as error:
@@ -216,19 +218,19 @@ def _authority(vault: Vault) -> Iterator[Finding]:
         yield Finding(health.about, "warning" if health.fix else "ok", health.text, health.fix)
 
 
-def _linked_sources(vault: Vault, fix: bool) -> Iterator[Finding]:
+def _linked_sources(vault: Vault, fix: bool, progress: Progress) -> Iterator[Finding]:
     if vault.sources.problem:
         advice = "correct that line, or move the file away and `co add` the folders again"
         yield Finding("sources", "error", f"only the vault is searched: {vault.sources.problem}", advice)
     for origin in vault.index.linked:
         try:
-            yield from _index(vault, origin, fix)
+            yield from _index(vault, origin, fix, progress)
         except VaultError as error:
             advice = f"mount or restore it, or co source remove {origin.label}"
             yield Finding(origin.label, "warning", f"{origin.label} is not there now: {error}", advice)
 
 
-def _index(vault: Vault, origin: Origin, fix: bool) -> Iterator[Finding]:
+def _index(vault: Vault, origin: Origin, fix: bool, progress: Progress) -> Iterator[Finding]:
     """Compare the index of the vault or of a linked source with its files, which are all read."""
     own = origin == vault.index.origin
     index = vault.index.of(origin)
@@ -252,7 +254,7 @@ def _index(vault: Vault, origin: Origin, fix: bool) -> Iterator[Finding]:
         text = f"{len(missing):,} notes are kept though their files are gone, such as {missing[0]}: is it mounted?"
         command = "co index sync --drop-missing" if own else f"co source refresh {origin.label} --drop-missing"
         yield finding("content", "warning", text, f"mount or restore them, or {command}")
-    differing = "" if waiting and not fix else _differences(vault, origin)
+    differing = "" if waiting and not fix else _differences(vault, origin, progress)
     if fix and differing:
         if own:
             rebuild_index(vault)
@@ -304,9 +306,9 @@ def _changed_reports(index: KnowledgeIndex, unreadable: Collection[str]) -> tupl
     return [(path, why) for path, why in skipped.items() if why], [(path, why) for path, why in problems.items() if why]
 
 
-def _differences(vault: Vault, origin: Origin) -> str:
+def _differences(vault: Vault, origin: Origin, progress: Progress) -> str:
     """The first differences between an index and its files; empty if there are none."""
-    found = compare(vault.index.of(origin), cut_by_model=vault.settings.boundaries_model is not None).differing
+    found = compare(vault.index.of(origin), progress, vault.settings.boundaries_model is not None).differing
     more = f"; and {len(found) - SHOWN:,} more" if len(found) > SHOWN else ""
     return "; ".join(f"{difference.path} {difference.what}".strip() for difference in found[:SHOWN]) + more
 
@@ -378,14 +380,15 @@ def _moved_aside(check: str, path: str, advice: str) -> Iterator[Finding]:
         yield Finding(check, "warning", text, advice)
 
 
-def _secrets(vault: Vault) -> Iterator[Finding]:
+def _secrets(vault: Vault, progress: Progress) -> Iterator[Finding]:
     """Secrets that an editor put into notes, or that were saved before there was a check. Never shown in full."""
 
     unread: list[str] = []
 
-    def with_secrets(paths: Iterable[str]) -> list[tuple[str, str]]:
+    def with_secrets(paths: Sequence[str]) -> list[tuple[str, str]]:
         found: list[tuple[str, str]] = []
-        for path in paths:
+        for done, path in enumerate(paths):
+            progress(done, len(paths))
             try:
                 first = find_secrets(vault.store.read(path).decode("utf-8", "replace"))[:1]
             except KnowledgeError:
@@ -395,7 +398,7 @@ def _secrets(vault: Vault) -> Iterator[Finding]:
         return found
 
     notes = with_secrets(vault.index.files())  # not those of the index, which may be older
-    trashed = with_secrets(trash for trash, _ in vault.store.trashed())
+    trashed = with_secrets([trash for trash, _ in vault.store.trashed()])
     if notes:
         more = f", and {len(notes) - 1:,} more notes hold one" if len(notes) > 1 else ""
         advice = "remove it and change it where it is used; `co note review --only secret` shows each"

@@ -101,7 +101,9 @@ def compare(index: KnowledgeIndex, progress: Progress | None = None, cut_by_mode
         for passage in snapshot.passages(notes=[note.id for note in notes.values()]).values():
             stored.setdefault(passage.path, []).append(passage)
     size = skipped = 0
-    for done, path in enumerate(paths, 1):
+    for done, path in enumerate(paths):
+        if progress:
+            progress(done, len(paths))
         row, note = known.get(path), notes.get(path)
         indexed = row is not None and row.skipped is None
         try:
@@ -129,8 +131,6 @@ def compare(index: KnowledgeIndex, progress: Progress | None = None, cut_by_mode
             elif not cut_by_model and not _same(stored.get(path, []), file.passages):
                 what = "has other passages in the index than in the file"
         differing += [Difference(path, what)] if what else []
-        if progress:
-            progress(done, len(paths))
     missing = {path for path, note in notes.items() if note.missing is not None}
     gone = sorted({*known, *notes} - set(paths) - missing)
     differing += [Difference(path, "is in the index, but there is no such file") for path in gone]

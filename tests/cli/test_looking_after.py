@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tests.cli.screen import terminal
 from tests.command import Co
 from tests.folder import Vault
 
@@ -90,3 +91,14 @@ def test_status_counts_notes_and_passages(co: Co, vault: Vault, data_dir: Path) 
     assert "1 file changed since" in shown
     assert "1 article, 1 memory (3 passages)" in shown
     assert str(vault.root) in shown
+
+
+def test_doctor_shows_how_far_it_is_where_there_are_many_notes(co: Co, vault: Vault) -> None:
+    for number in range(150):
+        vault.write(f"memories/{number}.md", f"Order {number} is packed.")
+    co("index", "sync")
+
+    with terminal(co.folder, "doctor", TERM="xterm") as screen:
+        screen.expect("checking 0 of 150")
+        screen.expect("every indexed note has the content of its file")
+        assert screen.wait() == 0
