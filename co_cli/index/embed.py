@@ -185,8 +185,8 @@ def is_guest(known: StoredOrigin, embedders: Embedders) -> bool:
 def embed_ahead(origin: Origin, embedders: Embedders, path: str, data: bytes) -> list[ReadyVectors]:
     """The vectors of a note that will be written, so that they are stored with it.
 
-    They are those of the floor, and of the chosen space if its model is loaded already: nobody waits for a model or a
-    server to save a note. Any path in the folder of its kind gives the same ones.
+    They are those of the floor, and of the chosen space if its model is loaded already and there are few: nobody waits
+    for a model or a server to save a note. Any path in the folder of its kind gives the same ones.
     """
     from co_cli.sources.passages import cut_note  # parsers, which a search does without
 
@@ -198,6 +198,8 @@ def embed_ahead(origin: Origin, embedders: Embedders, path: str, data: bytes) ->
     found: list[ReadyVectors] = []
     for space in spaces.values():
         texts = [text_to_embed(derived.columns, row) for row, _ in derived.passages if space.knows(row["language"])]
+        if space is not STATIC and len(texts) > HASTY_BATCH:
+            continue  # made in the background, where no search has to wait behind them
         with suppress(EmbeddingError, SettingsError):  # whoever embeds what waits says why
             embedder = embedders.of(space)
             vectors = embedder.embed(texts, "document") if embedder and texts else []

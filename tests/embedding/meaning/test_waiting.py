@@ -7,6 +7,7 @@ import time
 import pytest
 
 from tests.command import Co
+from tests.embedding.meaning.conftest import Open
 from tests.folder import Vault
 
 
@@ -33,3 +34,18 @@ def test_a_changed_note_is_found_by_meaning_at_once(co: Co, vault: Vault) -> Non
     vault.write("memories/tea.md", "The kettle whistles.")
 
     assert co("search", "the kettle", "--json").json["hits"][0]["signals"]["meaning"] > 0
+
+
+def test_a_long_article_is_saved_before_the_encoder_makes_its_vectors(open_kb: Open) -> None:
+    kb = open_kb("encoder").local
+    kb.remember("Oaks live for centuries.")
+    kb.embed()  # from now on the encoder is loaded
+    kb.remember("Elms live as long.")
+    assert kb.waiting().passages == 0
+
+    saved = kb.remember(
+        "".join(f"## Pier {n}\n\nFerry {n} leaves at noon.\n\n" * 20 for n in range(60)), source="article"
+    )
+
+    assert kb.waiting().passages >= 60, "searches would wait behind them"
+    assert kb.search("ferry at noon").hits[0].ref.startswith(saved.ref)
