@@ -16,6 +16,8 @@ from urllib.parse import quote, unquote
 
 from co_cli.ground.errors import KnowledgeError, NoteConflictError
 from co_cli.ground.values import members_of
+from co_cli.index.engine import ReadTransaction
+from co_cli.index.links import Targets
 from co_cli.index.names import fold_name
 from co_cli.knowledge_index import KnowledgeIndex
 from co_cli.notes.frontmatter import read_frontmatter
@@ -50,7 +52,8 @@ def move_note(vault: Vault, store: NoteStore, note: Note, path: str) -> list[str
             vault.index.index_file(None, path, embed=False)
     if not vault.authority:
         sync_origin(vault, vault.index.origin)  # it recognises a moved file, which keeps its history
-    rewritten = [found.path for found in linking if _retarget(vault, store, found, (note.path, path))]
+    after = _meant(vault.index, [path if found.path == note.path else found.path for found in linking])
+    rewritten = [found.path for found in linking if _retarget(store, found, (note.path, path), after)]
     changed = [path if linking_path == note.path else linking_path for linking_path in rewritten]
     if successor is not None:
         moved = read_note(path, store.read(path))
@@ -89,7 +92,7 @@ def _relinked(text: str, meant: Collection[str], link: str) -> str:
 
 def names_in_use(index: KnowledgeIndex, note: Note) -> tuple[int, bool]:
     """How many notes link to one, and whether a link, or the note that supersedes it, names it by its title."""
-    linking = [found for link in index.notes.links(note.path)[1] for found in index.notes.find("ref", link.ref)]
+    linking = index.notes.find("ref", *(link.ref for link in index.notes.links(note.path)[1]))
     title, by = name_key(note.title.strip()), index.notes.successors({note.ref: None}, time.time())[note.ref]
     by_title = any(name_key(target) == title for found in linking for target in found.links)
     for found in index.notes.find("ref", by) if by else ():
@@ -102,24 +105,39 @@ def _links_around(vault: Vault, note: Note) -> list[LinkingNote]:
     index = vault.working_index()
     if index is None:
         return []
+    around = index.notes.find("ref", *(link.ref for link in index.notes.links(note.path)[1]))
     found: list[LinkingNote] = []
-    backlinks = [path for link in index.notes.links(note.path)[1] if (path := _path(vault, link.ref))]
-    for linking in (*backlinks, note.path):
-        meant = {link.target: _path(vault, link.ref) for link in index.notes.links(linking)[0] if link.ref}
-        wanted = {target: path for target, path in meant.items() if path and note.path in (path, linking)}
+    for linking, meant in _meant(index, [*(other.path for other in around), note.path]).items():
+        wanted = {target: path for target, path in meant.items() if note.path in (path, linking)}
         found.append(LinkingNote(linking, wanted))
     return found
+
+
+def _meant(index: KnowledgeIndex, paths: Sequence[str]) -> dict[str, dict[str, str]]:
+    """What the links of these notes mean: each target that is a note, and its path. One query for all of them."""
+    notes = {note.path: note for note in index.notes.find("path", *paths)}
+
+    def resolve(snapshot: ReadTransaction, origin_id: int) -> dict[str, dict[str, str]]:
+        targets = Targets(snapshot, origin_id, [target for note in notes.values() for target in note.links])
+        return {
+            path: {target: found.path for target in note.links if (found := targets.resolve(target, path))}
+            for path, note in notes.items()
+        }
+
+    return index.notes.read(resolve, dict[str, dict[str, str]]())
 
 
 def _path(vault: Vault, ref: str) -> str | None:
     return next((note.path for note in vault.index.notes.find("ref", ref)), None)
 
 
-def _retarget(vault: Vault, store: NoteStore, linking: LinkingNote, move: tuple[str, str]) -> bool:
+def _retarget(
+    store: NoteStore, linking: LinkingNote, move: tuple[str, str], meant: Mapping[str, Mapping[str, str]]
+) -> bool:
     """Rewrite the links of a note that would mean something else now. False if there are none."""
     old, new = move
     here = new if linking.path == old else linking.path
-    after = {link.target: link.ref and _path(vault, link.ref) for link in vault.index.notes.links(here)[0]}
+    after = meant.get(here, {})
     wanted = {target: new if path == old else path for target, path in linking.meant.items()}
     # a file's path from the note's folder stays one, also where a search by name would find it: other programs read it
     lost = {
