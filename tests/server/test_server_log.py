@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import httpx2
@@ -196,3 +197,27 @@ def test_a_database_that_is_killed_is_a_status_and_never_a_traceback(tmp_path: P
             wait_for(lambda: asking.get(f"{API}/search", params={"q": "oaks"}).status_code == 200)
             assert server.line(status=503)["level"] == "info"
             assert server.traces() == []
+
+
+@pytest.mark.slow
+@pytest.mark.postgres
+def test_a_database_that_was_away_for_long_is_used_again_within_seconds(tmp_path: Path) -> None:
+    with own_server() as (folder, address):
+        team = Team(tmp_path, address)
+        team.server("one").close()
+        team.close()
+        environment = {"CO_ENGINE": address, "CO_VAULT": str(tmp_path / "one"), "CO_DATA_DIR": str(tmp_path / "state")}
+        with serving(environment) as server:
+
+            def is_ready() -> bool:
+                with server.client() as stranger:
+                    return stranger.get("/readyz").status_code == 200
+
+            wait_for(is_ready)
+            kill_server(folder)
+            back = time.monotonic() + 42
+            wait_for(lambda: not is_ready() and time.monotonic() > back)
+            start_server(folder, "")
+            back = time.monotonic()
+            wait_for(is_ready)
+            assert time.monotonic() - back < 10

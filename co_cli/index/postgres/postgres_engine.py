@@ -392,6 +392,7 @@ class PostgresEngine:
                     configure=self._configure,
                     check=_check,
                     timeout=WAIT_SECONDS,
+                    reconnect_timeout=WAIT_SECONDS,  # or the pauses between its tries get as long as the outage
                     open=True,
                 )
             return self._pool
