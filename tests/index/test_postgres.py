@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import re
 import threading
+import time
 import uuid
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -370,6 +372,63 @@ def test_a_server_that_restarts_is_used_again(address: str, vault: Vault) -> Non
                 "current_database()"
             )
         assert [hit.ref for hit in kb.search("oaks").hits] == ["memory:oak"]
+
+
+@pytest.mark.slow
+def test_a_writer_that_copies_rows_for_long_is_not_disconnected_by_those_who_wait(address: str, vault: Vault) -> None:
+    origin = Origin("vault", str(vault.root))
+    with contextlib.closing(PostgresEngine(address)) as engine, contextlib.closing(PostgresEngine(address)) as other:
+
+        def add() -> int:
+            with other.writing() as writer:
+                return writer.add_origin(origin)
+
+        def slowly() -> Iterator[tuple[str]]:
+            end = time.monotonic() + 7.5
+            while time.monotonic() < end:
+                yield ("Oaks live long.",)
+                time.sleep(0.001)
+
+        known = add()
+        with ThreadPoolExecutor() as others, engine.writing() as writer:
+            assert isinstance(writer, PostgresTransaction)
+            assert writer.add_origin(origin) == known
+            for statement in ("set local role none", "create temp table texts (text text)", f"set local role {ROLE}"):
+                writer.fetch(statement)
+            waiting = others.submit(add)
+            writer.copy("texts", ["text"], slowly())
+            assert not waiting.done()
+        assert waiting.result() == known
+
+
+@pytest.mark.parametrize("seconds", [0.5, 1.5])
+def test_a_lock_is_waited_for_in_a_pipeline_too(address: str, vault: Vault, seconds: float) -> None:
+    origin = Origin("vault", str(vault.root))
+    with contextlib.closing(PostgresEngine(address)) as engine, contextlib.closing(PostgresEngine(address)) as other:
+        with engine.writing() as writer:
+            known = writer.add_origin(origin)
+        inside = threading.Event()
+
+        def hold() -> None:
+            with other.writing() as writer:
+                writer.add_origin(origin)
+                inside.set()
+                time.sleep(seconds)
+
+        with ThreadPoolExecutor() as others, engine.writing() as writer:
+            assert isinstance(writer, PostgresTransaction)
+            holding = others.submit(hold)
+            inside.wait()
+            writer.fetch("set local lock_timeout = '1s'")
+            with contextlib.ExitStack() as stack:
+                if seconds > 1:
+                    stack.enter_context(pytest.raises(psycopg.errors.LockNotAvailable))
+                    stack.enter_context(writer.connection.transaction())
+                stack.enter_context(writer.connection.pipeline())
+                writer.lock(known)
+                assert writer.fetch("show lock_timeout") == [("1s",)]
+            holding.result()
+            assert writer.fetch("select current_user") == [(ROLE,)]
 
 
 def test_a_damaged_store_is_named_with_the_fix_and_the_files_answer_until_it_is_rebuilt(

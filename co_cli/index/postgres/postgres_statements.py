@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 import psycopg
@@ -29,7 +30,8 @@ STALLED_SECONDS = 5
 TRY_LOCK = "select pg_try_advisory_xact_lock(%(key)s, %(number)s)"
 PATIENCE = "select setting::int from pg_settings where name = 'lock_timeout'"
 WAIT_FOR_LOCK = """
-set local lock_timeout = {some}; select pg_advisory_xact_lock({key}, {number}); set local lock_timeout = {patience}
+select set_config('lock_timeout', %(some)s, true), pg_advisory_xact_lock(%(key)s, %(number)s),
+    set_config('lock_timeout', %(patience)s, true)
 """
 END_STALLED = f"""
 select pg_terminate_backend(pid) from pg_locks join pg_stat_activity using (pid)
@@ -123,11 +125,13 @@ class PostgresStatements:
         binary = "(format binary)" if isinstance(columns, Mapping) else ""
         statement = f"copy {table} ({', '.join(columns)}) from stdin {binary}"
         self.fetch("set local role none")
-        with self.connection.cursor().copy(statement.encode()) as copy:
-            if isinstance(columns, Mapping):
-                copy.set_types(list(columns.values()))
-            for row in rows:
-                copy.write_row([stored_text(value) if isinstance(value, str) else value for value in row])
+        left = iter(rows)
+        while few := list(islice(left, 20 * FEW)):  # a statement of many seconds looks like a process that stopped
+            with self.connection.cursor().copy(statement.encode()) as copy:
+                if isinstance(columns, Mapping):
+                    copy.set_types(list(columns.values()))
+                for row in few:
+                    copy.write_row([stored_text(value) if isinstance(value, str) else value for value in row])
         self.fetch(f"set local role {ROLE}")
 
     def take_ids(self, table: str, count: int) -> Sequence[int]:
@@ -167,7 +171,7 @@ def take_lock(connection: Connection, key: int, number: int) -> None:
     while True:
         try:
             with connection.transaction():
-                fetch(connection, WAIT_FOR_LOCK.format(some=some, patience=patience, **held))
+                fetch(connection, WAIT_FOR_LOCK, {**held, "some": str(some), "patience": str(patience)})
             return
         except psycopg.errors.LockNotAvailable:
             if time.monotonic() >= end:
