@@ -47,7 +47,8 @@ def render_note(metadata: dict[str, object], body: str) -> str:
 def set_fields(text: str, fields: dict[str, object], path: str = "note") -> str:
     """`text` with these frontmatter fields; None removes a field."""
     front = read_frontmatter(text)
-    fields = {key: value for key, value in _with_tags(front, fields).items() if not _has_already(front, key, value)}
+    fields = _with_tags(front, fields, path)
+    fields = {key: value for key, value in fields.items() if not _has_already(front, key, value)}
     if not fields:
         return text
     for key in fields:
@@ -192,8 +193,8 @@ def _key_at(line: str) -> str | None:
     return found[1].strip("\"'") if found else None
 
 
-def _with_tags(front: Frontmatter, fields: dict[str, object]) -> dict[str, object]:
-    """The fields, with `Tags` replaced by a list for the key that the file uses."""
+def _with_tags(front: Frontmatter, fields: dict[str, object], path: str) -> dict[str, object]:
+    """The fields, with `Tags` replaced by a list for the key that the file uses. What is not words is not dropped."""
     tags = fields.get("tags")
     if not isinstance(tags, Tags):
         return fields
@@ -202,6 +203,8 @@ def _with_tags(front: Frontmatter, fields: dict[str, object]) -> dict[str, objec
     listed = cast("list[object]", written) if isinstance(written, list) else [] if written is None else [written]
     if isinstance(written, str):
         listed = [part.strip() for part in re.split(r"," if "," in written else r"\s+", written) if part.strip()]
+    if any(isinstance(tag, dict | list) for tag in listed):
+        raise FrontmatterError(path, 2, f"`{key}` is not a list of words; edit the file by hand")
     kept = [one for one in listed if clean_tag(one) in ("", *tags)]  # a lone `#` is not a tag, and stays
     new = [tag for tag in tags if tag not in map(clean_tag, kept)]
     unchanged = len(kept) == len(listed) and not new

@@ -11,6 +11,8 @@ from co_cli.notes.editing import Tags, render_note, set_fields
 from co_cli.notes.encoding import NotTextError
 from co_cli.notes.frontmatter import read_frontmatter
 from co_cli.notes.note import read_note
+from tests.command import Co
+from tests.folder import Vault
 from tests.notes.frontmatters import KEYS, Block, blocks
 
 VALUES = st.one_of(
@@ -101,6 +103,18 @@ def test_broken_frontmatter_is_not_edited_by_guessing() -> None:
 
     assert str(refused.value).startswith("memories/a.md:")
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("tags", ["{a: b}", "[boat, {a: b}]", "\n  a: b"])
+def test_tags_that_are_no_words_are_not_dropped_for_a_new_one(co: Co, vault: Vault, tags: str) -> None:
+    text = f"---\ntags: {tags}\n---\nOaks live long.\n"
+    vault.write("memories/oak.md", text)
+
+    ran = co("edit", "oak", "--add-tag", "tree")
+
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err == "co: memories/oak.md:2: `tags` is not a list of words; edit the file by hand\n"
+    assert vault.read("memories/oak.md") == text
 
 
 @given(text=st.text(), value=VALUES)
