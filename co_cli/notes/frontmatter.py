@@ -46,6 +46,7 @@ PLAIN_MESSAGES = (
     ("while parsing a flow mapping", "a mapping that is not closed with `}`"),
     ("while scanning a simple key", "a line that is not `key: value`"),
     ("could not find expected ':'", "a line that is not `key: value`"),
+    ("unhashable key", "a key that is not a word, as in `{{date}}`; put it in quotes"),
     ("did not find expected key", "a line that is not `key: value`, or has the wrong indentation"),
     ("alias", "a value that starts with `*`; put it in quotes"),
     ("cannot start any token", "a value that starts with a character that YAML reserves; put it in quotes"),

@@ -110,6 +110,7 @@ def test_a_very_deep_block_is_refused_not_crashed_on() -> None:
 BROKEN = {
     "title: T\na: [1": "line 3: a list that is not closed with `]`",
     "title: T\na: 'one": "line 3: a quote that is not closed",
+    "date: {{date}}": "line 2: a key that is not a word, as in `{{date}}`; put it in quotes",
     "title: Deploys: blue first": "line 2: a second `: ` in one line; put the value in quotes",
     "ok: 1\nx: *nowhere": "line 3: a value that starts with `*`; put it in quotes",
     "a: @b": "line 2: a value that starts with a character that YAML reserves",
