@@ -11,7 +11,7 @@ import struct
 from typing import TYPE_CHECKING, NamedTuple
 
 from co_cli.ground.errors import VaultError
-from co_cli.ground.paths import TEMPORARY, open_regular
+from co_cli.ground.paths import TEMPORARY, open_regular, permission_cure
 from co_cli.ground.values import to_utf8
 from co_cli.notes.sync_copies import copy_of
 from co_cli.sources.origin import GIT_FILE, VAULT, Origin, adapter_of
@@ -130,7 +130,9 @@ def scan_origin(origin: str | Origin, exclude: Sequence[str] = ()) -> Scan:
                 fix = "check its permissions" if isinstance(error, PermissionError) else "is its drive mounted?"
                 raise VaultError(f"the {origin.source} {origin.root} cannot be read: {error.strerror}; {fix}") from None
             if not isinstance(error, FileNotFoundError):  # removed during the walk
-                scan.odd.append((folder, UNREAD_FOLDER + str(error.strerror)))
+                cure = permission_cure(os.path.join(origin.root, folder))
+                why = f"{error.strerror}; `{cure}`" if isinstance(error, PermissionError) else str(error.strerror)
+                scan.odd.append((folder, UNREAD_FOLDER + why))
             continue
         if names:
             count += len(names)

@@ -31,6 +31,7 @@ from co_cli.notes.files import sweep_temporary
 from co_cli.notes.secrets import find_secrets
 from co_cli.sources.documents.formats import INSTALL_PARSERS, NEEDS_EXTRA, NO_TEXT_SHOWN
 from co_cli.sources.origin import Origin
+from co_cli.sources.walk import UNREAD_FOLDER
 from co_cli.upkeep.language_advice import advise, indexed_texts
 from co_cli.upkeep.verification import compare
 from co_cli.vault.lookup import Lookup
@@ -266,7 +267,10 @@ def _index(vault: Vault, origin: Origin, fix: bool, progress: Progress) -> Itera
         yield finding("content", "error", text, "co index rebuild" if own else "co doctor --fix", fix)
     elif own and not waiting:
         yield finding("content", "ok", "every indexed note has the content of its file")
-    unreadable = [path for path in index.files() if not os.access(os.path.join(index.root, path), os.R_OK)]
+    unread = index.unread_entries()
+    locked = [path for path, reason in unread if reason.startswith(UNREAD_FOLDER)]
+    unread = [entry for entry in unread if entry[0] not in locked]
+    unreadable = [path for path in index.files() if not os.access(os.path.join(index.root, path), os.R_OK)] + locked
     for path in unreadable:
         advice = permission_cure(os.path.join(index.root, path))
         yield finding("note", "warning", f"{path} cannot be read: no permission", advice)
@@ -279,7 +283,6 @@ def _index(vault: Vault, origin: Origin, fix: bool, progress: Progress) -> Itera
     for path, problem in problems:
         advice = f"co edit {shell_line(path)}" if own else f"edit {full(path)}"
         yield finding("note", "warning", f"{path}: {problem}", advice)
-    unread = index.unread_entries()
     if unread:
         advice = "replace it with the file itself, or rename it; nothing of it is searched"
         yield finding("unread entries", "warning", unread_text(unread), advice)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import errno
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -156,7 +157,9 @@ def test_what_may_not_be_read_or_written_is_one_line_and_the_rest_is_found(
 ) -> None:
     vault.write("memories/oak.md", OAK)
     vault.write("memories/my secret.md", "Oaks are secret.").chmod(0)
+    vault.path("memories/locked").mkdir(mode=0)
     refused: dict[str, str] = {}
+    folder = f"chmod u+rwx {vault.path('memories/locked')}"
     cure = f"chmod u+rw '{vault.path('memories/my secret.md')}'"
 
     synced = co.process("index", "sync", before=obey_permissions)
@@ -181,8 +184,24 @@ def test_what_may_not_be_read_or_written_is_one_line_and_the_rest_is_found(
         assert f"{tmp_path}/my data" in ran.err, command
         assert "unexpected" not in ran.err, command
 
+    assert f"skipped  memories/locked: folder cannot be read: Permission denied; `{folder}`\n" in synced.out
+    assert f"memories/locked cannot be read: no permission\n    fix: {folder}\n" in checked.out
     assert f"skipped  memories/my secret.md: cannot be read: Permission denied; `{cure}`\n" in synced.out
     assert f"memories/my secret.md cannot be read: no permission\n    fix: {cure}\n" in checked.out
     assert "memory:oak" in found.out
     assert {words: err for words, err in refused.items() if words not in err or not one_line(err)} == {}
     assert kb.search("oaks").hits
+
+
+@pytest.mark.skipif(not can_obey(), reason="this root cannot give up its right to ignore permissions")
+def test_the_command_that_allows_a_search_db_to_be_written_again_is_enough(co: Co, data_dir: Path) -> None:
+    co.process("remember", OAK)
+    (data_dir / "search.db").chmod(0o444)
+
+    refused = co.process("search", "oaks", before=obey_permissions)
+    subprocess.run(refused.err.split("`")[1], shell=True, check=True, preexec_fn=obey_permissions)
+    found = co.process("search", "oaks", before=obey_permissions)
+
+    assert "search.db cannot be read and written: `chmod u+rw" in refused.err
+    assert (found.code, found.err) == (0, "")
+    assert "memory:oaks-live-long" in found.out

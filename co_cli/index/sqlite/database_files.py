@@ -234,8 +234,10 @@ def unwritable(path: str) -> tuple[str, str] | None:
     folder = there = os.path.dirname(path)
     while not os.path.lexists(there):
         there = os.path.dirname(there)
-    if os.path.exists(path) and not os.access(path, os.R_OK | os.W_OK):
-        return f"{path} cannot be read and written", permission_cure(path)
+    files = [path, f"{path}-wal", f"{path}-shm"]  # SQLite makes these with the permissions of the first
+    refused = [file for file in files if os.path.exists(file) and not os.access(file, os.R_OK | os.W_OK)]
+    if refused:
+        return f"{refused[0]} cannot be read and written", " && ".join(map(permission_cure, refused))
     if os.path.isdir(there) and not os.access(there, os.R_OK | os.W_OK | os.X_OK):
         return f"the data folder {folder} cannot be written", permission_cure(path, write=True)
     return None
