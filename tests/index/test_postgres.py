@@ -608,6 +608,7 @@ def test_a_password_comes_from_the_environment_or_pgpass_and_is_in_no_output_and
         wait_for(lambda: co("index", "status").code == 3)  # until it has read the file
         ran = [co("index", "status")]
         assert "no password supplied" in ran[0].err
+        assert "PGPASSWORD_FILE" in ran[0].err
         monkeypatch.setenv("PGPASSWORD", "wr0ng")
         ran.append(co("index", "status"))
         monkeypatch.delenv("PGPASSWORD")

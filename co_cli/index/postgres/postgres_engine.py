@@ -473,6 +473,8 @@ def explain(address: str, error: Exception) -> IndexUnavailableError:
         cure = "another process is writing: try again"
     elif isinstance(error, psycopg.errors.IdleInTransactionSessionTimeout):
         cure = "this process was stopped or too slow, and others went on: try again"
+    elif "password" in said:
+        cure = "is the right one in PGPASSWORD, in the file that PGPASSWORD_FILE names, or in ~/.pgpass?"
     elif isinstance(error, NOT_ALLOWED):
         cure = f"an administrator has to run `create extension vector; create role {ROLE}; grant {ROLE} to YOU`"
     elif isinstance(error, DAMAGE):
