@@ -249,7 +249,7 @@ def test_an_agent_asks_for_what_is_around_a_note_and_for_what_changed(knowledge:
     assert "entity:mara · Mara Lind · created " in script.told
 
 
-@pytest.mark.medium
+@pytest.mark.slow
 def test_a_program_ends_well_while_vectors_are_made_in_the_background(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -42,6 +42,7 @@ from co_cli.vault.team.vault_copy import LARGE_FILE, FileText, Position, VaultCo
 VAULT_LOCK = 716_506_474
 """Advisory locks with this number and the vault's: one save at a time."""
 POLL = 0.05
+BEHIND = "the folder could not be updated: %s"
 DELETED = "old changes were deleted while they were read: try again"
 AT_ONCE = 500
 """Texts that are in memory together."""
@@ -249,7 +250,7 @@ class TeamVault:
         except IndexUnavailableError:
             return  # what needs the index reports why
         except (GitError, NoteFileError, OSError) as error:  # such as a full disk; a save says so
-            log.warning("the folder could not be updated: %s", error)
+            log.warning(BEHIND, error)
 
     def differences(self) -> list[str]:
         """Files of the folder that differ from the truth. Outside of `lock`, one may have been saved just now."""
@@ -283,8 +284,7 @@ class TeamVault:
         if not os.path.isdir(os.path.join(self.root, ".git")):
             raise VaultError(f"the vault {self.root} is not there: was it moved, or is its drive not mounted?")
         with locked(self.root):
-            with self.copy.held():
-                self.copy.undo()
+            self._take_back()
             start = self.copy.position()
             if start is None:
                 with contextlib.suppress(GitError):  # the keeper says that the remote is away
@@ -301,16 +301,23 @@ class TeamVault:
                     yield save
                     self._record(save)
             except BaseException:
-                with self.copy.held():
-                    self.copy.undo()
+                self._take_back()
                 raise
             finally:
                 self._local.save = None
-            with self.copy.held():
-                self.copy.finish(save.last)
+            try:
+                with self.copy.held():
+                    self.copy.finish(save.last)
+            except OSError as error:  # such as a full disk: it is saved, and will be applied again
+                log.warning(BEHIND, error)
             self._local.seq = save.last and save.last.seq
         for call in save.afterwards:
             call()
+
+    def _take_back(self) -> None:
+        """Undo what a save changed that failed or was killed; if the disk is full, that is done before the next."""
+        with reporting("write", self.root), self.copy.held():
+            self.copy.undo()
 
     def afterwards(self, call: Callable[[], object]) -> None:
         """Call a function now, or inside `lock` when its changes are saved. If they are not, it is not called."""

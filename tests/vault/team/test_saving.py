@@ -279,6 +279,24 @@ def test_a_folder_that_cannot_be_written_stays_behind_and_searches_answer(
     assert two.note("memory:elms-like-water").body.strip() == "Elms like water."
 
 
+def test_where_the_state_cannot_be_written_a_save_that_was_committed_succeeds_and_an_undo_says_why(team: Team) -> None:
+    one, two = team.server("one"), team.server("two")
+    blocked = team.place / "two" / ".git" / "co-cli" / "state.json.new"
+    blocked.mkdir()
+    assert two.remember("Ashes burn well.").seq
+    assert one.note("memory:ashes-burn-well").body.strip() == "Ashes burn well."
+    with pytest.raises(NoteFileError, match="check the disk"), team_of(two).lock():
+        team_of(two).touch("memories/oak.md")
+        (team.place / "two" / "memories" / "oak.md").write_text("Not saved.\n")
+        raise InvalidInputError("wrong")
+    blocked.rmdir()
+    one.remember("Elms like water.")
+    assert two.note("memory:oak").body.strip() == "Oaks live long."
+    assert {note.ref for note in two.notes()} == {"memory:oak", "memory:elms-like-water", "memory:ashes-burn-well"}
+    assert verify(two.index).agrees
+    assert team_of(two).differences() == []
+
+
 def test_a_folder_that_is_gone_is_named_and_not_made_again(team: Team) -> None:
     one = team.server("one")
     (team.place / "one").rename(team.place / "away")
