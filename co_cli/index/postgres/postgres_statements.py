@@ -126,7 +126,7 @@ class PostgresStatements:
         statement = f"copy {table} ({', '.join(columns)}) from stdin {binary}"
         self.fetch("set local role none")
         left = iter(rows)
-        while few := list(islice(left, 20 * FEW)):  # a statement of many seconds looks like a process that stopped
+        while few := list(islice(left, 20 * FEW)):  # one COPY of many seconds would look like a process that stopped
             with self.connection.cursor().copy(statement.encode()) as copy:
                 if isinstance(columns, Mapping):
                     copy.set_types(list(columns.values()))
@@ -178,7 +178,7 @@ def take_lock(connection: Connection, key: int, number: int) -> None:
                 raise
             fetch(connection, "set local role none")
             if fetch(connection, END_STALLED, held):
-                log.warning("a process that stopped in the middle of a save was disconnected")
+                log.warning("a process that stopped while it wrote was disconnected")
             fetch(connection, f"set local role {ROLE}")
             some = min(some, 1000)  # it may have stopped while this one waited
 

@@ -315,7 +315,7 @@ class TeamVault:
             call()
 
     def _take_back(self) -> None:
-        """Undo what a save changed that failed or was killed; if the disk is full, that is done before the next."""
+        """Undo what a failed or killed save changed. If the disk is full, the next save does it."""
         with reporting("write", self.root), self.copy.held():
             self.copy.undo()
 
