@@ -21,7 +21,7 @@ from co_cli.notes.language import guess_language
 from co_cli.retrieval.candidates import DEPTH, Ask, Candidates, gather
 from co_cli.retrieval.query import LONGEST_EMBEDDED, Query, parse
 from co_cli.retrieval.request import Attempt, SearchRequest, attempts
-from co_cli.retrieval.rerank import is_readable, read, rerank
+from co_cli.retrieval.rerank import TOO_BUSY, Reading, is_readable, read, rerank
 from co_cli.retrieval.results import answers, best_of_each_note, make_result, read_text
 from co_cli.retrieval.score import Scored, with_share
 from co_cli.retrieval.selection import select
@@ -317,7 +317,10 @@ def _read_first(trace: Trace) -> Trace:
         every = trace.candidates.has_every_word
         spoken = [passages[candidate.passage].language for candidate in first]
         english = [text if is_readable(language) else None for text, language in zip(texts, spoken, strict=True)]
-        reading = read(request.reader, query, ranked, english, weight, request.read_seconds, every)
+        if request.deadline.shared and not (request.deadline.left or request.read_always):
+            reading = Reading(ranked, problem=TOO_BUSY)  # or the line gets longer and longer
+        else:
+            reading = read(request.reader, query, ranked, english, weight, request.read_seconds, every)
     weights = with_share(scores.weights, "reader", reading.weight)
     reranked = rank(prepared, weights, reading.ranked, trace.facts)
     ceiling = reranked[-1].score if reranked else 1.0

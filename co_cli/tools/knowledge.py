@@ -249,7 +249,7 @@ def search(call: ToolCall, query: str, limit: int, options: SearchOptions) -> tu
     options = {**options, "judge": True}
     found = call.kb.search(query, limit=limit, **options)
     guessed = {name: value for name, value in options.items() if name in GUESSED and value}
-    if guessed and found.state == "absent":
+    if guessed and found.state != "found":
         rest = {name: value for name, value in options.items() if name not in guessed}
         return call.kb.search(query, limit=limit, **cast("SearchOptions", rest)), guessed
     return found, {}

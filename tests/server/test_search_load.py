@@ -21,6 +21,7 @@ import pytest
 from co_cli.entrance.knowledge_base import KnowledgeBase
 from co_cli.ground import deadline
 from co_cli.ground.paths import sample_vault
+from co_cli.retrieval.rerank import TOO_BUSY
 from co_cli.server.access_tokens import AccessTokens
 from co_cli.server.routes import API
 from co_cli.server.web_app import READS
@@ -45,11 +46,11 @@ def questions() -> list[str]:
 
 
 def answer(server: Serving, secret: str, asked: Sequence[str]) -> dict[str, Any]:
-    """What decides about an answer, of each question."""
+    """What decides about an answer, of each question. `read`: however busy the server is."""
     found: dict[str, Any] = {}
     with server.client(secret) as asking:
         for question in asked:
-            result = asking.post(f"{API}/search", json={"q": question, "track": False}).json()
+            result = asking.post(f"{API}/search", json={"q": question, "track": False, "read": True}).json()
             hits = [(hit["ref"], hit["score"], hit["signals"]) for hit in result["hits"]]
             found[question] = (result["state"], result["confidence"], result["degraded"], result["meta"]["read"], hits)
     return found
@@ -92,6 +93,34 @@ def test_sixteen_clients_of_a_team_get_the_same_hits_and_scores_as_one(team: Tea
     places = {"CO_VAULT": str(team.place / "one"), "CO_DATA_DIR": str(team.place / "one-data")}
 
     assert differing({**places, "CO_ENGINE": team.address, "CO_KNOWLEDGE_READER": "on"}, secrets) == []
+
+
+def test_a_server_with_too_many_searches_reads_for_agents_only_and_says_so(
+    indexed_sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CO_KNOWLEDGE_READER", "on")
+    shutil.copytree(indexed_sample / "data", tmp_path / "data")
+    with KnowledgeBase.open(indexed_sample / "vault", tmp_path / "data") as kb:
+        access = AccessTokens.of(kb.vault)
+        secret = access.create("read", "mara")[0]
+        with in_thread(kb, access) as server, server.client() as client, ThreadPoolExecutor(48) as clients:
+            client.headers["Authorization"] = f"Bearer {secret}"
+
+            def ask(number: int, **how: object) -> tuple[int, list[str]]:
+                found = client.post(f"{API}/search", json={"q": f"{questions()[0]} {number}", **how}).json()
+                return found["meta"]["read"], found["degraded"]
+
+            alone = ask(-1)
+            with monkeypatch.context() as during:
+                during.setattr(deadline, "SECONDS", 1.0)
+                together = list(clients.map(ask, range(48)))
+                insisting = list(clients.map(lambda number: ask(number, read=True), range(48, 64)))
+                agents = list(clients.map(lambda number: ask(number, judge=True), range(64, 80)))
+            assert alone == (20, [])
+            assert (0, [TOO_BUSY]) in together
+            assert {read for read, _ in together} <= {0, 20}
+            assert {*map(str, insisting), *map(str, agents)} == {str(alone)}
+            assert ask(-2) == alone
 
 
 @contextmanager

@@ -520,6 +520,11 @@ def test_a_filter_that_leaves_nothing_is_dropped_and_the_answer_says_so(vault: V
     kept = toolbox.call("recall_memory", {"query": "which pool takes traffic", "tags": ["deploy"]}).data
     assert ([hit["ref"] for hit in kept["hits"]], kept["without"]) == (["memory:blue"], [])
 
+    vault.write("memories/huge.md", "x" * 3_000_000)  # what is not searched makes an answer without hits uncertain
+    result = toolbox.call("recall_memory", {"query": "which pool takes traffic", "tags": ["deployment"]})
+    assert "memory:blue" in [hit["ref"] for hit in result.data["hits"]]
+    assert result.data["without"] == ["tags"]
+
 
 PORTS = (
     "Port numbers of services are in ports.toml.",

@@ -122,6 +122,22 @@ def test_notes_that_cannot_be_read_are_named_with_a_cure(healthy: KnowledgeBase,
     assert errors(healthy.doctor()) == []  # the index is as it should be
 
 
+@pytest.mark.skipif(os.name == "nt", reason="a path is limited otherwise there")
+def test_a_folder_that_no_permission_keeps_closed_has_its_own_reason(healthy: KnowledgeBase, vault: Vault) -> None:
+    folder = os.open(vault.path("memories"), os.O_RDONLY)
+    for _ in range(20):  # longer together than any path may be
+        os.mkdir("x" * 250, dir_fd=folder)
+        before, folder = folder, os.open("x" * 250, os.O_RDONLY, dir_fd=folder)
+        os.close(before)
+    os.close(folder)
+    healthy.sync()
+
+    (found,) = troubles(healthy.doctor())
+
+    assert found.check.endswith("unread entries")
+    assert "folder cannot be read: File name too long" in found.text
+
+
 @pytest.mark.parametrize("first_page", [1, 2, 3, 10, 30])
 def test_doctor_fix_rebuilds_a_damaged_search_db(healthy: KnowledgeBase, data_dir: Path, first_page: int) -> None:
     healthy.close()
