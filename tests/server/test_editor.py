@@ -152,6 +152,7 @@ def test_what_cannot_be_saved_is_kept_as_a_draft_and_comes_back(page: Any, serve
     until(page, "document.querySelector('.edit [role=status]').innerText === 'Not saved'")
     assert not page.query_selector(".edit .problem"), "it is said once"
     page.keyboard.press("Escape")
+    until(page, "document.querySelector('.edit [role=status]').innerText === 'Not saved'")  # no request is under way
     assert "edit=1" in page.url, "it is not saved"
     module = "document.querySelector('script[type=module]').src.replace('app.js', 'parts/store.js')"
     assert [one["id"] for one in page.evaluate(f"import({module}).then((one) => one.freeDrafts())")] == [REF]
