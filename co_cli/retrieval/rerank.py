@@ -31,7 +31,7 @@ MOST_SHORT, SHORT = 2, 3
 their letters."""
 SCALE = 4.0
 """What a score is divided by before it becomes a signal of 0 to 1: plain odds hardly tell good passages apart."""
-TOO_BUSY = "results are in the order without the reader: this search had to wait too long for a busy server"
+TOO_BUSY = "results are in the order without the reader: this server is too busy to read for every search"
 SECONDS = 10.0
 """What any other model may take."""
 

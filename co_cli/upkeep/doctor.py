@@ -268,7 +268,7 @@ def _index(vault: Vault, origin: Origin, fix: bool, progress: Progress) -> Itera
     elif own and not waiting:
         yield finding("content", "ok", "every indexed note has the content of its file")
     unread = index.unread_entries()
-    locked = [path for path, reason in unread if reason.startswith(UNREAD_FOLDER) and reason[-1] == "`"]  # has a cure
+    locked = [path for path, reason in unread if reason.startswith(UNREAD_FOLDER) and reason[-1] == "`"]  # with a cure
     unread = [entry for entry in unread if entry[0] not in locked]
     unreadable = [path for path in index.files() if not os.access(os.path.join(index.root, path), os.R_OK)] + locked
     for path in unreadable:
